@@ -1,0 +1,82 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Errors that collect: every mistake of one input is reported at once, each with its place."""
+
+from __future__ import annotations
+
+import difflib
+import typing as t
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One mistake of the input: `place` as a path into it (`spaces[3].min_size`), `says` what is wrong and what would be right."""
+
+    place: str
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.says}" if self.place else self.says
+
+
+class InputError(ValueError):
+    """The input cannot be used; `mistakes` holds all that was found wrong with it."""
+
+    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes: tuple[Mistake, ...] = tuple(mistakes)
+        super().__init__(describe_mistakes(self.mistakes))
+
+
+class NoSolution(Exception):
+    """The input is sound, but nothing satisfies it.
+
+    `conflict` is plain data that explains why, in the shape the action documents.
+    """
+
+    def __init__(self, message: str, conflict: Mapping[str, t.Any]) -> None:
+        super().__init__(message)
+        self.conflict: dict[str, t.Any] = dict(conflict)
+
+
+class Mistakes:
+    """Collects mistakes while an input is read; `check()` raises them all together."""
+
+    def __init__(self) -> None:
+        self._found: list[Mistake] = []
+
+    def add(self, place: str, says: str) -> None:
+        """Remember one mistake."""
+        self._found.append(Mistake(place, says))
+
+    def extend(self, mistakes: Iterable[Mistake]) -> None:
+        """Remember the mistakes of a part that was read on its own."""
+        self._found.extend(mistakes)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def check(self) -> None:
+        """Raise InputError when anything was found."""
+        if self._found:
+            raise InputError(self._found)
+
+
+def describe_mistakes(mistakes: Iterable[Mistake]) -> str:
+    """Return one message that lists every mistake, one on a line when there are several."""
+    lines = [str(mistake) for mistake in mistakes]
+    if len(lines) == 1:
+        return lines[0]
+    return "\n".join([f"{len(lines)} mistakes in the input:", *(f"- {line}" for line in lines)])
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean X?)` when a known word is close to `word`, else an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""

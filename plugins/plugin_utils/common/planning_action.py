@@ -1,0 +1,66 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The base of all planning actions: the one place of plugin_utils that knows Ansible.
+
+A subclass names its arguments and says in `plan` what is computed; the base turns arguments into plain data,
+collected mistakes and missing solutions into one message, and results into what Ansible can store.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ansible.errors import AnsibleActionFail
+from ansible.module_utils.basic import missing_required_lib
+from ansible.plugins.action import ActionBase
+
+from .errors import InputError, NoSolution
+from .plain import plain
+
+
+class MissingLibrary(Exception):
+    """A third-party library that the action's room needs could not be imported on the controller."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(missing_required_lib(name))
+
+
+class PlanningAction(ActionBase):
+    """Arguments in, one call, result out, on the controller and without a connection."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+    _supports_diff = True
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {}
+    """The argument spec, as AnsibleModule takes it."""
+
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {}
+    """mutually_exclusive, required_one_of, required_if ... of the argument spec."""
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Return the task's result as plain data; raise InputError or NoSolution."""
+        raise TypeError(f"{type(self).__name__} does not say what it plans")
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Validate the arguments, plan, and return the result; a problem without a solution fails with `msg` and `conflict`."""
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        arguments = self._validated_arguments()
+        try:
+            planned = self.plan(arguments, task_vars or {})
+        except (InputError, MissingLibrary) as error:
+            raise AnsibleActionFail(str(error)) from None
+        except NoSolution as error:
+            raise AnsibleActionFail(str(error), result={"conflict": plain(error.conflict)}) from None
+        result.setdefault("changed", False)
+        result.update(plain(planned))
+        return result
+
+    def _validated_arguments(self) -> dict[str, t.Any]:
+        _validation, arguments = self.validate_argument_spec(argument_spec=dict(self.ARGUMENTS), **self.CONSTRAINTS)
+        return t.cast("dict[str, t.Any]", plain(arguments))
