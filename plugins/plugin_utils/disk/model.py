@@ -1,0 +1,168 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The words of disk planning: disks, spaces, and what was allotted. Sizes are whole MiB.
+
+Parsers make `Hardware` and `Schema`, solvers make `Allocation`, converters read all three. Disks and spaces are known
+to the solvers by their position in these tuples.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class SpaceType(StrEnum):
+    """The types of the dynamic schema."""
+
+    VOLUME_GROUP = "vg"
+    LOGICAL_VOLUME = "lv"
+    PARTITION = "partition"
+    """On exactly one disk."""
+    PARTITIONS = "partitions"
+    """On as many disks as useful; bounds hold for the sum."""
+    RAID = "raid"
+    """Equal legs on distinct disks; bounds are the data capacity of the legs."""
+    ESP = "esp"
+    BIOS_GRUB = "bios_grub"
+
+
+class RaidLevel(StrEnum):
+    """The md levels that can be planned."""
+
+    RAID0 = "raid0"
+    RAID1 = "raid1"
+    RAID5 = "raid5"
+    RAID6 = "raid6"
+    RAID10 = "raid10"
+
+
+class Firmware(StrEnum):
+    """What starts the machine, and so what a disk that boots must carry."""
+
+    UEFI = "uefi"
+    BIOS = "bios"
+
+
+@dataclass(frozen=True)
+class ExistingSpace:
+    """A partition or logical volume that is on the disk before planning; start and size in MiB, rounded outwards."""
+
+    name: str
+    start: int
+    size: int
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One disk as the facts give it. `size` is in MiB, rounded down; `facts` is the whole mapping, for expressions."""
+
+    id: str
+    size: int
+    path: str = ""
+    dev: str = ""
+    type: str = ""
+    logical_block: int = 512
+    physical_block: int = 512
+    existing: tuple[ExistingSpace, ...] = ()
+    facts: Mapping[str, t.Any] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The machine that is planned. `facts` is the whole input, what `$` means in an expression."""
+
+    disks: tuple[Disk, ...]
+    ram: int | None = None
+    firmware: Firmware | None = None
+    facts: Mapping[str, t.Any] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class Space:
+    """One entry of the dynamic schema with all expressions evaluated.
+
+    `min_size` and `max_size` in MiB (`size` of the schema has become both). `allowed` are the positions of the disks it
+    may use (all that `disks` and `avoid_disks` leave); `tiers` the positions of `best_with_disks`, best tier first,
+    empty without a preference. `volume_group` is the id of the vg that contains it, or None. `legs` is resolved
+    (`all` has become a number); 0 for anything but a raid.
+    """
+
+    id: str
+    type: SpaceType
+    place: str
+    """Where it stands in the schema, for messages: `spaces[3]`."""
+    min_size: int = 0
+    max_size: int | None = None
+    weight: float = 1.0
+    allowed: frozenset[int] = frozenset()
+    tiers: tuple[frozenset[int], ...] = ()
+    volume_group: str | None = None
+    contains: tuple[str, ...] = ()
+    level: RaidLevel | None = None
+    legs: int = 0
+    per_disk: bool = False
+    max_pvs: int | None = None
+    none_order: bool = False
+    boot: bool = False
+    encrypt: bool = False
+    keep_data: bool = False
+    mount: str | None = None
+    mount_options: str | None = None
+    fs_type: str | None = None
+    fs_options: str | None = None
+    fs_label: str | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The dynamic schema: spaces in the order of the input.
+
+    `flat` says that no vg is in it: then lvs lie straight on the disks and there is no overhead to count, as in the
+    seed's examples. (A schema of partitions only is not flat: partitions need a table.)
+    """
+
+    spaces: tuple[Space, ...]
+    flat: bool
+
+    def by_id(self, space_id: str) -> Space:
+        """Return the space of that id; KeyError when there is none."""
+        for space in self.spaces:
+            if space.id == space_id:
+                return space
+        raise KeyError(space_id)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one space takes of one disk: positions in Schema.spaces and Hardware.disks, MiB of the disk.
+
+    For an lv in a vg there is no piece: its vg has the pieces (the PV partitions).
+    """
+
+    space: int
+    disk: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A solver's answer, whole MiB.
+
+    `pieces` in disk order and within a disk in the order they are to lie on it; `volumes` the sizes of lvs that
+    belong to a vg (position in Schema.spaces -> MiB, a multiple of the extent). `proven` is False when a time limit
+    ended the search; `gap` is then the relative distance to the best bound. `off_preferred` is MiB of each space
+    (position) that no preferred disk had room for.
+    """
+
+    pieces: tuple[Piece, ...]
+    volumes: Mapping[int, int] = field(default_factory=dict)
+    proven: bool = True
+    gap: float = 0.0
+    off_preferred: Mapping[int, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
