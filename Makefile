@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `make demo` and `make test` do all their own set-up; they need git, make, python3 with venv, and a package index.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint typing unit sanity docs-lint bench clean
+
+# Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
+unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
+export ANSIBLE_CONFIG := ansible.cfg
+export ANSIBLE_HOME := .ansible
+export PATH := .venv/bin:$(PATH)
+
+BIN := .venv/bin
+USE := .venv/installed-use
+DEVELOP := .venv/installed-develop
+COLLECTION := ansible_collections/bareon/allocator
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	"$$(tests/utils/newest-python)" -m venv .venv
+
+$(USE): requirements.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'ansible-core>=2.19' --requirement requirements.txt
+	tests/utils/link-collection
+	@touch $@
+
+$(DEVELOP): requirements-dev.txt $(USE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@touch $@
+
+setup: $(DEVELOP) ## Make .venv with all that developing needs
+
+demo: $(USE) ## Plan the disks of this machine and of a sample fleet; nothing is written to any disk
+	@$(BIN)/ansible-playbook --inventory playbooks/inventory/sample.yml playbooks/demo.yml
+
+test: lint typing docs-lint sanity unit ## Everything that can be tested without servers, containers and VMs
+
+lint: $(DEVELOP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/yamllint --strict .
+	$(BIN)/reuse --suppress-deprecation lint --quiet || { $(BIN)/reuse lint; exit 1; }
+	$(BIN)/ansible-lint --profile production
+	$(BIN)/python tests/utils/sanity_ignores.py --check
+
+typing: $(DEVELOP)
+	cd .venv/collections && ../bin/mypy --config-file ../../mypy.ini $(COLLECTION)/plugins
+
+docs-lint: $(DEVELOP)
+	$(BIN)/antsibull-changelog lint
+	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
+
+sanity: $(DEVELOP)
+	tests/utils/sanity
+
+unit: $(DEVELOP) ## Unit and property tests
+	$(BIN)/python -m pytest -n auto -q
+
+bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
+	$(BIN)/python tests/bench/disk_plan.py
+
+clean: ## Remove all that make made here
+	rm -rf .venv .build .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
