@@ -1,0 +1,108 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The model of all resource providers at one moment; world_input.py reads it from plain data.
+
+Spec "Resource Providers - Base Models" (seed 002) names the inventory's fields and their meaning; the bounds of the values
+are those of OpenStack Placement. Amounts are whole numbers in the unit that the resource class names (MEMORY_MB: MiB, DISK_GB: GiB).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .names import KnownNames, known_names
+
+LARGEST_AMOUNT = 2**31 - 1
+LARGEST_RATIO = 3.40282e38
+
+Amounts = Mapping[str, int]
+"""Amount by resource class."""
+Allocations = Mapping[str, Amounts]
+"""What one consumer has: amounts by provider UUID."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """How much of one resource class a provider has, and in which pieces it may be taken."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = LARGEST_AMOUNT
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        """How much may be in use at once: what is not reserved, overcommitted by the ratio, rounded down."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+    def allows_piece(self, amount: int) -> bool:
+        """Whether one consumer may have exactly `amount`: from min_unit to max_unit, and min_unit or a multiple of step_size (seed 002)."""
+        return self.min_unit <= amount <= self.max_unit and (amount == self.min_unit or amount % self.step_size == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider of a tree; `parent` is a UUID, None at the root."""
+
+    uuid: str
+    name: str
+    parent: str | None = None
+    inventories: Mapping[str, Inventory] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All providers and what is allotted of them.
+
+    `allocations` is {consumer UUID: {provider UUID: {class: amount}}}; custom names are those that exist although nothing uses them.
+    """
+
+    providers: tuple[Provider, ...]
+    allocations: Mapping[str, Allocations] = field(default_factory=dict)
+    custom_traits: frozenset[str] = frozenset()
+    custom_classes: frozenset[str] = frozenset()
+
+    def known_names(self) -> KnownNames:
+        """Return every resource class and trait that exists in this world."""
+        classes, traits = set(self.custom_classes), set(self.custom_traits)
+        for provider in self.providers:
+            classes.update(provider.inventories)
+            traits.update(provider.traits)
+        return known_names(classes, traits)
+
+    def usages(self) -> dict[tuple[str, str], int]:
+        """Return the sum in use by (provider UUID, class)."""
+        used: dict[tuple[str, str], int] = {}
+        for allocations in self.allocations.values():
+            for provider, amounts in allocations.items():
+                for resource_class, amount in amounts.items():
+                    used[provider, resource_class] = used.get((provider, resource_class), 0) + amount
+        return used
+
+
+def inventory_warnings(inventories: Mapping[str, Inventory], place: str) -> list[str]:
+    """Return a sentence for each inventory that no request can ever be given anything of."""
+    return [
+        f"{place}.{name}: nothing can ever be taken from it, because {reason}"
+        for name, inventory in inventories.items()
+        if (reason := _why_never_satisfied(inventory))
+    ]
+
+
+def _why_never_satisfied(inventory: Inventory) -> str:
+    if inventory.capacity == 0:
+        free = f"total {inventory.total} - reserved {inventory.reserved}"
+        return f"its capacity, ({free}) x allocation_ratio {inventory.allocation_ratio:g}, is 0"
+    if inventory.min_unit > inventory.max_unit:
+        return f"min_unit {inventory.min_unit} is more than max_unit {inventory.max_unit}"
+    if inventory.min_unit > inventory.capacity:
+        return f"min_unit {inventory.min_unit} is more than its capacity {inventory.capacity}"
+    return ""
