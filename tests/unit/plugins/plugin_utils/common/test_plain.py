@@ -1,0 +1,42 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nothing but plain data passes the door."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import plain
+
+
+class Text(str):
+    """A string that carries more than its characters, as tagged data does."""
+
+
+def test_subclasses_become_their_plain_types() -> None:
+    value = plain({Text("a"): [Text("b"), True, None, 1.5]})
+    assert value == {"a": ["b", True, None, 1.5]}
+    assert {type(key) for key in value} == {str}
+    assert type(value["a"][0]) is str
+
+
+def test_numpy_values_become_python_values() -> None:
+    value = plain({"array": np.arange(3), "int": np.int64(7), "float": np.float64(0.5), "bool": np.bool_(True)})
+    assert value == {"array": [0, 1, 2], "int": 7, "float": 0.5, "bool": True}
+    assert type(value["int"]) is int
+    assert type(value["bool"]) is bool
+
+
+def test_sets_come_in_a_stable_order() -> None:
+    assert plain({3, 1, 2}) == [1, 2, 3]
+
+
+def test_integer_keys_become_text() -> None:
+    assert plain({1: (2,)}) == {"1": [2]}
+
+
+def test_what_is_not_data_is_refused() -> None:
+    with pytest.raises(TypeError, match="object is not plain data"):
+        plain({"a": object()})
