@@ -42,6 +42,10 @@ class NoSolution(Exception):
         self.conflict: dict[str, t.Any] = dict(conflict)
 
 
+class Unavailable(Exception):
+    """A service that the task needs (a database, a cluster's API) cannot be used; the message is one sentence that says why."""
+
+
 class Mistakes:
     """Collects mistakes while an input is read; `check()` raises them all together."""
 

@@ -17,7 +17,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.basic import missing_required_lib
 from ansible.plugins.action import ActionBase
 
-from .errors import InputError, NoSolution
+from .errors import InputError, NoSolution, Unavailable
 from .plain import plain
 
 
@@ -53,7 +53,7 @@ class PlanningAction(ActionBase):
         arguments = self._validated_arguments()
         try:
             planned = self.plan(arguments, task_vars or {})
-        except (InputError, MissingLibrary) as error:
+        except (InputError, MissingLibrary, Unavailable) as error:
             raise AnsibleActionFail(str(error)) from None
         except NoSolution as error:
             raise AnsibleActionFail(str(error), result={"conflict": plain(error.conflict)}) from None
