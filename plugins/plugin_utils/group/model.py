@@ -1,0 +1,271 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The words of group planning: groups, nodes, instances, policies and storage pools. Sizes are MiB.
+
+Sources make a `Cluster`; `state.ClusterState.from_cluster` turns it into arrays. Things refer to each other by name;
+their order in the tuples is what ties are broken by, as in Ganeti's htools, whose data model this is. Storage pools
+per node and instance follow the "Shared storage support" part of Ganeti's design for htools 2.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class DiskTemplate(StrEnum):
+    """How an instance's disks are kept."""
+
+    DISKLESS = "diskless"
+    FILE = "file"
+    SHAREDFILE = "sharedfile"
+    PLAIN = "plain"
+    BLOCKDEV = "blockdev"
+    DRBD = "drbd"
+    RBD = "rbd"
+    EXT = "ext"
+    GLUSTER = "gluster"
+
+
+MIRRORED_OUTSIDE = frozenset(DiskTemplate) - {DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.FILE}
+"""Templates whose data every node that reaches the pool can use."""
+ON_NODE_DISK = frozenset({DiskTemplate.DRBD, DiskTemplate.PLAIN})
+"""Templates that take the node's own disk and spindles; `file` is left out, as htools does."""
+MOVABLE = frozenset({DiskTemplate.DRBD}) | (MIRRORED_OUTSIDE - {DiskTemplate.DISKLESS})
+"""Templates that balancing may move."""
+
+
+class Status(StrEnum):
+    """What an instance does, in Ganeti's words."""
+
+    RUNNING = "running"
+    ERROR_UP = "ERROR_up"
+    ERROR_DOWN = "ERROR_down"
+    ERROR_NODE_DOWN = "ERROR_nodedown"
+    ERROR_NODE_OFFLINE = "ERROR_nodeoffline"
+    ERROR_WRONG_NODE = "ERROR_wrongnode"
+    ADMIN_DOWN = "ADMIN_down"
+    ADMIN_OFFLINE = "ADMIN_offline"
+    USER_DOWN = "USER_down"
+
+
+USES_MEMORY = frozenset(
+    {Status.RUNNING, Status.ERROR_UP, Status.ERROR_NODE_DOWN, Status.ERROR_NODE_OFFLINE, Status.ERROR_WRONG_NODE},
+)
+
+
+class AllocPolicy(StrEnum):
+    """Whether a group takes new instances; earlier members are preferred to later ones."""
+
+    PREFERRED = "preferred"
+    LAST_RESORT = "last_resort"
+    UNALLOCABLE = "unallocable"
+
+
+class PoolKind(StrEnum):
+    """Whether a storage pool lies inside the node or is reached by many."""
+
+    INTERNAL = "internal"
+    EXTERNAL = "external"
+
+
+@dataclass(frozen=True, order=True)
+class PoolName:
+    """A storage pool's identity: pools of different kinds may share a name."""
+
+    kind: PoolKind
+    pool: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.pool}"
+
+
+NODE_DISK = PoolName(PoolKind.INTERNAL, "lvm")
+"""The pool that `total_disk` and `free_disk` of a node describe, and that instances use when they name none."""
+
+
+@dataclass(frozen=True)
+class StoragePool:
+    """A pool that a node has or reaches; `total` and `free` in MiB, None where unknown (no limit is then kept)."""
+
+    name: PoolName
+    total: int | None = None
+    free: int | None = None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One corner of a policy interval."""
+
+    memory: int
+    cpus: int
+    disk_size: int
+    disk_count: int
+    nics: int
+    spindle_use: int
+
+
+@dataclass(frozen=True)
+class SpecInterval:
+    """The sizes that a policy allows, both ends included."""
+
+    minimum: Spec
+    maximum: Spec
+
+
+DEFAULT_MINIMUM = Spec(memory=128, cpus=1, disk_size=1024, disk_count=1, nics=1, spindle_use=1)
+DEFAULT_MAXIMUM = Spec(memory=32768, cpus=8, disk_size=1048576, disk_count=16, nics=8, spindle_use=12)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What instances a group takes; an instance must lie in any one interval. The defaults are htools' own."""
+
+    intervals: tuple[SpecInterval, ...] = (SpecInterval(DEFAULT_MINIMUM, DEFAULT_MAXIMUM),)
+    standard: Spec = DEFAULT_MINIMUM
+    disk_templates: tuple[DiskTemplate, ...] = tuple(DiskTemplate)
+    vcpu_ratio: float = 4.0
+    spindle_ratio: float = 32.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """A set of nodes that fail over to each other."""
+
+    name: str
+    uuid: str
+    alloc_policy: AllocPolicy = AllocPolicy.PREFERRED
+    tags: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine that carries instances.
+
+    `node_memory` and `node_cpus` are what the node itself uses, `free_memory` what it reports. `spindles` is the I/O
+    capacity, or with `exclusive_storage` the number of physical spindles, of which `free_spindles` are unused.
+    """
+
+    name: str
+    group: str
+    total_memory: float
+    node_memory: int
+    free_memory: int
+    total_disk: float
+    free_disk: int
+    total_cpus: float
+    node_cpus: int = 1
+    cpu_speed: float = 1.0
+    offline: bool = False
+    master: bool = False
+    tags: tuple[str, ...] = ()
+    exclusive_storage: bool = False
+    spindles: int = 1
+    free_spindles: int = 0
+    storage: tuple[StoragePool, ...] = ()
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One disk of an instance; `spindles` only counts on nodes with exclusive storage, None is unknown."""
+
+    size: int
+    spindles: int | None = None
+
+
+@dataclass(frozen=True)
+class Load:
+    """What an instance is measured to use, in any unit that is the same for all instances."""
+
+    cpu: float = 1.0
+    memory: float = 1.0
+    disk: float = 1.0
+    net: float = 1.0
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A virtual machine. `primary` is empty for one that is not placed yet; `secondary` is only used by drbd.
+
+    `disk` is what it takes on one node. `storage` None means the node's own disk for local templates, and for the
+    others a pool that every node of the group reaches. `networks` are those a group must be connected to.
+    """
+
+    name: str
+    memory: int
+    disk: int
+    vcpus: int
+    primary: str = ""
+    secondary: str = ""
+    status: Status = Status.RUNNING
+    auto_balance: bool = True
+    disk_template: DiskTemplate = DiskTemplate.DRBD
+    disks: tuple[Disk, ...] = ()
+    storage: PoolName | None = None
+    tags: tuple[str, ...] = ()
+    spindle_use: int = 1
+    forthcoming: bool = False
+    load: Load = field(default_factory=Load)
+    networks: tuple[str, ...] = ()
+
+    @property
+    def uses_memory(self) -> bool:
+        """Whether its memory is taken on its primary."""
+        return self.status in USES_MEMORY and not self.forthcoming
+
+    @property
+    def uses_cpus(self) -> bool:
+        """Whether its CPUs are taken on its primary."""
+        return self.status != Status.ADMIN_OFFLINE
+
+    @property
+    def reserves_memory(self) -> bool:
+        """Whether its secondary keeps memory for it; a stopped one counts, since it may be started there."""
+        return self.uses_cpus and self.auto_balance
+
+    @property
+    def on_node_disk(self) -> bool:
+        """Whether it takes the node's own disk and spindles."""
+        return self.disk_template in ON_NODE_DISK
+
+    @property
+    def movable(self) -> bool:
+        """Whether balancing may move it."""
+        return self.disk_template in MOVABLE
+
+    @property
+    def spindles(self) -> int | None:
+        """Physical spindles of all its disks; None when any is unknown."""
+        total = 0
+        for disk in self.disks:
+            if disk.spindles is None:
+                return None
+            total += disk.spindles
+        return total
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """All that is known; every name in it refers to something in it (sources see to that)."""
+
+    groups: tuple[Group, ...]
+    nodes: tuple[Node, ...]
+    instances: tuple[Instance, ...]
+    tags: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+
+    def group_positions(self) -> dict[str, int]:
+        """Return the position of each group by name."""
+        return {group.name: position for position, group in enumerate(self.groups)}
+
+    def node_positions(self) -> dict[str, int]:
+        """Return the position of each node by name."""
+        return {node.name: position for position, node in enumerate(self.nodes)}
+
+    def instance_positions(self) -> dict[str, int]:
+        """Return the position of each instance by name."""
+        return {instance.name: position for position, instance in enumerate(self.instances)}
