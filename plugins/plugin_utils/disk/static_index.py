@@ -1,0 +1,95 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The static schema of a plan by space: which partition, volume, array, filesystem belongs to which space."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+Plain = Mapping[str, t.Any]
+
+ESP_GUID = "c12a7328-f81f-11d2-ba4b-00a0c93ec93b"
+BIOS_GRUB_GUID = "21686148-6449-6e6f-744e-656564454649"
+
+
+@dataclass(frozen=True)
+class StaticIndex:
+    """The objects of a static schema by the id of their space; `parents` the space that a space lies in, if any."""
+
+    partitions: Mapping[str, Plain]
+    groups: Mapping[str, Plain]
+    volumes: Mapping[str, Plain]
+    arrays: Mapping[str, Plain]
+    filesystems: Mapping[str, Plain]
+    encrypted: frozenset[str]
+    parents: Mapping[str, str]
+
+    def kind(self, space_id: str) -> str:
+        """Return the type of a space, in the words of the dynamic schema."""
+        for kind, known in (("lv", self.volumes), ("raid", self.arrays), ("vg", self.groups)):
+            if space_id in known:
+                return kind
+        partition = self.partitions.get(space_id, {})
+        if "bios_grub" in (partition.get("flags") or ()):
+            return "bios_grub"
+        return {ESP_GUID: "esp", BIOS_GRUB_GUID: "bios_grub"}.get(str(partition.get("guid") or "").lower(), "partition")
+
+
+def index_static(static: Plain) -> StaticIndex:
+    """Return the index of a static schema (`parteds`, `pvs`, `vgs`, `lvs`, `mds`, `luks`, `fss`); any of them may be absent."""
+    partitions = [partition for disk in static.get("parteds") or () for partition in disk.get("partitions") or ()]
+    owners = _owners_of_devices(static, partitions)
+    return StaticIndex(
+        partitions=_by_space(partitions),
+        groups=_by_space(static.get("vgs") or ()),
+        volumes=_by_space(static.get("lvs") or ()),
+        arrays=_by_space(static.get("mds") or ()),
+        filesystems=_by_owner(static.get("fss") or (), owners),
+        encrypted=frozenset(_by_owner(static.get("luks") or (), owners)),
+        parents=_parents(static, owners),
+    )
+
+
+def _space_of(item: Plain) -> str:
+    return str(item.get("space_id") or str(item.get("name", "")).rsplit("/", 1)[-1])
+
+
+def _by_space(items: Iterable[Plain]) -> dict[str, Plain]:
+    return {_space_of(item): item for item in items}
+
+
+def _by_owner(items: Iterable[Plain], owners: Mapping[str, str]) -> dict[str, Plain]:
+    """Return items by the space that they name, or else by the one whose device they lie on."""
+    named = ((item.get("space_id") or owners.get(str(item.get("device"))), item) for item in items)
+    return {str(space_id): item for space_id, item in named if space_id}
+
+
+def _owners_of_devices(static: Plain, partitions: Iterable[Plain]) -> dict[str, str]:
+    owners = {str(item.get("name")): _space_of(item) for item in [*partitions, *(static.get("mds") or ())]}
+    for volume in static.get("lvs") or ():
+        group, name = str(volume.get("vgname")), str(volume.get("name"))
+        owners[f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"] = _space_of(volume)
+        owners[f"/dev/{group}/{name}"] = _space_of(volume)
+    for container in static.get("luks") or ():
+        owner = container.get("space_id") or owners.get(str(container.get("device")))
+        if owner:
+            owners[f"/dev/mapper/{container.get('name')}"] = str(owner)
+    return owners
+
+
+def _parents(static: Plain, owners: Mapping[str, str]) -> dict[str, str]:
+    parents = {}
+    arrays = {_space_of(array) for array in static.get("mds") or ()}
+    group_spaces = {str(group.get("name")): _space_of(group) for group in static.get("vgs") or ()}
+    for group in static.get("vgs") or ():
+        below = [owners[str(name)] for name in group.get("pvnames") or () if owners.get(str(name)) in arrays]
+        if below:
+            parents[_space_of(group)] = below[0]
+    for volume in static.get("lvs") or ():
+        name = str(volume.get("vgname"))
+        parents[_space_of(volume)] = group_spaces.get(name, name)
+    return parents
