@@ -1,0 +1,179 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lay totals on disks in few pieces and in order.
+
+Disks that the same items may use form a pool; whatever lies on one disk of a pool may lie on any other, so a maximum flow
+over pools says at every step what may still be taken without leaving something else homeless. Three ways of laying are
+tried and the one with the fewest pieces is kept, the earlier one on a tie:
+
+* in order: the north-west-corner rule, each item on the first disks with room. At most items + disks - 1 pieces, and what
+  the order of the seed asks for (its objective is an inverse Monge array, so that rule is its optimum);
+* whole items first, in order, each on the first disk that holds it; then the others in order;
+* whole items first, biggest first, each on the disk it fills best; then the others on the disks with most room.
+
+Fewest pieces in general is bin packing; these are its classic first-fit and best-fit-decreasing rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .flow import Transport, bits, route
+
+
+@dataclass(frozen=True)
+class Item:
+    """An amount of a space and the pools (as bits) it may lie on."""
+
+    space: int
+    pools: int
+    amount: int
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Where items go: the pool and the room of each disk, in order."""
+
+    pool: tuple[int, ...]
+    room: tuple[int, ...]
+
+    def pool_room(self) -> list[int]:
+        """Return the room of each pool."""
+        totals = [0] * (max(self.pool, default=-1) + 1)
+        for pool, room in zip(self.pool, self.room, strict=True):
+            totals[pool] += room
+        return totals
+
+
+Pieces = dict[tuple[int, int], int]
+"""(item, disk) -> amount."""
+
+
+def lay(items: Sequence[Item], shelf: Shelf) -> Pieces:
+    """Return pieces that add up to every item's amount; the items must fit on their pools together."""
+    fewest = sum(_fewest_disks(item, shelf) for item in items)
+    ways: tuple[Callable[[_Laying], None], ...] = (_in_order, _whole_then_in_order, _biggest_first)
+    best: Pieces | None = None
+    for way in ways:
+        laying = _Laying(items, shelf)
+        way(laying)
+        if best is None or len(laying.pieces) < len(best):
+            best = laying.pieces
+        if len(best) <= fewest:
+            break
+    return best or {}
+
+
+def _fewest_disks(item: Item, shelf: Shelf) -> int:
+    """Return on how many disks the item lies at least, had it the shelf for itself."""
+    left = item.amount
+    count = 0
+    for room in sorted((room for pool, room in zip(shelf.pool, shelf.room, strict=True) if item.pools >> pool & 1), reverse=True):
+        if left <= 0:
+            break
+        left -= room
+        count += 1
+    return count
+
+
+class _Laying:
+    """A layout under construction. `left` (items,) is what has no place yet, `room` (disks,) what is free."""
+
+    def __init__(self, items: Sequence[Item], shelf: Shelf) -> None:
+        self.items = items
+        self.pool = shelf.pool
+        self.room = list(shelf.room)
+        self.left = [item.amount for item in items]
+        self.pieces: Pieces = {}
+        self._row = _rows(items)
+        masks = list(dict.fromkeys(item.pools for item in items))
+        demand = [0] * len(masks)
+        for row, item in zip(self._row, items, strict=True):
+            demand[row] += item.amount
+        self._transport: Transport = route(demand, masks, shelf.pool_room())[0]
+
+    def disks_of(self, item: int) -> list[int]:
+        """Return the disks with room that the item may use, in order."""
+        mask = self.items[item].pools
+        return [disk for disk, pool in enumerate(self.pool) if mask >> pool & 1 and self.room[disk]]
+
+    def take(self, item: int, disk: int) -> None:
+        """Put as much of the item on the disk as can be without leaving something else homeless."""
+        self._put(item, disk, self._claim(item, self.pool[disk], min(self.left[item], self.room[disk])))
+
+    def take_whole(self, item: int, disk: int) -> bool:
+        """Put all of the item on the disk if that can be; say whether it was."""
+        wanted = self.left[item]
+        pool = self.pool[disk]
+        if wanted > self.room[disk]:
+            return False
+        got = self._claim(item, pool, wanted)
+        if got < wanted:
+            self._unclaim(item, pool, got)
+            return False
+        self._put(item, disk, got)
+        return True
+
+    def _put(self, item: int, disk: int, amount: int) -> None:
+        if amount:
+            self.pieces[item, disk] = self.pieces.get((item, disk), 0) + amount
+            self.left[item] -= amount
+            self.room[disk] -= amount
+
+    def _claim(self, item: int, pool: int, wanted: int) -> int:
+        """Set room of a pool aside for the item, moving the flow of others where needed; return how much there was."""
+        row = self._row[item]
+        transport = self._transport
+        got = min(wanted, transport.flow[row][pool])
+        transport.reserve(row, pool, got)
+        missing = wanted - got
+        if missing == 0:
+            return got
+        for other in bits(transport.masks[row] & ~(1 << pool)):
+            amount = min(missing, transport.flow[row][other])
+            transport.withdraw(row, other, amount)
+            missing -= amount
+        withdrawn = wanted - got - missing
+        more = transport.push_into(row, pool, withdrawn)
+        transport.reserve(row, pool, more)
+        transport.push(row, withdrawn - more)
+        return got + more
+
+    def _unclaim(self, item: int, pool: int, amount: int) -> None:
+        self._transport.restore(self._row[item], pool, amount)
+
+
+def _rows(items: Sequence[Item]) -> list[int]:
+    rows: dict[int, int] = {}
+    return [rows.setdefault(item.pools, len(rows)) for item in items]
+
+
+def _in_order(laying: _Laying) -> None:
+    for item in range(len(laying.items)):
+        for disk in laying.disks_of(item):
+            if laying.left[item] == 0:
+                break
+            laying.take(item, disk)
+
+
+def _whole_then_in_order(laying: _Laying) -> None:
+    for item, amount in enumerate(laying.left):
+        if amount:
+            any(laying.take_whole(item, disk) for disk in laying.disks_of(item) if laying.room[disk] >= amount)
+    _in_order(laying)
+
+
+def _biggest_first(laying: _Laying) -> None:
+    for item in sorted(range(len(laying.items)), key=lambda item: -laying.left[item]):
+        amount = laying.left[item]
+        if amount:
+            fitting = sorted((disk for disk in laying.disks_of(item) if laying.room[disk] >= amount), key=lambda disk: laying.room[disk])
+            any(laying.take_whole(item, disk) for disk in fitting)
+    for item in range(len(laying.items)):
+        for disk in sorted(laying.disks_of(item), key=lambda disk: -laying.room[disk]):
+            if laying.left[item] == 0:
+                break
+            laying.take(item, disk)
