@@ -1,0 +1,215 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Allocation candidates: all ways in which a world can satisfy a request, lazily, in a stable order, within a budget.
+
+The semantics are those of OpenStack Placement's GET /allocation_candidates and of spec "Getting On The Nested Magic Train 1" (seed 003)
+with what it deferred; step_size is taken as seed 002 words it.
+"""
+
+from __future__ import annotations
+
+import gc
+import typing as t
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from .columns import Column
+from .index import Index
+from .narrowing import Choices
+from .order import joined, option_key, ordered_trees
+from .plan import Plan, interchange_key, make_plan
+from .request import UNSUFFIXED, Request
+from .search import Budget, BudgetSpent, Pick, tree_picks
+
+
+class Candidate(t.TypedDict):
+    """One way to satisfy a request.
+
+    `allocations` is {provider UUID: {class: amount}}, `mappings` {suffix: [provider UUIDs]}; `score` is the mean share in use, from 0 to 1,
+    of what the candidate takes from, once it has taken it.
+    """
+
+    allocations: dict[str, dict[str, int]]
+    mappings: dict[str, list[str]]
+    score: float
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How candidates are looked for.
+
+    `distinct`: "allocations" counts candidates that allot the same amounts to the same providers once, "mappings" keeps every assignment
+    of groups. `order`: "spread" takes the least used tree first and one candidate of every tree before a second of any; "pack" takes the
+    fullest tree first, and all of its candidates; "none" goes by the trees' names. `budget`: how many choices are looked at, at most.
+    """
+
+    distinct: str = "allocations"
+    order: str = "none"
+    budget: int = 5_000_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The candidates that were found; `truncated` when the budget ended the search before the request's limit or the last one."""
+
+    candidates: list[Candidate]
+    truncated: bool
+
+
+def find_candidates(index: Index, request: Request, manner: Manner | None = None) -> Answer:
+    """Return at most `request.limit` candidates for a request that was checked against the index' names."""
+    manner = manner or Manner()
+    plan = make_plan(index, request, interchangeable_once=manner.distinct == "allocations")
+    found: list[Candidate] = []
+    try:
+        with _paused_collection():
+            found.extend(islice(_candidates(plan, manner), request.limit))
+    except BudgetSpent:
+        return Answer(found, truncated=True)
+    return Answer(found, truncated=False)
+
+
+def _candidates(plan: Plan, manner: Manner) -> Iterator[Candidate]:
+    """Yield the candidates one by one. Raises BudgetSpent."""
+    write = _Writer(plan)
+    for pick in _distinct_picks(plan, manner, _all_picks(plan, manner)):
+        yield write(pick)
+
+
+def _all_picks(plan: Plan, manner: Manner) -> Iterator[Pick]:
+    if not len(plan.trees):
+        return
+    budget = Budget(manner.budget)
+    trees = ordered_trees(plan, manner.order)
+    columns = [_Options(plan, column, manner.order) for column in plan.columns]
+    splits = [_Options(plan, column, manner.order) for column in plan.splits]
+    searches = (tree_picks(plan, [options(tree) for options in columns], [options(tree) for options in splits], budget) for tree in trees)
+    yield from joined(searches, manner.order)
+
+
+class _Options:
+    """The choices of one column, tree by tree."""
+
+    def __init__(self, plan: Plan, column: Column, order: str) -> None:
+        index = plan.index
+        own = np.flatnonzero(column.own)
+        self._own: list[int] = own.tolist()
+        self._start: list[int] = np.searchsorted(own, index.tree_start).tolist()
+        self._end: list[int] = np.searchsorted(own, index.tree_end).tolist()
+        self._shared_with = index.shared_with if column.shared[index.shared_position].any() else {}
+        self._shared = column.shared
+        self._key = option_key(index, column, order)
+
+    def __call__(self, tree: int) -> Choices:
+        choices = self._own[self._start[tree] : self._end[tree]]
+        if tree in self._shared_with:
+            choices.extend(position for position in self._shared_with[tree] if self._shared[position])
+        if self._key is not None and len(choices) > 1:
+            choices.sort(key=self._key)
+        return choices
+
+
+def _distinct_picks(plan: Plan, manner: Manner, picks: Iterator[Pick]) -> Iterator[Pick]:
+    """Drop the picks that came before: the same with another tree's root, or the same amounts for other groups."""
+    if manner.distinct == "allocations" and _amounts_may_repeat(plan):
+        return _first_of_each(picks, lambda pick: frozenset(_loads(plan, pick).items()))
+    if not plan.index.sharing:
+        return picks
+    return _first_of_shared(plan, picks)
+
+
+def _first_of_each(picks: Iterator[Pick], key: t.Callable[[Pick], t.Hashable]) -> Iterator[Pick]:
+    seen = set()
+    for pick in picks:
+        known = key(pick)
+        if known not in seen:
+            seen.add(known)
+            yield pick
+
+
+def _first_of_shared(plan: Plan, picks: Iterator[Pick]) -> Iterator[Pick]:
+    """Only a pick made wholly of sharing providers can come again, from another tree."""
+    sharing = plan.index.sharing
+    seen = set()
+    for pick in picks:
+        if sharing.issuperset(pick.positions) and all(position in sharing for filling in pick.parts for position, _part in filling):
+            if pick in seen:
+                continue
+            seen.add(pick)
+        yield pick
+
+
+def _amounts_may_repeat(plan: Plan) -> bool:
+    """Whether two picks can allot the same amounts: by a group without resources, or by groups that differ but ask for the same class."""
+    if any(not column.amounts for column in plan.columns):
+        return True
+    asked: dict[str, set[t.Hashable]] = {}
+    for column in plan.columns:
+        for name, _amount in column.amounts:
+            asked.setdefault(name, set()).add(interchange_key(plan.request, column))
+    for column in plan.splits:
+        asked.setdefault(column.amounts[0][0], set()).add(UNSUFFIXED)
+    return any(len(keys) > 1 for keys in asked.values())
+
+
+def _loads(plan: Plan, pick: Pick) -> dict[tuple[int, str], int]:
+    loads: dict[tuple[int, str], int] = {}
+    for column, position in zip(plan.columns, pick.positions, strict=True):
+        for name, amount in column.amounts:
+            loads[position, name] = loads.get((position, name), 0) + amount
+    for column, filling in zip(plan.splits, pick.parts, strict=bool(pick.parts)):
+        name = column.amounts[0][0]
+        for position, part in filling:
+            loads[position, name] = loads.get((position, name), 0) + part
+    return loads
+
+
+class _Writer:
+    """Writes picks as candidates."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._uuids = plan.index.uuids
+        self._suffixes = [column.group.suffix for column in plan.columns]
+        self._asked = [group.suffix for group in plan.request.groups]
+        names = {name for column in (*plan.columns, *plan.splits) for name, _amount in column.amounts}
+        self._loads = {name: plan.index.classes[name].loads for name in names if name in plan.index.classes}
+
+    def __call__(self, pick: Pick) -> Candidate:
+        allocations: dict[str, dict[str, int]] = {}
+        shares = 0.0
+        loads = _loads(self._plan, pick)
+        for (position, name), amount in loads.items():
+            allocations.setdefault(self._uuids[position], {})[name] = amount
+            used, capacity = self._loads[name][position]
+            shares += (used + amount) / capacity
+        return {"allocations": allocations, "mappings": self._mappings(pick), "score": shares / len(loads)}
+
+    def _mappings(self, pick: Pick) -> dict[str, list[str]]:
+        uuids = self._uuids
+        mappings: dict[str, list[str]] = {suffix: [] for suffix in self._asked}
+        for suffix, position in zip(self._suffixes, pick.positions, strict=True):
+            mappings[suffix].append(uuids[position])
+        for filling in pick.parts:
+            mappings[UNSUFFIXED].extend(uuids[position] for position, _part in filling)
+        if UNSUFFIXED in mappings:
+            mappings[UNSUFFIXED] = sorted(set(mappings[UNSUFFIXED]))
+        return mappings
+
+
+@contextmanager
+def _paused_collection() -> Iterator[None]:
+    """Pause the search for reference cycles while many small results are made: there are none, and looking would double the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

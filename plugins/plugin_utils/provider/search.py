@@ -1,0 +1,106 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The search inside one tree: every way to choose the columns' providers, depth first, one at a time.
+
+A tree is searched only as far as its candidates are asked for, so a limit costs no more than what it lets through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .bounds import cannot_hold
+from .narrowing import Choices, keeps_step, loads_of
+from .plan import Plan
+from .split import Part, Source, fillings
+
+
+class BudgetSpent(Exception):
+    """The search looked at as many choices as it may."""
+
+
+class Budget:
+    """How many choices a search may still look at."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Take steps off; raise BudgetSpent when there are none left."""
+        self.left -= steps
+        if self.left < 0:
+            raise BudgetSpent
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One candidate as positions: of each of the plan's columns, and of each split column its parts."""
+
+    positions: tuple[int, ...]
+    parts: tuple[tuple[Part, ...], ...] = ()
+
+
+def tree_picks(plan: Plan, options: Sequence[Choices], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:
+    """Yield the picks of one tree whose options are given by level, and by split column. Raises BudgetSpent."""
+    if cannot_hold(plan, options):
+        return
+    for positions in _choose(plan, options, budget.spend):
+        if plan.splits:
+            yield from _split_picks(plan, positions, split_options, budget)
+        else:
+            yield Pick(positions)
+
+
+def _choose(plan: Plan, options: Sequence[Choices], spend: Callable[[int], None]) -> Iterator[tuple[int, ...]]:
+    depth = len(plan.columns)
+    chosen = [0] * depth
+    narrowings = plan.narrowings
+
+    def extend(level: int) -> Iterator[tuple[int, ...]]:
+        choices = options[level]
+        for narrow in narrowings[level]:
+            choices = narrow(choices, chosen, options)
+        spend(1 + len(choices))
+        if level == depth - 1:
+            for position in choices:
+                chosen[level] = position
+                yield tuple(chosen)
+            return
+        for position in choices:
+            chosen[level] = position
+            yield from extend(level + 1)
+
+    return extend(0) if depth else iter([()])
+
+
+def _split_picks(plan: Plan, positions: tuple[int, ...], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:
+    for parts in _fillings_of_all(plan, positions, split_options, budget):
+        if _have_required(plan, positions, parts):
+            yield Pick(positions, parts)
+
+
+def _fillings_of_all(
+    plan: Plan, positions: tuple[int, ...], split_options: Sequence[Choices], budget: Budget, start: int = 0
+) -> Iterator[tuple[tuple[Part, ...], ...]]:
+    if start == len(plan.splits):
+        yield ()
+        return
+    name, amount = plan.splits[start].amounts[0]
+    before = [(level, taken) for level, column in enumerate(plan.columns) for asked, taken in column.amounts if asked == name]
+    loads = loads_of(before, positions)
+    rules = plan.index.classes[name].rules
+    broken = {position for position, load in loads.items() if not keeps_step(load, rules[position])}
+    sources = [Source(position, *rules[position], load=loads.get(position, 0)) for position in split_options[start]]
+    for filling in fillings(amount, sources, budget.spend):
+        if broken.issubset(position for position, _part in filling):
+            for rest in _fillings_of_all(plan, positions, split_options, budget, start + 1):
+                yield (filling, *rest)
+
+
+def _have_required(plan: Plan, positions: tuple[int, ...], parts: tuple[tuple[Part, ...], ...]) -> bool:
+    providers = [position for column, position in zip(plan.columns, positions, strict=True) if column.unsuffixed]
+    providers.extend(position for filling in parts for position, _amount in filling)
+    return all(any(mask[position] for position in providers) for mask in plan.required_at_end)
