@@ -88,7 +88,7 @@ def _all_picks(plan: Plan, manner: Manner) -> Iterator[Pick]:
     budget = Budget(manner.budget)
     trees = ordered_trees(plan, manner.order)
     columns = [_Options(plan, column, manner.order) for column in plan.columns]
-    splits = [_Options(plan, column, manner.order) for column in plan.splits]
+    splits = [_Options(plan, column, "none") for column in plan.splits]
     searches = (tree_picks(plan, [options(tree) for options in columns], [options(tree) for options in splits], budget) for tree in trees)
     yield from joined(searches, manner.order)
 
