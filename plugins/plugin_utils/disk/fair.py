@@ -143,6 +143,14 @@ def _union(masks: Iterable[int]) -> int:
     return union
 
 
+def check_minimums(low: IntArray, allowed: BoolArray, capacity: IntArray) -> None:
+    """Raise Infeasible when minimums (S,) do not fit on the disks (D,) that are allowed to them (S, D)."""
+    everywhere_alike = np.zeros(allowed.shape, dtype=np.int64)
+    no_limit = np.full(len(low), NO_MAXIMUM, dtype=np.int64)
+    request = Request(low, no_limit, np.ones(len(low)), allowed, everywhere_alike, capacity)
+    _check_feasible(low.tolist(), _Grid.of(request))
+
+
 def _check_feasible(low: Sequence[int], grid: _Grid) -> None:
     rows = _Rows()
     for space, amount in enumerate(low):
