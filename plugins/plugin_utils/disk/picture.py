@@ -101,6 +101,14 @@ class HostPicture:
         """Return the spaces by id."""
         return {space.id: space for space in self.spaces}
 
+    def inside(self, container: SpacePicture) -> tuple[SpacePicture, ...]:
+        """Return the spaces that lie directly inside a space."""
+        return tuple(space for space in self.spaces if space.inside == container.id)
+
+    def holds_others(self, space: SpacePicture) -> bool:
+        """Tell whether a space is drawn as a frame around others."""
+        return bool(self.inside(space))
+
     def depth(self, space: SpacePicture) -> int:
         """Return how many spaces lie around a space."""
         spaces = self.by_id()

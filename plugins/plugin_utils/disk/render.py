@@ -75,7 +75,7 @@ def _containers_within_one(runs: Sequence[Sequence[DiskPicture]]) -> frozenset[s
 
 
 def _own_entries(host: HostPicture, nested: frozenset[str]) -> list[SpacePicture]:
-    return [space for space in host.spaces if space.inside is None and space.id not in nested and _children(host, space)]
+    return [space for space in host.spaces if space.inside is None and space.id not in nested and host.holds_others(space)]
 
 
 def _disk_block(host: HostPicture, run: Sequence[DiskPicture], nested: frozenset[str]) -> list[str]:
@@ -97,7 +97,7 @@ def _disk_name(run: Sequence[DiskPicture]) -> str:
 
 
 def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, nested: bool) -> Row:
-    children = _children(host, space) if nested else []
+    children = host.inside(space) if nested else ()
     rows = [_space_row(host, child, child.size, space.size, nested=True) for child in children]
     free = space.size - sum(child.size for child in children)
     if children and space.kind == "vg" and free > max(64, space.size // 1000):
@@ -112,10 +112,6 @@ def _use(space: SpacePicture) -> str:
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
     return f"{label:<{LABEL_WIDTH}}  {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
-
-
-def _children(host: HostPicture, container: SpacePicture) -> list[SpacePicture]:
-    return [space for space in host.spaces if space.inside == container.id]
 
 
 def _share(size: int, whole: int) -> str:

@@ -14,7 +14,7 @@ import pathlib
 import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -22,6 +22,7 @@ from ..common.units import format_mib
 from .palette import Paint, paints
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
 from .scale import SMALLEST_LEGIBLE
+from .words import free_tip, label, percent, run_link, run_name, run_size, strip, tip, unallocated_tip
 
 Plain = Mapping[str, t.Any]
 TEMPLATES = pathlib.Path(__file__).parent / "templates"
@@ -111,16 +112,19 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
     """Return the HTML page of a fleet."""
     members = sorted(hosts, key=lambda host: _natural(host.name))
     planned = [(host, picture(host.plan, host.hardware, host.schema, host.why)) for host in members if host.plan is not None]
-    painted = paints(_most_frequent_first(view for _host, view in planned))
-    groups = [_group(number, alike, painted) for number, alike in enumerate(_alike(planned), start=1)]
-    return _environment().get_template("fleet.html.j2").render(
-        title=shown(title),
-        groups=groups,
-        hosts=len(members),
-        disks=sum(len(view.disks) for _host, view in planned),
-        capacity=format_mib(sum(view.size for _host, view in planned)),
-        conflicts=_conflicts(members),
-        warnings=_warnings(planned),
+    groups = [_group(number, alike) for number, alike in enumerate(_alike(planned), start=1)]
+    return (
+        _environment()
+        .get_template("fleet.html.j2")
+        .render(
+            title=shown(title),
+            groups=groups,
+            hosts=len(members),
+            disks=sum(len(view.disks) for _host, view in planned),
+            capacity=format_mib(sum(view.size for _host, view in planned)),
+            conflicts=_conflicts(members),
+            warnings=_warnings(planned),
+        )
     )
 
 
@@ -141,18 +145,9 @@ def _alike(planned: Iterable[tuple[FleetHost, HostPicture]]) -> list[list[tuple[
     return list(groups.values())
 
 
-def _most_frequent_first(views: Iterable[HostPicture]) -> list[str]:
-    """Return all space ids of the fleet: those that most hosts have choose their colours first."""
-    counts: dict[str, int] = {}
-    for view in views:
-        for space in view.spaces:
-            if not _children(view, space):
-                counts[space.id] = counts.get(space.id, 0) + 1
-    return sorted(counts, key=lambda space_id: (-counts[space_id], space_id))
-
-
-def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]], painted: Mapping[str, Paint]) -> Group:
+def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group:
     host, view = alike[0]
+    painted = paints(space.id for space in view.spaces if not view.holds_others(space))
     largest = max((disk.size for disk in view.disks), default=0)
     return Group(
         anchor=f"group-{number}",
@@ -179,81 +174,65 @@ def _disk_words(disk: DiskPicture) -> str:
 
 def _bar(view: HostPicture, run: Sequence[DiskPicture], largest: int, painted: Mapping[str, Paint]) -> Bar:
     disk = run[0]
-    percent = 100 * disk.size / largest if largest else 100.0
-    times = 100 / percent if percent else 1.0
-    size = f"{len(run)} × {format_mib(disk.size)}" if len(run) > 1 else format_mib(disk.size)
+    part = disk.size / largest if largest else 1.0
     return Bar(
-        name=shown(f"{disk.name} … {run[-1].name}" if len(run) > 1 else disk.name),
-        words=shown(f"{size} {disk.description}"),
-        link=shown(disk.short_id) if len(run) == 1 and disk.short_id != disk.name else "",
-        percent=percent,
-        magnified="" if percent >= 100 * SMALLEST_LEGIBLE else f"×{times:.0f}",
+        name=shown(run_name(run)),
+        words=shown(run_size(run)),
+        link=shown(run_link(run)),
+        percent=100 * part,
+        magnified=f"×{1 / part:.0f}" if 0 < part < SMALLEST_LEGIBLE else "",
         parts=_parts(view, disk, painted),
         alike=tuple(_disk_words(other) for other in run[1:]),
     )
 
 
 def _parts(view: HostPicture, disk: DiskPicture, painted: Mapping[str, Paint]) -> tuple[Part, ...]:
-    parts = []
-    position = 0
+    parts: list[Part] = []
     for segment in disk.segments:
-        leftward = position + segment.size / 2 > disk.size / 2
-        parts.append(_container(view, disk, segment, painted, position) if segment.slices else _part(view, disk, segment.space_id, segment.size, painted, leftward))
-        position += segment.size
+        if segment.slices:
+            parts.append(_container(view, disk, segment, painted))
+        else:
+            parts.append(_part(view, disk, segment.space_id, segment.size, painted))
     if disk.unallocated > 0:
-        size = format_mib(disk.unallocated)
-        tip = ("unallocated", f"{size} of {disk.name}, {_percent(disk.unallocated, disk.size)}")
-        parts.append(Part("unallocated", size, disk.unallocated, None, tip, leftward=position > disk.size / 2))
-    return tuple(parts)
+        parts.append(_room("unallocated", disk.unallocated, unallocated_tip(disk)))
+    return _with_tips_inwards(tuple(parts), 0, disk.size)
 
 
-def _container(view: HostPicture, disk: DiskPicture, segment: Segment, painted: Mapping[str, Paint], start: float) -> Part:
+def _container(view: HostPicture, disk: DiskPicture, segment: Segment, painted: Mapping[str, Paint]) -> Part:
     space = view.by_id()[segment.space_id]
-    inner = []
-    position = start
-    for part in segment.slices:
-        inner.append(_part(view, disk, part.space_id, part.size, painted, position + part.size / 2 > disk.size / 2))
-        position += part.size
+    inner = [_part(view, disk, part.space_id, part.size, painted) for part in segment.slices]
     if segment.free >= segment.size / 1000:
-        tip = ("free", f"{format_mib(segment.free)} in {space.id}")
-        inner.append(Part("free", format_mib(segment.free), segment.free, None, tip, leftward=position > disk.size / 2))
-    strip = shown(f"{space.id}, {space.label}, {format_mib(segment.size)}")
-    return Part(shown(space.id), format_mib(segment.size), segment.size, None, (), strip=strip, parts=tuple(inner))
+        inner.append(_room("free", segment.free, free_tip(segment)))
+    return Part(shown(space.id), format_mib(segment.size), segment.size, None, (), strip=shown(strip(space, segment)), parts=tuple(inner))
 
 
-def _part(view: HostPicture, disk: DiskPicture, space_id: str, size: float, painted: Mapping[str, Paint], leftward: bool) -> Part:
-    space = view.by_id()[space_id]
-    return Part(shown(space_id), format_mib(size), size, painted[space_id], tuple(map(shown, _tip(space, disk, size))), leftward)
+def _part(view: HostPicture, disk: DiskPicture, space_id: str, size: float, painted: Mapping[str, Paint]) -> Part:
+    words = tip(view.by_id()[space_id], disk, size)
+    return Part(shown(space_id), format_mib(size), size, painted[space_id], tuple(map(shown, words)))
 
 
-def _tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
-    lines = [space.id, f"{space.label}{', encrypted' if space.encrypted else ''}{f' in {space.inside}' if space.inside else ''}"]
-    lines.append(f"{format_mib(size)} on {disk.name}, {_percent(size, disk.size)}")
-    if round(size) != space.size:
-        lines.append(f"{format_mib(space.size)} in all")
-    if space.mount or space.fs_type:
-        lines.append(_mount_words(space))
-    return [*lines, *space.reasons]
+def _room(name: str, size: float, words: Sequence[str]) -> Part:
+    return Part(name, format_mib(size), size, None, tuple(map(shown, words)))
 
 
-def _mount_words(space: SpacePicture) -> str:
-    words = [space.mount, space.fs_type, space.mount_options if space.mount_options not in (None, "defaults") else None]
-    return ", ".join(word for word in words if word)
-
-
-def _percent(size: float, whole: float) -> str:
-    share = 100 * size / whole if whole else 0.0
-    return "less than 0.1 %" if 0 < share < 0.1 else f"{share:.1f} %"
+def _with_tips_inwards(parts: Sequence[Part], start: float, whole: float) -> tuple[Part, ...]:
+    """Return the parts with the tips of those beyond the middle running to the left, so that none leaves the page."""
+    turned = []
+    for part in parts:
+        leftward = start + part.grow / 2 > whole / 2
+        turned.append(replace(part, leftward=leftward, parts=_with_tips_inwards(part.parts, start, whole)))
+        start += part.grow
+    return tuple(turned)
 
 
 def _line(view: HostPicture, space: SpacePicture, painted: Mapping[str, Paint]) -> Line:
     container = view.by_id().get(space.inside or "")
     where = f"on {space.disks} disks" if space.disks > 1 else ""
-    share = _percent(space.size, container.size) + f" of {container.id}" if container else where
+    share = percent(space.size, container.size) + f" of {container.id}" if container else where
     return Line(
         name=shown(space.id),
         depth=view.depth(space),
-        label=shown(f"{space.label}{', encrypted' if space.encrypted else ''}"),
+        label=shown(label(space)),
         size=format_mib(space.size),
         share=shown(share),
         mount=shown(space.mount or ("swap" if space.fs_type == "swap" else "")),
@@ -261,10 +240,6 @@ def _line(view: HostPicture, space: SpacePicture, painted: Mapping[str, Paint]) 
         reasons=tuple(map(shown, space.reasons)),
         paint=painted.get(space.id),
     )
-
-
-def _children(view: HostPicture, container: SpacePicture) -> list[SpacePicture]:
-    return [space for space in view.spaces if space.inside == container.id]
 
 
 def _warnings(planned: Iterable[tuple[FleetHost, HostPicture]]) -> list[Problem]:
