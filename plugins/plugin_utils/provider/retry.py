@@ -1,0 +1,104 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Run a transaction, and again when it lost a race: the whole of it, for nothing of a lost one can be trusted.
+
+A race is lost as a deadlock or serialisation failure (on Galera at COMMIT, when another node was first), as a locked SQLite file,
+as a unique key that somebody else has just inserted, or as a generation that moved between reading and writing.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import typing as t
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+T = t.TypeVar("T")
+
+_POSTGRESQL_RACES = frozenset({"40001", "40P01", "55P03"})
+_MYSQL_RACES = frozenset({1205, 1213, 1020})
+_SQLITE_RACES = frozenset({5, 6})
+_SQLITE_PRIMARY_CODE = 0xFF
+
+
+class LostRace(Exception):
+    """Another transaction changed what this one had read."""
+
+
+class OutOfRetries(Exception):
+    """Every attempt lost a race; `attempts` says how many there were."""
+
+    def __init__(self, attempts: int) -> None:
+        super().__init__(f"each of {attempts} attempts lost a race against other writers")
+        self.attempts = attempts
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often a transaction is run again, and how many seconds it waits before: a random part of `first`, doubled up to `longest`."""
+
+    retries: int = 10
+    first: float = 0.004
+    longest: float = 0.1
+
+    def pauses(self) -> Iterator[float]:
+        """Return the seconds to wait before each retry.
+
+        "Full jitter" (M. Brooker, Exponential Backoff and Jitter, AWS Architecture Blog, 2015): competing writers spread out best.
+        """
+        for retry in range(self.retries):
+            yield random.uniform(0, min(self.longest, self.first * 2**retry))
+
+
+PATIENT = RetryPolicy()
+"""What is used where nobody says otherwise."""
+
+
+def run_transaction(engine: Engine, policy: RetryPolicy, work: Callable[[Connection], T]) -> T:
+    """Return what `work` returns, its changes committed; lost races are run again.
+
+    Raises OutOfRetries, what `work` raises, and DBAPIError for what is no race.
+    """
+    pauses = policy.pauses()
+    while True:
+        try:
+            with engine.begin() as connection:
+                return work(connection)
+        except (LostRace, DBAPIError) as error:
+            if not is_lost_race(error):
+                raise
+            pause = next(pauses, None)
+            if pause is None:
+                raise OutOfRetries(policy.retries + 1) from error
+        time.sleep(pause)
+
+
+def is_lost_race(error: Exception) -> bool:
+    """Tell whether running the whole transaction again may succeed."""
+    if isinstance(error, (LostRace, IntegrityError)):
+        # Everything is checked before it is written, so a violated key means that it came in between.
+        return True
+    original = getattr(error, "orig", None)
+    return (
+        getattr(original, "sqlstate", None) in _POSTGRESQL_RACES
+        or sqlite_code(original) in _SQLITE_RACES
+        or mysql_code(original) in _MYSQL_RACES
+    )
+
+
+def sqlite_code(original: BaseException | None) -> int | None:
+    """Return the primary result code of an error of SQLite, None for any other error."""
+    code = getattr(original, "sqlite_errorcode", None)
+    return None if code is None else code & _SQLITE_PRIMARY_CODE
+
+
+def mysql_code(original: BaseException | None) -> int | None:
+    """Return the number of an error of MariaDB or MySQL, None for any other error."""
+    code = original.args[0] if original is not None and original.args else None
+    return code if isinstance(code, int) else None
