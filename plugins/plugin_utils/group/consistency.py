@@ -21,6 +21,8 @@ class Places:
     groups: Sequence[str]
     nodes: Sequence[str]
     instances: Sequence[str]
+    separator: str = "."
+    """What stands between a place and the name of a field."""
 
 
 _NODE_SIZES = (
@@ -47,43 +49,43 @@ def check_cluster(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
     _check_unique("node", [node.name for node in cluster.nodes], places.nodes, mistakes)
     _check_unique("instance", [instance.name for instance in cluster.instances], places.instances, mistakes)
     for group, place in zip(cluster.groups, places.groups):
-        check_policy(group.policy, place, mistakes)
+        check_policy(group.policy, place + places.separator, mistakes)
     groups = cluster.group_positions()
     for node, place in zip(cluster.nodes, places.nodes):
-        _check_node(node, place, groups, mistakes)
+        _check_node(node, place + places.separator, groups, mistakes)
     nodes = cluster.node_positions()
     pools = pool_names(cluster.nodes)
     for instance, place in zip(cluster.instances, places.instances):
-        _check_homes(instance, place, nodes, mistakes)
-        check_instance(instance, place, pools, mistakes)
+        _check_homes(instance, place + places.separator, nodes, mistakes)
+        check_instance(instance, place + places.separator, pools, mistakes)
 
 
-def check_instance(instance: Instance, place: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
-    """Add the mistakes of one instance's own fields; also used for instances that are yet to be placed."""
+def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
+    """Add the mistakes of one instance's own fields, which follow `prefix` in their places; it may be yet to be placed."""
     for name in _INSTANCE_SIZES:
-        _check_size(getattr(instance, name), f"{place}: {name}", mistakes)
+        _check_size(getattr(instance, name), f"{prefix}{name}", mistakes)
     for name in _LOADS:
-        _check_size(getattr(instance.load, name), f"{place}: load.{name}", mistakes)
+        _check_size(getattr(instance.load, name), f"{prefix}load.{name}", mistakes)
     for position, disk in enumerate(instance.disks):
-        _check_size(disk.size, f"{place}: disks[{position}].size", mistakes)
-        _check_size(disk.spindles or 0, f"{place}: disks[{position}].spindles", mistakes)
+        _check_size(disk.size, f"{prefix}disks[{position}].size", mistakes)
+        _check_size(disk.spindles or 0, f"{prefix}disks[{position}].spindles", mistakes)
     if instance.storage is not None and instance.storage not in pools:
         says = f"no node has the storage pool {instance.storage}{suggest(str(instance.storage), map(str, pools))}"
-        mistakes.add(f"{place}: storage", says)
+        mistakes.add(f"{prefix}storage", says)
 
 
-def check_policy(policy: Policy, place: str, mistakes: Mistakes) -> None:
+def check_policy(policy: Policy, prefix: str, mistakes: Mistakes) -> None:
     """Add the mistakes of a policy: no interval, a minimum above its maximum, negative ratios."""
     if not policy.intervals:
-        mistakes.add(f"{place}: ipolicy", "has no interval; give at least one pair of min and max")
+        mistakes.add(f"{prefix}ipolicy", "has no interval; give at least one pair of min and max")
     for position, interval in enumerate(policy.intervals):
-        where = f"{place}: ipolicy.minmax[{position}]"
+        where = f"{prefix}ipolicy.minmax[{position}]"
         for name in Spec.__dataclass_fields__:
             low, high = getattr(interval.minimum, name), getattr(interval.maximum, name)
             if not 0 <= low <= high:
                 mistakes.add(f"{where}.{name}", f"min {low} and max {high} must be 0 <= min <= max")
     for name in ("vcpu_ratio", "spindle_ratio"):
-        _check_size(getattr(policy, name), f"{place}: ipolicy.{name}", mistakes)
+        _check_size(getattr(policy, name), f"{prefix}ipolicy.{name}", mistakes)
 
 
 def pool_names(nodes: Iterable[Node]) -> frozenset[PoolName]:
@@ -102,16 +104,16 @@ def _check_unique(kind: str, names: Sequence[str], places: Sequence[str], mistak
             seen[name] = place
 
 
-def _check_node(node: Node, place: str, groups: dict[str, int], mistakes: Mistakes) -> None:
+def _check_node(node: Node, prefix: str, groups: dict[str, int], mistakes: Mistakes) -> None:
     if node.group not in groups:
-        mistakes.add(f"{place}: group", f"unknown group {node.group!r}{suggest(node.group, groups)}")
+        mistakes.add(f"{prefix}group", f"unknown group {node.group!r}{suggest(node.group, groups)}")
     for name in _NODE_SIZES:
-        _check_size(getattr(node, name), f"{place}: {name}", mistakes)
+        _check_size(getattr(node, name), f"{prefix}{name}", mistakes)
     if not (math.isfinite(node.cpu_speed) and node.cpu_speed > 0):
-        mistakes.add(f"{place}: cpu_speed", f"is {node.cpu_speed}; must be above 0")
+        mistakes.add(f"{prefix}cpu_speed", f"is {node.cpu_speed}; must be above 0")
     seen: set[PoolName] = set()
     for position, pool in enumerate(node.storage):
-        where = f"{place}: storage[{position}]"
+        where = f"{prefix}storage[{position}]"
         if pool.name in seen:
             mistakes.add(where, f"the pool {pool.name} is there twice")
         seen.add(pool.name)
@@ -119,17 +121,17 @@ def _check_node(node: Node, place: str, groups: dict[str, int], mistakes: Mistak
         _check_size(pool.free or 0, f"{where}.free", mistakes)
 
 
-def _check_homes(instance: Instance, place: str, nodes: dict[str, int], mistakes: Mistakes) -> None:
+def _check_homes(instance: Instance, prefix: str, nodes: dict[str, int], mistakes: Mistakes) -> None:
     for role in ("primary", "secondary"):
         name = getattr(instance, role)
         if name and name not in nodes:
-            mistakes.add(f"{place}: {role}", f"unknown node {name!r}{suggest(name, nodes)}")
+            mistakes.add(f"{prefix}{role}", f"unknown node {name!r}{suggest(name, nodes)}")
     if not instance.primary:
-        mistakes.add(f"{place}: primary", "is missing; name the node the instance lives on")
+        mistakes.add(f"{prefix}primary", "is missing; name the node the instance lives on")
     elif instance.primary == instance.secondary:
-        mistakes.add(f"{place}: secondary", f"is the primary node, {instance.primary}, too; the two must differ")
+        mistakes.add(f"{prefix}secondary", f"is the primary node, {instance.primary}, too; the two must differ")
     if instance.disk_template == DiskTemplate.DRBD and not instance.secondary:
-        mistakes.add(f"{place}: secondary", "is missing; disk template drbd needs a second node")
+        mistakes.add(f"{prefix}secondary", "is missing; disk template drbd needs a second node")
 
 
 def _check_size(value: float, place: str, mistakes: Mistakes) -> None:

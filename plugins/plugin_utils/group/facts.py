@@ -16,7 +16,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from .model import NODE_DISK, Cluster, Instance, PoolKind, PoolName
+from .model import NODE_DISK, Cluster, Instance, Node, PoolKind, PoolName, StoragePool
 from .tags import TagRules, chosen, read_rules, received
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ Booleans = npt.NDArray[np.bool_]
 NOWHERE = -1
 """The position of the node of an instance that has none."""
 ANYWHERE = -1
-"""The pool of an instance that uses the node's own disk, or a pool that every node reaches."""
+"""The pool of an instance whose storage no node names: on the node's own disk, or reached by every node."""
 
 
 class Quantity(IntEnum):
@@ -137,7 +137,7 @@ def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
     rules = read_rules(cluster.tags)
     exclusion_tags = _all_tags([chosen(instance.tags, rules.exclusion) for instance in instances])
     location_tags = _all_tags([chosen(node.tags, rules.location) for node in cluster.nodes])
-    pools = sorted({pool.name for node in cluster.nodes for pool in node.storage} - {NODE_DISK})
+    pools = sorted({pool.name for node in cluster.nodes for pool in node.storage})
     return Facts(
         cluster=cluster,
         nodes=_node_facts(cluster, rules, location_tags, pools),
@@ -148,6 +148,11 @@ def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
         pool_shared=np.array([pool.kind == PoolKind.EXTERNAL for pool in pools], dtype=bool),
         forthcoming=any(instance.forthcoming for instance in instances),
     )
+
+
+def storage_of(node: Node) -> tuple[StoragePool, ...]:
+    """Return the node's pools; one that names none has all its disk in the pool that instances use by default."""
+    return node.storage or (StoragePool(NODE_DISK, int(node.total_disk), node.free_disk),)
 
 
 def _all_tags(of_each: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -166,7 +171,7 @@ def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int]
     reach = np.zeros((len(nodes), len(pools)), dtype=bool)
     for position, node in enumerate(nodes):
         locations[position, [location_tags[tag] for tag in chosen(node.tags, rules.location)]] = True
-        reach[position, [pools.index(pool.name) for pool in node.storage if pool.name != NODE_DISK]] = True
+        reach[position, [pools.index(pool.name) for pool in storage_of(node) if pool.name in pools]] = True
     counted = locations.astype(np.int64)
     return NodeFacts(
         names=tuple(node.name for node in nodes),
@@ -220,7 +225,7 @@ def _instance_facts(
         disk=np.array([instance.disk for instance in instances], dtype=float),
         reserves=memory * (reserved & real),
         real=real,
-        on_node_disk=np.array([_on_node_disk(instance) for instance in instances], dtype=bool),
+        on_node_disk=np.array([instance.on_node_disk for instance in instances], dtype=bool),
         two_nodes=np.array([instance.disk_template == "drbd" for instance in instances], dtype=bool),
         spindles_known=np.array([instance.spindles is not None for instance in instances], dtype=bool),
         exclusion=tuple(tuple(exclusion_tags[tag] for tag in chosen(instance.tags, rules.exclusion)) for instance in instances),
@@ -231,12 +236,8 @@ def _instance_facts(
 
 
 def _pool(instance: Instance, pools: list[PoolName]) -> int:
-    return ANYWHERE if instance.storage is None or instance.storage == NODE_DISK else pools.index(instance.storage)
-
-
-def _on_node_disk(instance: Instance) -> bool:
-    """Return whether it takes the disk that `free_disk` describes, and not a pool of its own."""
-    return instance.on_node_disk and instance.storage in (None, NODE_DISK)
+    storage = instance.storage or (NODE_DISK if instance.on_node_disk else None)
+    return pools.index(storage) if storage in pools else ANYWHERE
 
 
 def _needs(instances: Sequence[Instance]) -> tuple[Floats, Floats]:
@@ -250,9 +251,9 @@ def _needs(instances: Sequence[Instance]) -> tuple[Floats, Floats]:
 
 def _need(instance: Instance) -> tuple[Sequence[float], Sequence[float]]:
     real = not instance.forthcoming
-    disk = -instance.disk if _on_node_disk(instance) else 0
-    pressure = instance.spindle_use if _on_node_disk(instance) else 0
-    spindles = -(instance.spindles or 0) if _on_node_disk(instance) else 0
+    disk = -instance.disk if instance.on_node_disk else 0
+    pressure = instance.spindle_use if instance.on_node_disk else 0
+    spindles = -(instance.spindles or 0) if instance.on_node_disk else 0
     cpus = instance.vcpus if instance.uses_cpus else 0
     load = instance.load
     primary = (

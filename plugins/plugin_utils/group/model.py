@@ -83,7 +83,7 @@ class PoolName:
 
 
 NODE_DISK = PoolName(PoolKind.INTERNAL, "lvm")
-"""The pool that `total_disk` and `free_disk` of a node describe, and that instances use when they name none."""
+"""The pool that local instances use when they name none, and that a node's disk is when it names no pools."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,9 @@ class Group:
 class Node:
     """A machine that carries instances.
 
-    `node_memory` and `node_cpus` are what the node itself uses, `free_memory` what it reports. `spindles` is the I/O
-    capacity, or with `exclusive_storage` the number of physical spindles, of which `free_spindles` are unused.
+    `node_memory` and `node_cpus` are what the node itself uses, `free_memory` what it reports. `total_disk` is all its
+    internal storage, `storage` how that is divided, and what it reaches outside. `spindles` is the I/O capacity, or with
+    `exclusive_storage` the number of physical spindles, of which `free_spindles` are unused.
     """
 
     name: str

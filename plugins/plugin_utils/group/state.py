@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .facts import ANYWHERE, NOWHERE, Booleans, Facts, Floats, Integers, Quantity, collect_facts
+from .facts import ANYWHERE, NOWHERE, Booleans, Facts, Floats, Integers, Quantity, collect_facts, storage_of
 from .model import Cluster, Instance, Node
 
 
@@ -271,7 +271,7 @@ def _initial_pools(facts: Facts) -> Floats:
     free = np.full((len(facts.nodes.names), len(facts.pool_names)), np.inf)
     position = {name: column for column, name in enumerate(facts.pool_names)}
     for row, node in enumerate(facts.cluster.nodes):
-        for pool in node.storage:
+        for pool in storage_of(node):
             if pool.free is not None and pool.name in position:
                 free[row, position[pool.name]] = pool.free
     shared = facts.pool_shared

@@ -95,7 +95,7 @@ def parse_text(text: str) -> Cluster:
         policy=policies.get("", Policy()),
     )
     if not mistakes:
-        places = Places(*([f"line {number}" for number in part] for part in (groups, nodes, instances)))
+        places = Places(*([f"line {number}" for number in part] for part in (groups, nodes, instances)), separator=", ")
         check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster

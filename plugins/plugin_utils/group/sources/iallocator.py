@@ -1,0 +1,162 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Ganeti's IAllocator message, version 2: the cluster, and what is asked of it. Answers are written elsewhere.
+
+Nodes that are offline or drained, or cannot run instances, are offline here; what they do not report is 0. As in hail,
+an instance is taken to be balanced automatically, and on a KVM cluster the node's own memory is a fixed amount, since
+what KVM nodes report contains the instances' memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...common.errors import InputError, Mistake, Mistakes
+from ..consistency import Places, check_cluster, check_instance, pool_names
+from ..model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
+from .fields import Fields
+from .policy import read_policy
+
+KVM_NODE_MEMORY = 4096
+"""MiB that a KVM node is taken to need for itself; htools' default of --static-kvm-node-memory."""
+
+_ADMIN_STATES = {"up": Status.RUNNING, "down": Status.ADMIN_DOWN, "offline": Status.ADMIN_OFFLINE}
+
+
+@dataclass(frozen=True)
+class Message:
+    """What Ganeti sent: the cluster and the request, as plain data; see requested_instances."""
+
+    cluster: Cluster
+    request: Mapping[str, t.Any]
+
+
+def parse_json(text: str) -> t.Any:
+    """Return what a JSON text says; raise InputError when it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError([Mistake("", f"the text is not JSON: {error}")]) from None
+
+
+def parse_iallocator(data: t.Any) -> Message:
+    """Return the message in the mapping that the JSON text holds; raise InputError with all mistakes."""
+    mistakes = Mistakes()
+    fields = Fields(data, "", mistakes)
+    policy = read_policy(fields, "ipolicy", Policy())
+    groups = [_group(uuid, group, policy) for uuid, group in fields.named("nodegroups")]
+    names = {group.uuid: group.name for group in groups}
+    memory = KVM_NODE_MEMORY if fields.strings("enabled_hypervisors")[:1] == ("kvm",) else None
+    nodes = [_node(name, node, names, memory) for name, node in fields.named("nodes")]
+    instances = [_placed_instance(name, instance) for name, instance in fields.named("instances")]
+    cluster = Cluster(tuple(groups), tuple(nodes), tuple(instances), fields.strings("cluster_tags"), policy)
+    request = fields.child("request")
+    if not mistakes:
+        places = Places(
+            groups=[f"nodegroups.{group.uuid}" for group in groups],
+            nodes=[f"nodes.{node.name}" for node in nodes],
+            instances=[f"instances.{instance.name}" for instance in instances],
+        )
+        check_cluster(cluster, places, mistakes)
+    mistakes.check()
+    return Message(cluster, {name: request.raw(name) for name in request.names()})
+
+
+def requested_instances(message: Message) -> tuple[Instance, ...]:
+    """Return the instances that an `allocate` or `multi-allocate` request wants placed, else none; raise InputError."""
+    mistakes = Mistakes()
+    request = Fields(message.request, "request", mistakes)
+    wanted = {"allocate": [request], "multi-allocate": request.children("instances")}.get(request.text("type"), [])
+    pools = pool_names(message.cluster.nodes)
+    instances = []
+    for fields in wanted:
+        instance = _instance(fields.text("name"), fields)
+        check_instance(instance, f"{fields.place}.", pools, mistakes)
+        instances.append(instance)
+    mistakes.check()
+    return tuple(instances)
+
+
+def _group(uuid: str, fields: Fields, policy: Policy) -> Group:
+    return Group(
+        name=fields.text("name"),
+        uuid=uuid,
+        alloc_policy=fields.word("alloc_policy", AllocPolicy),
+        tags=fields.strings("tags"),
+        networks=fields.strings("networks"),
+        policy=read_policy(fields, "ipolicy", policy),
+    )
+
+
+def _node(name: str, fields: Fields, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
+    parameters = fields.child("ndparams")
+    exclusive = parameters.truth("exclusive_storage", False)
+    live = not fields.truth("offline") and fields.truth("vm_capable", True)
+    uuid = fields.text("group")
+    node = Node(
+        name=name,
+        group=groups.get(uuid, uuid),
+        total_memory=0.0,
+        node_memory=0,
+        free_memory=0,
+        total_disk=0.0,
+        free_disk=0,
+        total_cpus=0.0,
+        node_cpus=0,
+        offline=not live or fields.truth("drained"),
+        tags=fields.strings("tags"),
+        exclusive_storage=exclusive,
+        spindles=0 if exclusive else parameters.integer("spindle_count", 1),
+    )
+    return _with_report(node, fields, kvm_memory) if live else node
+
+
+def _with_report(node: Node, fields: Fields, kvm_memory: int | None) -> Node:
+    """Return the node with what it reports of itself."""
+    return dataclasses.replace(
+        node,
+        total_memory=fields.number("total_memory"),
+        node_memory=fields.integer("reserved_memory") if kvm_memory is None else kvm_memory,
+        free_memory=fields.integer("free_memory"),
+        total_disk=fields.number("total_disk"),
+        free_disk=fields.integer("free_disk"),
+        total_cpus=fields.number("total_cpus"),
+        node_cpus=fields.integer("reserved_cpus", 0),
+        spindles=fields.integer("total_spindles", 0) if node.exclusive_storage else node.spindles,
+        free_spindles=fields.integer("free_spindles", 0),
+    )
+
+
+def _placed_instance(name: str, fields: Fields) -> Instance:
+    nodes = fields.strings("nodes", None)
+    return dataclasses.replace(
+        _instance(name, fields),
+        primary=nodes[0] if nodes else "",
+        secondary=nodes[1] if len(nodes) > 1 else "",
+    )
+
+
+def _instance(name: str, fields: Fields) -> Instance:
+    state = fields.text("admin_state", "up")
+    if state not in _ADMIN_STATES:
+        fields.wrong("admin_state", f"is {state!r}; must be one of {', '.join(_ADMIN_STATES)}")
+    disks = fields.children("disks")
+    return Instance(
+        name=name,
+        memory=fields.integer("memory"),
+        disk=fields.integer("disk_space_total"),
+        vcpus=fields.integer("vcpus"),
+        status=_ADMIN_STATES.get(state, Status.RUNNING),
+        disk_template=fields.word("disk_template", DiskTemplate),
+        disks=tuple(Disk(disk.integer("size"), disk.integer("spindles") if "spindles" in disk else None) for disk in disks),
+        tags=fields.strings("tags"),
+        spindle_use=fields.integer("spindle_use", 1),
+        forthcoming=fields.truth("forthcoming", False),
+        networks=tuple(nic.text("network") for nic in fields.children("nics") if "network" in nic),
+    )
