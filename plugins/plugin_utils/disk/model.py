@@ -129,6 +129,8 @@ class Schema:
 
     spaces: tuple[Space, ...]
     flat: bool
+    warnings: tuple[str, ...] = ()
+    """What the user should know about the schema on this machine, such as a preference that no disk meets."""
 
     def by_id(self, space_id: str) -> Space:
         """Return the space of that id; KeyError when there is none."""
@@ -142,12 +144,14 @@ class Schema:
 class Piece:
     """What one space takes of one disk: positions in Schema.spaces and Hardware.disks, MiB of the disk.
 
-    For an lv in a vg there is no piece: its vg has the pieces (the PV partitions).
+    For an lv in a vg there is no piece: its vg has the pieces (the PV partitions). `start` is where a piece must begin
+    (MiB from the start of the disk) because its data is kept there; None for what is made anew.
     """
 
     space: int
     disk: int
     size: int
+    start: int | None = None
 
 
 @dataclass(frozen=True)
