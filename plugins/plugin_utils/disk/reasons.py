@@ -75,7 +75,7 @@ def _in_mib(value: t.Any) -> float | None:
 
 def _size(value: t.Any) -> str:
     mib = _in_mib(value)
-    return format_mib(mib) if mib is not None else _text(value)
+    return format_mib(mib) if mib is not None else _text(value).replace("yaql=", "what this gives: ", 1)
 
 
 def _text(value: t.Any) -> str:

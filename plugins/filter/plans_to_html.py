@@ -1,0 +1,116 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that makes a page of the plans of a fleet."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plans_to_html
+short_description: Show the plans of many hosts on one page
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Makes one HTML page of the plans of a fleet.
+  - Conflicts and warnings come first, then every shape of host once, with all hosts that have it.
+  - Every disk is drawn to scale. Pointing at a space, or tapping it, shows its size, where it is mounted, and why it is as large as it is.
+  - The page loads nothing and runs nothing, follows the light or dark setting of the reader, and can be read on a phone and in print.
+positional: _input
+options:
+  _input:
+    description:
+      - Plans by the name of their host, as RV(bareon.allocator.disk_plan#module:plans) returns them.
+    type: dict
+    required: true
+  hardware:
+    description:
+      - The hardware of the hosts by name, as M(bareon.allocator.disk_facts) returns it. Adds names and models of the disks.
+    type: dict
+    default: {}
+  schema:
+    description:
+      - The dynamic schema that the plans were made from, or a mapping of such by the name of the host. Adds the reasons of sizes.
+    type: raw
+    default: []
+  why:
+    description:
+      - Remarks by the id of the space, such as the C(why) of a profile.
+    type: dict
+    default: {}
+  failures:
+    description:
+      - What M(bareon.allocator.disk_plan) said of hosts that it found no plan for, by the name of the host.
+      - The keys C(msg) and C(conflict) of each are shown.
+    type: dict
+    default: {}
+  title:
+    description:
+      - The heading of the page.
+    type: str
+    default: Disk layouts
+seealso:
+  - plugin: bareon.allocator.plan_to_svg
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+---
+- name: Write a page for all hosts
+  ansible.builtin.copy:
+    content: "{{ planned.plans | bareon.allocator.plans_to_html(title='Rack 12') }}"
+    dest: layouts.html
+    mode: "0644"
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - An HTML document.
+  type: str
+"""
+
+import typing as t
+from collections.abc import Mapping
+
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.render_html import FleetHost, fleet_page
+
+
+def plans_to_html(
+    plans: t.Any, hardware: t.Any = None, schema: t.Any = None, why: t.Any = None, failures: t.Any = None, title: str = "Disk layouts"
+) -> str:
+    """Return the page of a fleet; AnsibleFilterError when the input is not plans by host."""
+    if not isinstance(plans, Mapping):
+        raise AnsibleFilterError("plans_to_html needs plans by the name of their host, as `plans` of bareon.allocator.disk_plan")
+    try:
+        return fleet_page(_hosts(*(plain(part or {}) for part in (plans, hardware, schema, why, failures))), str(title))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise AnsibleFilterError(f"plans_to_html cannot read the plans: {type(error).__name__}: {error}") from error
+
+
+def _hosts(plans: t.Any, hardware: t.Any, schema: t.Any, why: t.Any, failures: t.Any) -> list[FleetHost]:
+    return [
+        FleetHost(
+            name=name,
+            plan=plans.get(name),
+            hardware=hardware.get(name),
+            schema=(schema.get(name) or ()) if isinstance(schema, Mapping) else schema,
+            why=why,
+            failure=failures.get(name),
+        )
+        for name in {**plans, **failures}
+    ]
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plans_to_html": plans_to_html}
