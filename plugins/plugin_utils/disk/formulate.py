@@ -1,0 +1,298 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From a machine and a schema to areas, demands, pools and companions."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+
+from . import overhead
+from .keep import Kept, find_kept
+from .model import Disk, Hardware, RaidLevel, Schema, Space, SpaceType
+from .problem import Area, Companion, Demand, Kind, Pool, Problem, Tiers, Turn
+
+_COMPANIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
+_BOOT_MOUNTS = ("/boot", "/")
+
+
+def canonical_order(disks: Sequence[Disk]) -> list[int]:
+    """Return the positions of the disks in the order that decides ties: by path of attachment, else by id; never by sdX.
+
+    Digits count as numbers, so that the tenth port comes after the second.
+    """
+    return sorted(range(len(disks)), key=lambda position: (_natural(disks[position].path), _natural(disks[position].id)))
+
+
+def formulate(hardware: Hardware, schema: Schema, reserve: int = 0) -> Problem:
+    """Return the problem that a machine and a schema pose; `reserve` MiB of every disk stay free.
+
+    Raises InputError when data is to be kept that cannot be planned around.
+    """
+    kept = find_kept(hardware, schema)
+    areas = tuple(_areas(hardware, schema, kept, reserve))
+    builder = _Builder(hardware, schema, kept, areas)
+    return builder.problem()
+
+
+def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", text))
+
+
+def _areas(hardware: Hardware, schema: Schema, kept: Kept, reserve: int) -> Iterable[Area]:
+    head, tail = (0, 0) if schema.flat else (overhead.TABLE_HEAD, overhead.TABLE_TAIL)
+    for position in canonical_order(hardware.disks):
+        start, gaps = head, []
+        for piece in sorted((piece for piece in kept.pieces if piece.disk == position), key=lambda piece: piece.start or 0):
+            begin = piece.start or 0
+            gaps.append((start, begin - start))
+            start = max(start, begin + piece.size)
+        gaps.append((start, hardware.disks[position].size - tail - start))
+        yield from (Area(position, begin, size) for begin, size in _less(gaps, reserve) if size > 0)
+
+
+def _less(gaps: Sequence[tuple[int, int]], reserve: int) -> list[tuple[int, int]]:
+    # What is to stay free is taken from the end of the disk.
+    left, result = reserve, []
+    for begin, size in reversed(gaps):
+        taken = min(left, max(size, 0))
+        left -= taken
+        result.append((begin, size - taken))
+    return result[::-1]
+
+
+class _Builder:
+    """Turns spaces into demands one after the other; only `problem` is for others."""
+
+    def __init__(self, hardware: Hardware, schema: Schema, kept: Kept, areas: tuple[Area, ...]) -> None:
+        self._hardware, self._schema, self._kept, self._areas = hardware, schema, kept, areas
+        self._demands: list[Demand] = []
+        self._pools: list[Pool] = []
+        self._demands_of: dict[int, list[int]] = {}
+        self._pool_of: dict[int, int] = {}
+        self._warnings: list[str] = list(kept.warnings)
+
+    def problem(self) -> Problem:
+        spaces = self._schema.spaces
+        for position, space in enumerate(spaces):
+            if _may_be_cut(space):
+                self._pool(position, space)
+        for position, space in enumerate(spaces):
+            if position not in self._kept.spaces:
+                self._demand(position, space)
+        for pool in range(len(self._pools)):
+            self._close_pool(pool)
+        return Problem(
+            areas=self._areas,
+            demands=tuple(self._demands),
+            pools=tuple(self._pools),
+            companions=tuple(self._companions()),
+            kept=self._kept.pieces,
+            kept_volumes=tuple(self._kept.volumes.items()),
+            disk_names=tuple(disk.id for disk in self._hardware.disks),
+            disk_sizes=tuple(disk.size for disk in self._hardware.disks),
+            warnings=tuple(self._warnings),
+        )
+
+    def _pool(self, position: int, space: Space) -> None:
+        if position in self._kept.spaces and space.type is not SpaceType.VOLUME_GROUP:
+            return
+        group = space.type is SpaceType.VOLUME_GROUP
+        kept = position in self._kept.spaces
+        members = [member for member in self._schema.spaces if member.volume_group == space.id]
+        encrypted = group and (space.encrypt or any(member.encrypt for member in members))
+        self._pool_of[position] = len(self._pools)
+        self._pools.append(
+            Pool(
+                name=space.id,
+                space=position,
+                grain=overhead.EXTENT if group else 1,
+                head=overhead.pv_head(encrypted) if group else 0,
+                areas=() if kept or self._arrays_in(space) else self._allowed(space),
+                tiers=self._tiers(space),
+                max_parts=space.max_pvs,
+                lo=space.min_size if group and not kept else 0,
+                hi=space.max_size if group and not kept else None,
+                kept=self._kept.extents.get(position, 0),
+            )
+        )
+
+    def _demand(self, position: int, space: Space) -> None:
+        if space.type is SpaceType.RAID:
+            self._raid(position, space)
+        elif space.type is SpaceType.LOGICAL_VOLUME or (space.type is SpaceType.PARTITIONS and not space.per_disk):
+            self._volume(position, space)
+        elif space.type in (SpaceType.PARTITION, SpaceType.PARTITIONS):
+            self._partition(position, space)
+        elif space.type in _COMPANIONS and not self._carriers():
+            self._lone_companion(position, space)
+
+    def _partition(self, position: int, space: Space) -> None:
+        least = overhead.LUKS_HEAD + 1 if space.encrypt else 1
+        areas = self._allowed(space)
+        if not space.per_disk:
+            self._add(position, space, Kind.SINGLE, least=least, areas=areas)
+            return
+        for disk in sorted({self._areas[area].disk for area in areas}, key=lambda disk: self._rank(disk)):
+            self._add(position, space, Kind.SINGLE, least=least, areas=tuple(area for area in areas if self._areas[area].disk == disk))
+
+    def _raid(self, position: int, space: Space) -> None:
+        level = space.level or RaidLevel.RAID1
+        unit = max(1, overhead.data_legs(level, space.legs))
+        metadata = overhead.md_metadata(space.boot)
+        groups = [at for at, group in enumerate(self._schema.spaces) if group.type is SpaceType.VOLUME_GROUP and space.id in group.contains]
+        least = unit * (overhead.md_reserve(1, metadata) + 1)
+        self._add(
+            position,
+            space,
+            Kind.LEGS,
+            least=least,
+            areas=self._allowed(space),
+            unit=unit,
+            legs=space.legs,
+            reserve=metadata,
+            pool=self._pool_of[groups[0]] if groups else None,
+        )
+
+    def _volume(self, position: int, space: Space) -> None:
+        owner = position
+        if space.volume_group is not None:
+            owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
+        pool = self._pools[self._pool_of[owner]]
+        least = pool.grain if space.volume_group is not None else 0
+        self._add(position, space, Kind.VOLUME, least=least, unit=pool.grain, pool=self._pool_of[owner])
+
+    def _lone_companion(self, position: int, space: Space) -> None:
+        # Nothing says what boots, so it lies once, on the first disk with room.
+        never_grows = dataclasses.replace(space, weight=0.0)
+        self._add(position, never_grows, Kind.SINGLE, least=_default_size(space), areas=self._allowed(space))
+
+    def _add(
+        self,
+        position: int,
+        space: Space,
+        kind: Kind,
+        *,
+        least: int,
+        areas: tuple[int, ...] = (),
+        unit: int = 1,
+        legs: int = 1,
+        reserve: str = "",
+        pool: int | None = None,
+    ) -> None:
+        lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
+        self._demands_of.setdefault(position, []).append(len(self._demands))
+        self._demands.append(
+            Demand(
+                name=space.id,
+                space=position,
+                kind=kind,
+                lo=lo,
+                hi=space.max_size,
+                unit=unit,
+                weight=space.weight,
+                turn=_turn(space, self._pools[pool].tiers if kind is Kind.VOLUME and pool is not None else self._tiers(space), pool, kind),
+                areas=areas,
+                tiers=self._tiers(space),
+                legs=legs,
+                reserve=reserve,
+                pool=pool,
+            )
+        )
+
+    def _close_pool(self, position: int) -> None:
+        """Give the pool its members; what is free in a vg is a volume of its own that grows last, or first if it is the only one."""
+        pool = self._pools[position]
+        volumes = tuple(at for at, demand in enumerate(self._demands) if demand.kind is Kind.VOLUME and demand.pool == position)
+        arrays = tuple(at for at, demand in enumerate(self._demands) if demand.kind is Kind.LEGS and demand.pool == position)
+        space = self._schema.spaces[pool.space]
+        if space.type is SpaceType.VOLUME_GROUP:
+            turn = Turn.LEFTOVER if volumes else _turn(space, pool.tiers, None, Kind.VOLUME)
+            turn = turn if space.weight > 0 else Turn.NEVER
+            volumes = (*volumes, len(self._demands))
+            self._demands.append(
+                Demand(pool.name, None, Kind.VOLUME, 0, None, unit=pool.grain, weight=space.weight or 1.0, turn=turn, pool=position)
+            )
+        self._pools[position] = dataclasses.replace(pool, volumes=volumes, arrays=arrays)
+
+    def _companions(self) -> Iterable[Companion]:
+        carriers = self._carriers()
+        if not carriers:
+            return
+        for position, space in enumerate(self._schema.spaces):
+            if space.type in _COMPANIONS and position not in self._kept.spaces:
+                yield self._companion(position, space, carriers)
+
+    def _companion(self, position: int, space: Space, carriers: Sequence[int]) -> Companion:
+        pools = {pool for pool in (self._pool_under(carrier) for carrier in carriers) if pool is not None}
+        solid = [at for carrier in carriers for at in self._demands_of.get(carrier, []) if self._demands[at].kind is not Kind.VOLUME]
+        arrays = [at for pool in pools for at in self._pools[pool].arrays]
+        groups = {self._pools[pool].space for pool in pools}
+        return Companion(
+            name=space.id,
+            space=position,
+            sizes=tuple((area, self._companion_size(space, area)) for area in self._allowed(space)),
+            demands=tuple(sorted({*solid, *arrays})),
+            pools=tuple(sorted(pools)),
+            disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
+        )
+
+    def _pool_under(self, position: int) -> int | None:
+        space = self._schema.spaces[position]
+        if space.volume_group is not None:
+            return next(self._pool_of[at] for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
+        return self._pool_of.get(position)
+
+    def _carriers(self) -> list[int]:
+        """Return the spaces that boot: what says so, else what is mounted at /boot, else at /."""
+        spaces = self._schema.spaces
+        asked = [at for at, space in enumerate(spaces) if space.boot and space.type not in _COMPANIONS]
+        if asked:
+            return asked
+        for mount in _BOOT_MOUNTS:
+            mounted = [at for at, space in enumerate(spaces) if space.mount == mount]
+            if mounted:
+                return mounted
+        return []
+
+    def _companion_size(self, space: Space, area: int) -> int:
+        least = 1
+        if space.type is SpaceType.ESP:
+            least = overhead.esp_minimum(self._hardware.disks[self._areas[area].disk].logical_block)
+        wanted = max(_default_size(space), least)
+        return wanted if space.max_size is None or space.max_size >= wanted else space.min_size
+
+    def _arrays_in(self, space: Space) -> bool:
+        return any(member.type is SpaceType.RAID and member.id in space.contains for member in self._schema.spaces)
+
+    def _allowed(self, space: Space) -> tuple[int, ...]:
+        return tuple(at for at, area in enumerate(self._areas) if area.disk in space.allowed)
+
+    def _tiers(self, space: Space) -> Tiers:
+        return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.tiers)
+
+    def _rank(self, disk: int) -> int:
+        return next(at for at, area in enumerate(self._areas) if area.disk == disk)
+
+
+def _may_be_cut(space: Space) -> bool:
+    if space.type is SpaceType.PARTITIONS:
+        return not space.per_disk
+    return space.type is SpaceType.VOLUME_GROUP or (space.type is SpaceType.LOGICAL_VOLUME and space.volume_group is None)
+
+
+def _turn(space: Space, tiers: Tiers, pool: int | None, kind: Kind) -> Turn:
+    if space.weight <= 0:
+        return Turn.NEVER
+    if kind is Kind.LEGS and pool is not None:
+        # What lies on the array grows; the array itself takes only what is left in the end.
+        return Turn.LEFTOVER
+    return Turn.PREFERRED if tiers else Turn.NORMAL
+
+
+def _default_size(space: Space) -> int:
+    default = overhead.ESP_DEFAULT if space.type is SpaceType.ESP else overhead.BIOS_GRUB
+    return space.min_size or min(default, space.max_size or default)

@@ -1,0 +1,127 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The fair planner: where everything lies, then how large it is.
+
+What has no choice is placed first; a mixed-integer program decides the rest (`search`), and sizes follow exactly (`sizing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..common.errors import NoSolution
+from .conflict import explain
+from .divisible import only_divisible, share_out
+from .formulate import formulate
+from .model import Allocation, Hardware, Piece, Schema, SpaceType
+from .problem import Choice, Problem, liking
+from .search import Found, find_choice, find_tight_choice
+from .sizing import size_fairly
+from .whole_steps import Sizes
+
+_FIRST_ON_DISK = (SpaceType.BIOS_GRUB, SpaceType.ESP)
+
+
+def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0, time_limit: float = 10.0) -> Allocation:
+    """Return a plan: preferences first, then weighted max-min fair sizes, everything used that anybody can use.
+
+    `reserve` MiB of every disk stay free. `time_limit` (seconds) bounds every search; a plan that is not proven to be the best
+    says so. Raises NoSolution with the conflict, InputError for kept data that cannot be planned around.
+    """
+    problem = formulate(hardware, schema, reserve)
+    solved = _solve(problem, time_limit)
+    if solved is None:
+        reason = explain(problem, time_limit)
+        raise NoSolution(reason.message, reason.data)
+    return _allocation(schema, problem, *solved)
+
+
+def _solve(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
+    if any(demand.high is not None and demand.high < demand.low for demand in problem.demands):
+        return None
+    if only_divisible(problem):
+        shared = share_out(problem)
+        return None if shared is None else (Found(shared[0]), shared[1])
+    for find in (find_choice, find_tight_choice):
+        # Fractional sizes may fit where whole ones do not; then the whole minimums decide what lies where.
+        found = find(problem, time_limit)
+        sizes = size_fairly(problem, found.choice) if found else None
+        if found is not None and sizes is not None:
+            return found, sizes
+    return None
+
+
+def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) -> Allocation:
+    pieces = [*_demand_pieces(problem, found.choice, sizes), *_part_pieces(problem, sizes)]
+    pieces += [
+        (area, Piece(companion.space, problem.areas[area].disk, dict(companion.sizes)[area]))
+        for companion, areas in zip(problem.companions, found.choice.companions)
+        for area in areas
+    ]
+    ordered = sorted(pieces, key=lambda placed: _place_on_disk(schema, problem, placed))
+    return Allocation(
+        pieces=_with_kept(problem, ordered),
+        volumes=_volumes(schema, problem, sizes),
+        proven=found.proven,
+        gap=found.gap,
+        off_preferred=_off_preferred(problem, found.choice, sizes),
+        warnings=problem.warnings,
+    )
+
+
+def _demand_pieces(problem: Problem, choice: Choice, sizes: Sizes) -> list[tuple[int, Piece]]:
+    pieces = []
+    for at, demand in enumerate(problem.demands):
+        for area in choice.sites[at]:
+            if demand.space is not None:
+                pieces.append((area, Piece(demand.space, problem.areas[area].disk, sizes.steps[at])))
+    return pieces
+
+
+def _part_pieces(problem: Problem, sizes: Sizes) -> list[tuple[int, Piece]]:
+    """Return PVs and parts; the last PV of an area takes what is less than an extent, so that nothing lies idle beside it."""
+    last = {area: pool for pool, area in sizes.parts if problem.pools[pool].grain > 1}
+    pieces = []
+    for (position, area), units in sizes.parts.items():
+        pool = problem.pools[position]
+        left = sizes.left[area]
+        padding = left if last.get(area) == position and left < pool.grain else 0
+        pieces.append((area, Piece(pool.space, problem.areas[area].disk, units * pool.grain + pool.head + padding)))
+    return pieces
+
+
+def _place_on_disk(schema: Schema, problem: Problem, placed: tuple[int, Piece]) -> tuple[int, int, int, int]:
+    """Order: what firmware reads, then partitions and legs in schema order, PVs last, so that they can grow."""
+    area, piece = placed
+    kind = schema.spaces[piece.space].type
+    group = 0 if kind in _FIRST_ON_DISK else 2 if kind is SpaceType.VOLUME_GROUP else 1
+    return piece.disk, problem.areas[area].start, group, piece.space
+
+
+def _with_kept(problem: Problem, ordered: list[tuple[int, Piece]]) -> tuple[Piece, ...]:
+    placed = [((piece.disk, problem.areas[area].start, order), piece) for order, (area, piece) in enumerate(ordered)]
+    placed += [((piece.disk, piece.start or 0, -1), piece) for piece in problem.kept]
+    return tuple(piece for _place, piece in sorted(placed, key=lambda item: item[0]))
+
+
+def _volumes(schema: Schema, problem: Problem, sizes: Sizes) -> Mapping[int, int]:
+    volumes = dict(problem.kept_volumes)
+    for demand, steps in zip(problem.demands, sizes.steps):
+        if demand.space is not None and schema.spaces[demand.space].volume_group is not None:
+            volumes[demand.space] = steps * demand.unit
+    return dict(sorted(volumes.items()))
+
+
+def _off_preferred(problem: Problem, choice: Choice, sizes: Sizes) -> Mapping[int, int]:
+    off: dict[int, int] = {}
+    for at, demand in enumerate(problem.demands):
+        for area in choice.sites[at]:
+            if demand.tiers and demand.space is not None and liking(demand.tiers, area) == len(demand.tiers):
+                off[demand.space] = off.get(demand.space, 0) + sizes.steps[at]
+    for (position, area), units in sizes.parts.items():
+        pool = problem.pools[position]
+        if pool.tiers and liking(pool.tiers, area) == len(pool.tiers):
+            off[pool.space] = off.get(pool.space, 0) + units * pool.grain
+    return dict(sorted(off.items()))
