@@ -5,7 +5,7 @@
 """Split amounts over tiers of preferred pools so that as little as possible lies in the worst tiers.
 
 A minimum-cost flow by successive shortest paths (Ahuja, Magnanti, Orlin 1993, 9.7) whose costs are whole numbers so far
-apart that one MiB in a worse tier outweighs everything in the better ones. Ties go to earlier rows.
+apart that one MiB in a worse tier outweighs everything in the better ones. Ties go to earlier rows, and are never left open.
 """
 
 from __future__ import annotations
@@ -44,14 +44,22 @@ def _by_tier(tiers: Tiers, flow: Sequence[int]) -> dict[int, int]:
 
 
 def _costs(tiers: Sequence[Tiers], more_than_all: int) -> list[dict[int, int]]:
-    """Return the cost of one unit by row and pool; the best tier of a row is free, a later row cheaper to move away."""
-    ties = more_than_all * (len(tiers) + 1)
-    ranks = sorted({tier for row in tiers for tier in row})
-    price = {tier: ties * more_than_all**position for position, tier in enumerate(ranks)}
-    return [
-        {pool: 0 if tier == min(row) else price[tier] + len(tiers) - position for tier, mask in row.items() for pool in bits(mask)}
-        for position, row in enumerate(tiers)
-    ]
+    """Return the cost of one unit by row and pool; the best tier of a row is free.
+
+    As digits of a number to the base `more_than_all`: first the MiB in the worst tier, in the next one and so on; then the
+    same tier by tier and row by row, so that no two ways to divide them cost the same and the answer is unique.
+    """
+    ranks = {tier: position for position, tier in enumerate(sorted({tier for row in tiers for tier in row}))}
+    ties = len(ranks) * len(tiers)
+    costs: list[dict[int, int]] = []
+    for position, row in enumerate(tiers):
+        by_pool: dict[int, int] = {}
+        for tier, mask in row.items():
+            rank = ranks[tier]
+            price = more_than_all ** (ties + rank) + more_than_all ** ((rank + 1) * len(tiers) - 1 - position)
+            by_pool.update(dict.fromkeys(bits(mask), 0 if tier == min(row) else price))
+        costs.append(by_pool)
+    return costs
 
 
 def _cheapest_path(sources: Sequence[int], costs: Sequence[Mapping[int, int]], transport: Transport) -> tuple[int, list[tuple[int, int]]]:
