@@ -14,7 +14,7 @@ import dataclasses
 import math
 import re
 import typing as t
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 from ...common.errors import Mistakes, suggest
@@ -95,10 +95,14 @@ def parse_text(text: str) -> Cluster:
         policy=policies.get("", Policy()),
     )
     if not mistakes:
-        places = Places(*([f"line {number}" for number in part] for part in (groups, nodes, instances)), separator=", ")
+        places = Places(_lines(groups), _lines(nodes), _lines(instances), separator=", ")
         check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster
+
+
+def _lines(numbers: Iterable[int]) -> list[str]:
+    return [f"line {number}" for number in numbers]
 
 
 class _Row:
