@@ -1,0 +1,115 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The host as the readers see it: tools to run and files to read, and nothing that changes it.
+
+Everything that touches the machine goes through `Host`, so that a recorded host can take the place of a real one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import typing as t
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
+"""Where the tools lie when PATH does not say: unprivileged users often have no sbin in it, services may have no PATH at all."""
+
+TOOL_TIMEOUT = 60
+"""Seconds after which a tool is given up, so that one dead disk does not hang the run."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tool gave back; `stdout` and `stderr` are text."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Host(t.Protocol):
+    """What a reader may ask of a machine."""
+
+    def run(self, command: Sequence[str]) -> t.Optional[Outcome]:
+        """Return what the tool gave back; None when there is no such tool or it did not come back in time."""
+
+    def read(self, path: str) -> t.Optional[str]:
+        """Return a file's text without the blanks around it; None when it cannot be read."""
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the names in a directory, sorted; none when it cannot be read."""
+
+    def resolve(self, path: str) -> t.Optional[str]:
+        """Return the path with all links followed; None when there is nothing."""
+
+    def claimed(self, device: str) -> t.Optional[bool]:
+        """Return whether the kernel holds the block device for somebody; None when it cannot be opened."""
+
+
+class LocalHost:
+    """The machine this runs on."""
+
+    def run(self, command: Sequence[str]) -> t.Optional[Outcome]:
+        """Run the tool with a plain locale; see Host."""
+        program = shutil.which(command[0], path=_search_path())
+        if program is None:
+            return None
+        try:
+            done = subprocess.run(
+                [program, *command[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TOOL_TIMEOUT,
+                check=False,
+                env={"PATH": _search_path(), "LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"},
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return Outcome(done.returncode, _text(done.stdout), _text(done.stderr))
+
+    def read(self, path: str) -> t.Optional[str]:
+        """See Host."""
+        try:
+            with open(path, "rb") as file:
+                return _text(file.read()).strip(" \t\r\n\0")
+        except OSError:
+            return None
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """See Host."""
+        try:
+            return tuple(sorted(os.listdir(path)))
+        except OSError:
+            return ()
+
+    def resolve(self, path: str) -> t.Optional[str]:
+        """See Host."""
+        return os.path.realpath(path) if os.path.exists(path) else None
+
+    def claimed(self, device: str) -> t.Optional[bool]:
+        """Open the device for reading, exclusively, for an instant.
+
+        The kernel refuses while a mount, swap, md, LVM, ZFS or the like holds it.
+        Opening for reading alone starts no udev event and writes nothing.
+        """
+        try:
+            handle = os.open(device, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            return True if error.errno == errno.EBUSY else None
+        os.close(handle)
+        return False
+
+
+def _search_path() -> str:
+    own = [place for place in os.environ.get("PATH", "").split(os.pathsep) if place]
+    return os.pathsep.join([*own, *(place for place in SYSTEM_PATHS if place not in own)])
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace")

@@ -1,0 +1,133 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which disk it is: its most durable name, its place, how it is attached and what it is made of. Pure functions."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from collections.abc import Iterable
+
+BY_ID = "/dev/disk/by-id/"
+BY_PATH = "/dev/disk/by-path/"
+
+_DURABILITY = (
+    r"wwn-0x(?!0+$)|nvme-eui\.|nvme-uuid\.",
+    r"dm-uuid-mpath-|scsi-3(?!0+$)",
+    r"nvme-nvme\.",
+    r"(ata|nvme|virtio|mmc|usb|ieee1394|cciss|memstick|ccw)-",
+    r"scsi-",
+)
+"""Patterns of by-id names, the most durable first: world wide names, what multipath and SCSI make of them, what the kernel makes of
+an NVMe's serial and namespace, serial numbers. Names made of what is written on the disk (lvm-pv-uuid-, md-uuid-) do not name the disk."""
+
+_TRANSPORT_OF_NAME = (
+    ("loop", r"loop[0-9]"),
+    ("zram", r"zram[0-9]"),
+    ("ram", r"ram[0-9]"),
+    ("optical", r"(sr|scd)[0-9]"),
+    ("floppy", r"fd[0-9]"),
+    ("nvme", r"nvme[0-9]"),
+    ("mmc", r"mmcblk[0-9]"),
+    ("pmem", r"pmem[0-9]"),
+    ("nbd", r"nbd[0-9]"),
+    ("rbd", r"rbd[0-9]"),
+    ("dasd", r"dasd[a-z]"),
+    ("xen", r"xvd[a-z]"),
+    ("virtio", r"vd[a-z]"),
+)
+
+_TRANSPORT_OF_PLACE = (
+    ("usb", r"/usb[0-9]"),
+    ("iscsi", r"/session[0-9]"),
+    ("fc", r"/rport-"),
+    ("sas", r"/end_device-"),
+    ("sata", r"/ata[0-9]"),
+    ("scsi", r"/host[0-9]"),
+)
+"""The kernel's device tree shows how a SCSI disk is attached; a RAID controller's and a virtual disk show nothing more than SCSI."""
+
+_NEVER_ROTATES = frozenset({"nvme", "mmc", "pmem", "virtio", "xen"})
+"""Flash by nature, or virtual disks that always say `rotational` because their protocol has no way to say anything else."""
+
+_NO_DISK = re.compile(r"^(mmcblk[0-9]+(boot[0-9]+|rpmb)|zd[0-9]+|drbd[0-9]+|md[0-9_]|dm-[0-9])")
+"""Kernel disks that are part of another disk or built on others: an eMMC's boot areas, ZFS volumes, DRBD, md, device-mapper."""
+
+_PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
+_TOKENS = re.compile(rf"({_PCI_ADDRESS})|([0-9]+)|([^0-9]+?(?=[0-9]|{_PCI_ADDRESS}|$))")
+
+
+def is_disk(name: str, kind: str) -> bool:
+    """Return whether a device that is built on no other is a disk of its own."""
+    return kind in {"disk", "loop", "rom"} and not _NO_DISK.match(name)
+
+
+def best_id(links: Iterable[str], dev: str) -> str:
+    """Return the most durable name of a disk: world wide name, serial number, place, and only where there is no link its node.
+
+    Of equals the longest: `nvme-MODEL_SERIAL_1` names the namespace, `nvme-MODEL_SERIAL` does not.
+    """
+    links = tuple(links)
+    by_id = [link for link in links if link.startswith(BY_ID)]
+    for pattern in _DURABILITY:
+        matching = [link for link in by_id if re.match(pattern, link[len(BY_ID) :])]
+        if matching:
+            return min(matching, key=lambda link: (-len(link), link))
+    return best_path(links, None) or dev
+
+
+def best_path(links: Iterable[str], id_path: t.Optional[str]) -> t.Optional[str]:
+    """Return the by-path link that udev names the disk's path by (`id_path`), else the first of them; None when there is none."""
+    by_path = sorted(
+        (link for link in links if link.startswith(BY_PATH)), key=lambda link: (link.startswith(f"{BY_PATH}virtio-"), natural_key(link))
+    )
+    preferred = f"{BY_PATH}{id_path}"
+    if preferred in by_path:
+        return preferred
+    return by_path[0] if by_path else None
+
+
+def transport(name: str, kind: str, said: t.Optional[str], devpath: t.Optional[str]) -> t.Optional[str]:
+    """Return how a disk is attached: by its name where that is telling, by what lsblk or udev said, by its place in the device tree."""
+    if kind == "rom":
+        return "optical"
+    for known, pattern in _TRANSPORT_OF_NAME:
+        if re.match(pattern, name):
+            return known
+    if said:
+        return said.lower()
+    return next((known for known, pattern in _TRANSPORT_OF_PLACE if re.search(pattern, devpath or "")), None)
+
+
+def media(transport_name: t.Optional[str], rotational: t.Optional[bool]) -> str:
+    """Return `ssd` or `hdd`."""
+    return "ssd" if transport_name in _NEVER_ROTATES or rotational is False else "hdd"
+
+
+def attachment(path: t.Optional[str], devpath: t.Optional[str]) -> t.Optional[str]:
+    """Return where a disk is attached, in udev's words: the name of its by-path link, else the like of it by the kernel's device tree.
+
+    The numbers of SCSI hosts are left out, for they follow the order of detection. None for a disk that is attached to nothing.
+    """
+    if path is not None:
+        return path[len(BY_PATH) :]
+    place = devpath or ""
+    addresses = re.findall(_PCI_ADDRESS, place)
+    if not addresses:
+        return None
+    target = re.search(r"/[0-9]+:([0-9]+:[0-9]+:[0-9]+)/block/", place)
+    namespace = re.search(r"/nvme[0-9]+n([0-9]+)$", place)
+    tail = f"-scsi-0:{target[1]}" if target else f"-nvme-{namespace[1]}" if namespace else ""
+    return f"pci-{addresses[-1]}{tail}"
+
+
+def order_key(place: t.Optional[str], dev: str) -> tuple[t.Any, ...]:
+    """Return what sorts disks by where they are attached; those attached to nothing come last, by name."""
+    return (place is None, natural_key(place or ""), natural_key(dev))
+
+
+def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return what sorts text as people do: numbers by value, PCI addresses (hexadecimal, of one width) by their digits."""
+    return tuple((1, int(digits), "") if digits else (0, 0, address or other) for address, digits, other in _TOKENS.findall(text))

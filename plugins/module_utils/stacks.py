@@ -1,0 +1,186 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""LVM, md and LUKS: what their own tools tell beyond what the kernel has assembled (groups that are not active, arrays not started)."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .lsblk import to_integer
+
+_REPORT = ("--readonly", "--reportformat", "json", "--units", "b", "--nosuffix")
+"""Read-only: takes no lock, asks no daemon, writes no cache."""
+
+PHYSICAL_VOLUMES_COMMAND = ("pvs", *_REPORT, "--options", "pv_name,pv_uuid,pv_size,pv_free,pe_start,vg_name,vg_uuid,vg_extent_size")
+LOGICAL_VOLUMES_COMMAND = (
+    "lvs",
+    *_REPORT,
+    "--all",
+    "--options",
+    "vg_name,lv_name,lv_uuid,lv_size,lv_layout,lv_dm_path,pool_lv,devices,metadata_devices",
+)
+
+_EXTENT = re.compile(r"\([0-9]*\)$")
+
+
+@dataclass(frozen=True)
+class PhysicalVolume:
+    """A physical volume; bytes. `group` is None when it belongs to none."""
+
+    device: str
+    uuid: str
+    size: int
+    free: int
+    data_start: int
+    group: t.Optional[str]
+    group_uuid: t.Optional[str]
+    extent_size: int
+
+
+@dataclass(frozen=True)
+class LogicalVolume:
+    """A logical volume, hidden ones too; bytes. `on` are nodes of physical volumes and names of volumes of its group."""
+
+    group: str
+    name: str
+    uuid: str
+    size: int
+    layout: str
+    mapper_path: str
+    hidden: bool
+    on: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Array:
+    """An md array as its superblock has it; the UUID is written as libblkid writes it."""
+
+    level: str
+    uuid: str
+    name: t.Optional[str]
+    devices: int
+
+
+@dataclass(frozen=True)
+class Luks:
+    """A LUKS header."""
+
+    version: int
+    cipher: t.Optional[str]
+    key_slots: int
+
+
+def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
+    """Return the physical volumes of a `pvs` report; raises ValueError when it is none."""
+    return tuple(
+        PhysicalVolume(
+            device=row["pv_name"],
+            uuid=row["pv_uuid"],
+            size=to_integer(row["pv_size"]) or 0,
+            free=to_integer(row["pv_free"]) or 0,
+            data_start=to_integer(row["pe_start"]) or 0,
+            group=row["vg_name"] or None,
+            group_uuid=row["vg_uuid"] or None,
+            extent_size=to_integer(row["vg_extent_size"]) or 0,
+        )
+        for row in _report(text, "pv")
+        if row["pv_uuid"]
+    )
+
+
+def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
+    """Return the logical volumes of an `lvs` report, which has a row for every segment; raises ValueError when it is none."""
+    volumes: dict[str, LogicalVolume] = {}
+    for row in _report(text, "lv"):
+        on = (*_devices(row["devices"]), *_devices(row["metadata_devices"]), *_devices(row["pool_lv"]))
+        known = volumes.get(row["lv_uuid"])
+        volumes[row["lv_uuid"]] = LogicalVolume(
+            group=row["vg_name"],
+            name=row["lv_name"].strip("[]"),
+            uuid=row["lv_uuid"],
+            size=to_integer(row["lv_size"]) or 0,
+            layout=row["lv_layout"],
+            mapper_path=row["lv_dm_path"],
+            hidden=row["lv_name"].startswith("["),
+            on=tuple(dict.fromkeys((*(known.on if known else ()), *on))),
+        )
+    return tuple(volumes.values())
+
+
+def physical_volumes_of(volume: LogicalVolume, volumes: Iterable[LogicalVolume]) -> tuple[str, ...]:
+    """Return the nodes of the physical volumes that a volume lies on, through the hidden volumes that it is made of."""
+    siblings = {other.name: other for other in volumes if other.group == volume.group}
+    found: dict[str, None] = {}
+    seen = {volume.name}
+    pending = list(reversed(volume.on))
+    while pending:
+        place = pending.pop()
+        if place.startswith("/"):
+            found[place] = None
+        elif place in siblings and place not in seen:
+            seen.add(place)
+            pending.extend(reversed(siblings[place].on))
+    return tuple(found)
+
+
+def detail_command(device: str) -> list[str]:
+    """Return the command that tells of a running array; parse_array reads it."""
+    return ["mdadm", "--detail", "--export", device]
+
+
+def examine_command(device: str) -> list[str]:
+    """Return the command that tells of the array a device is a member of; parse_array reads it."""
+    return ["mdadm", "--examine", "--export", device]
+
+
+def parse_array(text: str) -> t.Optional[Array]:
+    """Return the array of `mdadm --export`, None when the text tells of none."""
+    values = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    uuid = values.get("MD_UUID")
+    if not uuid or "MD_LEVEL" not in values:
+        return None
+    return Array(
+        values["MD_LEVEL"], array_uuid(uuid), values.get("MD_NAME") or values.get("MD_DEVNAME"), to_integer(values.get("MD_DEVICES")) or 0
+    )
+
+
+def array_uuid(uuid: str) -> str:
+    """Return mdadm's `c872fca4:84f41c22:...` as libblkid writes it, `c872fca4-84f4-1c22-...`."""
+    digits = uuid.replace(":", "")
+    return "-".join(digits[start:end] for start, end in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+
+
+def luks_command(device: str) -> list[str]:
+    """Return the command whose output parse_luks reads; it asks for no key."""
+    return ["cryptsetup", "luksDump", device]
+
+
+def parse_luks(text: str) -> t.Optional[Luks]:
+    """Return the header of `cryptsetup luksDump`, of LUKS 1 or 2; None when the text is none."""
+    version = re.search(r"^Version:\s*([12])$", text, re.MULTILINE)
+    if version is None:
+        return None
+    if version[1] == "2":
+        cipher = re.search(r"^Data segments:.*?^\s+cipher:\s*(\S+)", text, re.MULTILINE | re.DOTALL)
+        return Luks(2, cipher[1] if cipher else None, len(re.findall(r"^\s+[0-9]+: luks2$", text, re.MULTILINE)))
+    name, mode = (re.search(rf"^Cipher {part}:\s*(\S+)$", text, re.MULTILINE) for part in ("name", "mode"))
+    used = len(re.findall(r"^Key Slot [0-9]: ENABLED$", text, re.MULTILINE))
+    return Luks(1, f"{name[1]}-{mode[1]}" if name and mode else None, used)
+
+
+def _report(text: str, kind: str) -> list[dict[str, str]]:
+    document = json.loads(text)
+    if not isinstance(document, Mapping) or not isinstance(document.get("report"), list):
+        raise ValueError("no LVM report")
+    return [row for part in document["report"] for row in part.get(kind, [])]
+
+
+def _devices(field: str) -> tuple[str, ...]:
+    """Return the places of `/dev/sda2(0),tp_tdata(0)` without extents and brackets."""
+    return tuple(_EXTENT.sub("", place).strip("[]") for place in field.split(",") if place)
