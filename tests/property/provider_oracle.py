@@ -113,7 +113,9 @@ def _at_anchor(world, anchor, ask):
         for name, amount in resources.items():
             eligible = [uuid for uuid in usable if _suits_unsuffixed(world, group, uuid, anchor) and world.inventory(uuid, name)]
             if name in splits:
-                subsets = (subset for size in range(1, len(eligible) + 1) for subset in combinations(eligible, size))
+                subsets = (
+                    subset for size in range(1, len(eligible) + 1) for subset in combinations(sorted(eligible, key=world.order.get), size)
+                )
                 slots.append([(suffix, (name, amount, subset), None) for subset in subsets])
             else:
                 slots.append([(suffix, ((uuid, name, amount),), None) for uuid in eligible if world.allows(uuid, name, amount)])

@@ -15,14 +15,9 @@ from collections.abc import Sequence
 from .narrowing import Choices, Rules
 from .plan import Plan, are_isolated
 
-FEWEST_LEVELS = 3
-"""With fewer columns the search itself is as quick as a bound."""
-
 
 def cannot_hold(plan: Plan, options: Sequence[Choices]) -> bool:
     """Whether some of the columns certainly cannot be satisfied together in a tree with these options."""
-    if len(plan.columns) < FEWEST_LEVELS:
-        return False
     sets = [frozenset(choices) for choices in options]
     distinct = set(sets)
     return any(_lacks_room(plan, sets, union) or _lacks_providers(plan, sets, union) for union in distinct)
@@ -32,7 +27,7 @@ def _lacks_room(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int
     """Whether the columns that choose only within `union` ask more of a class than is free there, or more pieces than can be cut."""
     for name, levels in plan.contended.items():
         amounts = [amount for level, amount in levels if sets[level] <= union]
-        if len(amounts) < FEWEST_LEVELS:
+        if not amounts:
             continue
         rules: Rules = plan.index.classes[name].rules
         free = [rules[position][0] for position in union if position in rules]

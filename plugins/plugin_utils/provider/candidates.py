@@ -89,7 +89,9 @@ def _all_picks(plan: Plan, manner: Manner) -> Iterator[Pick]:
     trees = ordered_trees(plan, manner.order)
     columns = [_Options(plan, column, manner.order) for column in plan.columns]
     splits = [_Options(plan, column, "none") for column in plan.splits]
-    searches = (tree_picks(plan, [options(tree) for options in columns], [options(tree) for options in splits], budget) for tree in trees)
+    searches = (
+        tree_picks(plan, [options(tree) for options in columns], [sorted(options(tree)) for options in splits], budget) for tree in trees
+    )
     yield from joined(searches, manner.order)
 
 
@@ -103,7 +105,7 @@ class _Options:
         self._start: list[int] = np.searchsorted(own, index.tree_start).tolist()
         self._end: list[int] = np.searchsorted(own, index.tree_end).tolist()
         self._shared_with = index.shared_with if column.shared[index.shared_position].any() else {}
-        self._shared = column.shared
+        self._shared = column.shared.tobytes()
         self._key = option_key(index, column, order)
 
     def __call__(self, tree: int) -> Choices:
@@ -117,32 +119,31 @@ class _Options:
 
 def _distinct_picks(plan: Plan, manner: Manner, picks: Iterator[Pick]) -> Iterator[Pick]:
     """Drop the picks that came before: the same with another tree's root, or the same amounts for other groups."""
-    if manner.distinct == "allocations" and _amounts_may_repeat(plan):
-        return _first_of_each(picks, lambda pick: frozenset(_loads(plan, pick).items()))
-    if not plan.index.sharing:
-        return picks
-    return _first_of_shared(plan, picks)
+
+    def amounts(pick: Pick) -> t.Hashable:
+        return frozenset(_loads(plan, pick).items())
+
+    if manner.distinct == "allocations":
+        return _first_of_each(picks, amounts, plan.index.sharing, always=_amounts_may_repeat(plan))
+    return _first_of_each(picks, lambda pick: pick, plan.index.sharing, always=False)
 
 
-def _first_of_each(picks: Iterator[Pick], key: t.Callable[[Pick], t.Hashable]) -> Iterator[Pick]:
+def _first_of_each(picks: Iterator[Pick], key: t.Callable[[Pick], t.Hashable], sharing: frozenset[int], *, always: bool) -> Iterator[Pick]:
+    """Yield the first pick of each key. Only a pick made wholly of sharing providers can come again from another tree, so, unless picks
+    can repeat `always`, only those are remembered.
+    """
     seen = set()
     for pick in picks:
-        known = key(pick)
-        if known not in seen:
-            seen.add(known)
-            yield pick
-
-
-def _first_of_shared(plan: Plan, picks: Iterator[Pick]) -> Iterator[Pick]:
-    """Only a pick made wholly of sharing providers can come again, from another tree."""
-    sharing = plan.index.sharing
-    seen = set()
-    for pick in picks:
-        if sharing.issuperset(pick.positions) and all(position in sharing for filling in pick.parts for position, _part in filling):
-            if pick in seen:
+        if always or (sharing and _is_shared(pick, sharing)):
+            known = key(pick)
+            if known in seen:
                 continue
-            seen.add(pick)
+            seen.add(known)
         yield pick
+
+
+def _is_shared(pick: Pick, sharing: frozenset[int]) -> bool:
+    return sharing.issuperset(pick.positions) and all(position in sharing for filling in pick.parts for position, _part in filling)
 
 
 def _amounts_may_repeat(plan: Plan) -> bool:
@@ -163,7 +164,7 @@ def _loads(plan: Plan, pick: Pick) -> dict[tuple[int, str], int]:
     for column, position in zip(plan.columns, pick.positions, strict=True):
         for name, amount in column.amounts:
             loads[position, name] = loads.get((position, name), 0) + amount
-    for column, filling in zip(plan.splits, pick.parts, strict=bool(pick.parts)):
+    for column, filling in zip(plan.splits, pick.parts, strict=True):
         name = column.amounts[0][0]
         for position, part in filling:
             loads[position, name] = loads.get((position, name), 0) + part
@@ -174,33 +175,46 @@ class _Writer:
     """Writes picks as candidates."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._uuids = plan.index.uuids
-        self._suffixes = [column.group.suffix for column in plan.columns]
-        self._asked = [group.suffix for group in plan.request.groups]
+        index = plan.index
+        self._uuids = index.uuids
+        self._suffixes = [group.suffix for group in plan.request.groups]
+        self._columns = [(column.group.suffix, dict(column.amounts)) for column in plan.columns]
+        self._split_classes = [column.amounts[0][0] for column in plan.splits]
         names = {name for column in (*plan.columns, *plan.splits) for name, _amount in column.amounts}
-        self._loads = {name: plan.index.classes[name].loads for name in names if name in plan.index.classes}
+        self._loads = {name: index.classes[name].loads for name in names if name in index.classes}
 
     def __call__(self, pick: Pick) -> Candidate:
-        allocations: dict[str, dict[str, int]] = {}
-        shares = 0.0
-        loads = _loads(self._plan, pick)
-        for (position, name), amount in loads.items():
-            allocations.setdefault(self._uuids[position], {})[name] = amount
-            used, capacity = self._loads[name][position]
-            shares += (used + amount) / capacity
-        return {"allocations": allocations, "mappings": self._mappings(pick), "score": shares / len(loads)}
-
-    def _mappings(self, pick: Pick) -> dict[str, list[str]]:
         uuids = self._uuids
-        mappings: dict[str, list[str]] = {suffix: [] for suffix in self._asked}
-        for suffix, position in zip(self._suffixes, pick.positions, strict=True):
+        mappings: dict[str, list[str]] = {suffix: [] for suffix in self._suffixes}
+        held: dict[int, dict[str, int]] = {}
+        for (suffix, amounts), position in zip(self._columns, pick.positions, strict=True):
             mappings[suffix].append(uuids[position])
-        for filling in pick.parts:
-            mappings[UNSUFFIXED].extend(uuids[position] for position, _part in filling)
-        if UNSUFFIXED in mappings:
+            if position in held:
+                _add(held[position], amounts)
+            elif amounts:
+                held[position] = amounts.copy()
+        for name, filling in zip(self._split_classes, pick.parts, strict=True):
+            for position, part in filling:
+                mappings[UNSUFFIXED].append(uuids[position])
+                _add(held.setdefault(position, {}), {name: part})
+        if UNSUFFIXED in mappings and len(mappings[UNSUFFIXED]) > 1:
             mappings[UNSUFFIXED] = sorted(set(mappings[UNSUFFIXED]))
-        return mappings
+        allocations = {uuids[position]: amounts for position, amounts in held.items()}
+        return {"allocations": allocations, "mappings": mappings, "score": self._score(held)}
+
+    def _score(self, held: dict[int, dict[str, int]]) -> float:
+        shares, count = 0.0, 0
+        for position, amounts in held.items():
+            for name, amount in amounts.items():
+                used, capacity = self._loads[name][position]
+                shares += (used + amount) / capacity
+                count += 1
+        return shares / count
+
+
+def _add(held: dict[str, int], amounts: dict[str, int]) -> None:
+    for name, amount in amounts.items():
+        held[name] = held.get(name, 0) + amount
 
 
 @contextmanager

@@ -52,6 +52,26 @@ class NotBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class LeavesEnough:
+    """What is left from a choice on must be enough pieces for this column and the `later` ones that are interchangeable with it.
+
+    It needs the order of the options, so only NotBefore may come before it.
+    """
+
+    later: int
+    amounts: tuple[tuple[int, Rules], ...]
+    once: bool
+
+    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+        pieces = 0
+        for place in range(len(choices) - 1, -1, -1):
+            pieces += 1 if self.once else min(rules[choices[place]][0] // amount for amount, rules in self.amounts)
+            if pieces > self.later:
+                return choices[: place + 1]
+        return []
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """What all columns take of one class from one provider together must be free there, and at most its max_unit."""
 

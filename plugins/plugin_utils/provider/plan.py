@@ -13,8 +13,11 @@ import numpy as np
 
 from .columns import Column, feasible_trees, request_columns, required_together
 from .index import Index, Integers
-from .narrowing import Apart, Isolated, MergedSteps, Narrowing, NotBefore, RequiredTogether, Room, Rules, Together
+from .narrowing import Apart, Isolated, LeavesEnough, MergedSteps, Narrowing, NotBefore, RequiredTogether, Room, Rules, Together
 from .request import Request
+
+FEWEST_BOUNDED = 3
+"""With fewer columns that compete the search itself is as quick as a bound on it."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Plan:
 
     `narrowings` has one tuple for each column. `trees` are the trees worth a search, ascending. `contended` holds for each class that
     several columns ask of the same providers their levels and amounts. `required_at_end` are the masks of traits which the unsuffixed
-    group's providers must have together, where that is known only after splitting.
+    group's providers must have together, where that is known only after splitting. From level `free_from` on nothing is narrowed.
     """
 
     index: Index
@@ -33,20 +36,21 @@ class Plan:
     splits: tuple[Column, ...]
     trees: Integers
     contended: dict[str, tuple[tuple[int, int], ...]]
-    interchangeable: bool
     required_at_end: tuple[bytes, ...]
+    free_from: int
+    bounded: bool
 
 
 def make_plan(index: Index, request: Request, *, interchangeable_once: bool) -> Plan:
     """Return the plan of a request; with `interchangeable_once` groups that differ in nothing but the suffix are not permuted."""
     asked = request_columns(index, request)
     feasible = np.flatnonzero(feasible_trees(index, request, asked))
-    whole = sorted((column for column in asked if not column.split), key=lambda column: _mean_depth(index, column))
+    whole = _in_order(index, request, [column for column in asked if not column.split])
     splits = tuple(column for column in asked if column.split)
     contended = _contended(request, whole)
     narrowings: list[list[Narrowing]] = [[] for _column in whole]
     if interchangeable_once:
-        _add_not_before(request, whole, narrowings)
+        _add_not_before(index, request, whole, narrowings)
     _add_isolated(request, whole, narrowings)
     _add_room(index, whole, contended, {column.amounts[0][0] for column in splits}, narrowings)
     _add_subtrees(index, request, whole, narrowings)
@@ -61,8 +65,9 @@ def make_plan(index: Index, request: Request, *, interchangeable_once: bool) -> 
         splits=splits,
         trees=feasible,
         contended=contended,
-        interchangeable=interchangeable_once,
         required_at_end=masks if splits else (),
+        free_from=max((level + 1 for level, found in enumerate(narrowings) if found), default=0),
+        bounded=sum(_competes(request, column, whole) for column in whole) >= FEWEST_BOUNDED,
     )
 
 
@@ -79,6 +84,26 @@ def interchange_key(request: Request, column: Column) -> tuple[object, ...]:
     roles = tuple((suffix in subtree.together, suffix in subtree.apart) for subtree in request.subtrees)
     group = replace(column.group, suffix="", resources=tuple(sorted(column.group.resources)))
     return (group, roles, suffix in request.isolated, column.unsuffixed and column.amounts)
+
+
+def _in_order(index: Index, request: Request, columns: Sequence[Column]) -> list[Column]:
+    """Columns that nothing ties to another come last, where every combination of them is a candidate."""
+
+    def is_free(column: Column) -> bool:
+        tied = any(column.group.suffix in (*subtree.together, *subtree.apart) for subtree in request.subtrees)
+        together = column.unsuffixed and bool(column.group.required)
+        return not (tied or together or _competes(request, column, columns))
+
+    return sorted(columns, key=lambda column: (is_free(column), _mean_depth(index, column)))
+
+
+def _competes(request: Request, column: Column, columns: Sequence[Column]) -> bool:
+    """Whether another column may want the same provider and be refused it."""
+    return any(
+        (are_isolated(request, column, other) or dict(column.amounts).keys() & dict(other.amounts).keys()) and _overlap(column, other)
+        for other in columns
+        if other is not column
+    )
 
 
 def _mean_depth(index: Index, column: Column) -> float:
@@ -107,13 +132,20 @@ def _contended(request: Request, columns: Sequence[Column]) -> dict[str, tuple[t
     }
 
 
-def _add_not_before(request: Request, columns: Sequence[Column], narrowings: list[list[Narrowing]]) -> None:
-    last: dict[tuple[object, ...], int] = {}
+def _add_not_before(index: Index, request: Request, columns: Sequence[Column], narrowings: list[list[Narrowing]]) -> None:
+    families: dict[tuple[object, ...], list[int]] = {}
     for level, column in enumerate(columns):
-        key = interchange_key(request, column)
-        if key in last:
-            narrowings[level].append(NotBefore(last[key], are_isolated(request, columns[last[key]], column)))
-        last[key] = level
+        families.setdefault(interchange_key(request, column), []).append(level)
+    for levels in families.values():
+        column = columns[levels[0]]
+        once = are_isolated(request, column, column)
+        amounts = tuple((amount, index.classes[name].rules) for name, amount in column.amounts if name in index.classes)
+        for place, level in enumerate(levels):
+            if place:
+                narrowings[level].append(NotBefore(levels[place - 1], once))
+            later = len(levels) - place - 1
+            if later and (once or amounts):
+                narrowings[level].append(LeavesEnough(later, amounts, once))
 
 
 def _add_isolated(request: Request, columns: Sequence[Column], narrowings: list[list[Narrowing]]) -> None:

@@ -9,8 +9,9 @@ A tree is searched only as far as its candidates are asked for, so a limit costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import typing as t
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from .bounds import cannot_hold
 from .narrowing import Choices, keeps_step, loads_of
@@ -35,8 +36,7 @@ class Budget:
             raise BudgetSpent
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(t.NamedTuple):
     """One candidate as positions: of each of the plan's columns, and of each split column its parts."""
 
     positions: tuple[int, ...]
@@ -45,35 +45,37 @@ class Pick:
 
 def tree_picks(plan: Plan, options: Sequence[Choices], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:
     """Yield the picks of one tree whose options are given by level, and by split column. Raises BudgetSpent."""
-    if cannot_hold(plan, options):
+    if plan.bounded and cannot_hold(plan, options):
         return
-    for positions in _choose(plan, options, budget.spend):
+    for positions in _choose(plan, options, budget):
         if plan.splits:
             yield from _split_picks(plan, positions, split_options, budget)
         else:
             yield Pick(positions)
 
 
-def _choose(plan: Plan, options: Sequence[Choices], spend: Callable[[int], None]) -> Iterator[tuple[int, ...]]:
-    depth = len(plan.columns)
-    chosen = [0] * depth
+def _choose(plan: Plan, options: Sequence[Choices], budget: Budget) -> Iterator[tuple[int, ...]]:
+    """Yield the choices of all levels. From the level on where nothing narrows any more, every combination is one."""
+    chosen = [0] * len(plan.columns)
     narrowings = plan.narrowings
+    free = plan.free_from
 
     def extend(level: int) -> Iterator[tuple[int, ...]]:
+        if level == free:
+            before = tuple(chosen[:level])
+            for rest in product(*options[level:]):
+                budget.spend(1)
+                yield before + rest
+            return
         choices = options[level]
         for narrow in narrowings[level]:
             choices = narrow(choices, chosen, options)
-        spend(1 + len(choices))
-        if level == depth - 1:
-            for position in choices:
-                chosen[level] = position
-                yield tuple(chosen)
-            return
+        budget.spend(len(choices))
         for position in choices:
             chosen[level] = position
             yield from extend(level + 1)
 
-    return extend(0) if depth else iter([()])
+    return extend(0)
 
 
 def _split_picks(plan: Plan, positions: tuple[int, ...], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:

@@ -5,7 +5,7 @@
 """can_split: one class of the group without a suffix from several providers of a tree.
 
 Every set of providers that can give the amount together is one filling, the smallest sets first. Among the ways to divide the amount over
-a set there is one canonical one: as much as possible from the first provider, then from the second, and so on.
+a set there is one canonical one: as much as possible from the first provider in the order of their names, then from the second, and so on.
 """
 
 from __future__ import annotations
