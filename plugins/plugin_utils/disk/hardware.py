@@ -10,6 +10,7 @@ import math
 import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from ..common.errors import Mistakes, suggest
 from ..common.units import MIB, parse_mib
@@ -107,7 +108,7 @@ def _whole(value: t.Any, place: str, mistakes: Mistakes) -> int | None:
     if value is None:
         return None
     try:
-        amount = _number(value)
+        amount = in_mib(value)
     except ValueError as error:
         mistakes.add(place, str(error))
         return None
@@ -117,7 +118,8 @@ def _whole(value: t.Any, place: str, mistakes: Mistakes) -> int | None:
     return math.floor(amount)
 
 
-def _number(value: t.Any) -> t.Any:
+def in_mib(value: t.Any) -> float | Fraction:
+    """Return a size that is a number of MiB or text with a unit; ValueError with a sentence for anything else."""
     if isinstance(value, str):
         return parse_mib(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -176,7 +178,7 @@ def _partition(entry: t.Any, place: str, mistakes: Mistakes) -> ExistingSpace | 
     return ExistingSpace(name=str(entry.get("name") or ""), start=first, size=last - first, label=str(entry.get("label") or ""))
 
 
-def _extent(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> t.Any:
+def _extent(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> float | Fraction | None:
     """Return a start or size in MiB, exact where the facts give bytes."""
     in_bytes = entry.get(f"{key}_bytes")
     if isinstance(in_bytes, int) and not isinstance(in_bytes, bool) and in_bytes >= 0:
@@ -185,7 +187,7 @@ def _extent(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes
         mistakes.add(f"{place}.{key}", "is missing")
         return None
     try:
-        return _number(entry[key])
+        return in_mib(entry[key])
     except ValueError as error:
         mistakes.add(f"{place}.{key}", str(error))
         return None

@@ -193,12 +193,7 @@ class _Reader:
                         "avoid_disks" if "avoid_disks" in item.entry else "disks",
                         f"an lv lies on the disks of its vg; set this on {groups[item.id]!r}",
                     )
-                if own.tiers and own.tiers != group.tiers:
-                    self.warnings.append(
-                        f"{item.entry.place}.best_with_disks: an lv lies on the disks of its vg, so this has no effect;"
-                        f" set it on {groups[item.id]!r}"
-                    )
-                choices[item.id] = group
+                choices[item.id] = _Choice(group.allowed, own.tiers or group.tiers)
         return choices
 
     def _choice(self, item: _Known) -> _Choice:

@@ -81,6 +81,7 @@ def _parteds(hardware: Hardware, schema: Schema, made: Sequence[Partition]) -> l
             result.append(
                 {
                     "name": device_name(disk),
+                    "disk_id": disk.id,
                     "label": "gpt",
                     "disk_size": disk.size,
                     "install_bootloader": any(_boots(schema.spaces[partition.space]) for partition in here),
@@ -148,13 +149,21 @@ def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Seque
     for position, space in enumerate(schema.spaces):
         size = allocation.volumes.get(position, 0)
         if space.volume_group is not None and size > 0 and devices.get(space.volume_group):
-            keep_data = space.keep_data and space.volume_group in kept
-            result.append({"name": space.id, "vgname": space.volume_group, "size": size, "keep_data": keep_data, "space_id": space.id})
+            result.append(
+                {
+                    "name": space.id,
+                    "vgname": space.volume_group,
+                    "device": _volume_device(space.volume_group, space.id),
+                    "size": size,
+                    "keep_data": space.keep_data and space.volume_group in kept,
+                    "space_id": space.id,
+                }
+            )
     return result
 
 
 def _filesystems(schema: Schema, devices: Mapping[str, Sequence[str]], volumes: Sequence[Plain], kept: set[str]) -> list[Plain]:
-    of_volumes = {volume["space_id"]: [_volume_device(volume)] for volume in volumes}
+    of_volumes = {volume["space_id"]: [volume["device"]] for volume in volumes}
     kept_volumes = {volume["space_id"] for volume in volumes if volume["keep_data"]}
     return [
         filesystem
@@ -203,5 +212,5 @@ def _label(label: str | None, fs_type: str, suffix: str) -> str:
     return f"{label[: longest - len(suffix)]}{suffix}"
 
 
-def _volume_device(volume: Plain) -> str:
-    return f"/dev/mapper/{volume['vgname'].replace('-', '--')}-{volume['name'].replace('-', '--')}"
+def _volume_device(group: str, name: str) -> str:
+    return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"

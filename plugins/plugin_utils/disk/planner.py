@@ -1,0 +1,192 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plan the disks of one machine, or of a fleet in which equal problems are solved once."""
+
+from __future__ import annotations
+
+import math
+import re
+import typing as t
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ..common.errors import InputError, Mistake, NoSolution
+from ..common.units import format_mib
+from .boot import with_boot_partition
+from .fingerprint import fingerprint
+from .formulate import canonical_order
+from .hardware import in_mib, parse_hardware, reordered
+from .model import Allocation, Hardware, Schema
+from .ordered_allocation import allocate_ordered
+from .placement import allocate_fair
+from .schema import parse_schema
+from .static import explicit_schema, sizes_by_disk
+
+Plan = dict[str, t.Any]
+
+
+class Objective(StrEnum):
+    """What is the best of all plans that break no constraint."""
+
+    FAIR = "fair"
+    """Weighted shares, preferences first, as few pieces as possible."""
+    ORDERED = "ordered"
+    """The seed's program to the letter, where order decides."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The plans of the hosts that have one, and why the others have none (InputError or NoSolution), both by host."""
+
+    plans: Mapping[str, Plan]
+    failures: Mapping[str, InputError | NoSolution]
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """An allocation and the schema it is for, which may have a boot partition more than the one that was given."""
+
+    schema: Schema
+    allocation: Allocation
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Unsolved:
+    error: NoSolution
+    disk_ids: tuple[str, ...]
+
+
+_Problem = tuple[t.Hashable, ...]
+
+
+def parse_reserve(value: t.Any) -> int:
+    """Return how many MiB are to be left free per disk, rounded up; text may have a unit. Raises InputError."""
+    try:
+        amount = in_mib(value)
+    except ValueError as error:
+        raise InputError([Mistake("reserve", str(error))]) from error
+    if amount < 0:
+        raise InputError([Mistake("reserve", f"{value} is negative")])
+    return math.ceil(amount)
+
+
+class Planner:
+    """Plans machine after machine from one dynamic schema. Problems that differ only in names and serials are solved once."""
+
+    def __init__(self, schema: t.Any, objective: Objective = Objective.FAIR, reserve: int = 0) -> None:
+        self._schema = schema
+        self._objective = objective
+        self._reserve = reserve
+        self._known: dict[_Problem, _Solved | _Unsolved] = {}
+
+    def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
+        """Return the plan of one machine as plain data: `fingerprint`, `disks`, `schema`, `warnings`; sizes are MiB.
+
+        Raises InputError with all mistakes of facts and schema, NoSolution with the conflict.
+        """
+        hardware = parse_hardware(facts, place)
+        if self._objective is Objective.FAIR:
+            hardware = reordered(hardware, canonical_order(hardware.disks))
+        schema = parse_schema(self._schema, hardware)
+        solved = self._solved(hardware, schema)
+        identity = fingerprint(hardware)
+        return {
+            "fingerprint": identity,
+            "disks": sizes_by_disk(hardware, solved.schema, solved.allocation),
+            "schema": explicit_schema(hardware, solved.schema, solved.allocation, identity),
+            "warnings": _warnings(hardware, solved),
+        }
+
+    def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:
+        """Return the plans of all machines; one that has none does not keep the others from theirs."""
+        plans: dict[str, Plan] = {}
+        failures: dict[str, InputError | NoSolution] = {}
+        for host, facts in facts_by_host.items():
+            try:
+                plans[host] = self.plan(facts)
+            except (InputError, NoSolution) as error:
+                failures[host] = error
+        return Fleet(plans, failures)
+
+    def _solved(self, hardware: Hardware, schema: Schema) -> _Solved:
+        """Solve, or take the answer to the same problem of another machine: the same evaluated schema on disks of the same sizes."""
+        shapes = tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
+        problem = (schema, shapes, hardware.firmware)
+        ids = tuple(disk.id for disk in hardware.disks)
+        if problem not in self._known:
+            try:
+                self._known[problem] = _SOLVERS[self._objective](hardware, schema, self._reserve)
+            except NoSolution as error:
+                self._known[problem] = _Unsolved(error, ids)
+        known = self._known[problem]
+        if isinstance(known, _Unsolved):
+            raise _renamed(known, ids)
+        return known
+
+
+def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve))
+
+
+def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    bootable = with_boot_partition(hardware, schema)
+    if bootable is schema:
+        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve))
+    try:
+        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve))
+    except NoSolution:
+        solved = _Solved(schema, allocate_fair(hardware, schema, reserve=reserve))
+        added = bootable.spaces[-1]
+        warning = f"there is no room for the {added.type} that the {hardware.firmware} firmware needs to start from these disks"
+        return replace(solved, warnings=(warning,))
+
+
+_SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int], _Solved]] = {
+    Objective.FAIR: _solve_fair,
+    Objective.ORDERED: _solve_ordered,
+}
+
+
+def _renamed(unsolved: _Unsolved, ids: tuple[str, ...]) -> NoSolution:
+    """Return the error with the disks of another machine in the place of those it was found for."""
+    if ids == unsolved.disk_ids:
+        return unsolved.error
+    names = dict(zip(unsolved.disk_ids, ids, strict=True))
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = re.compile(r"(?<![\w/-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-])")
+
+    def rename(value: t.Any) -> t.Any:
+        if isinstance(value, str):
+            return pattern.sub(lambda match: names[match[1]], value)
+        if isinstance(value, Mapping):
+            return {rename(key): rename(item) for key, item in value.items()}
+        return [rename(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    return NoSolution(rename(str(unsolved.error)), rename(unsolved.error.conflict))
+
+
+def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
+    allocation = solved.allocation
+    warnings = [*solved.schema.warnings, *solved.warnings, *allocation.warnings]
+    for position, size in allocation.off_preferred.items():
+        warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB ({format_mib(size)}) do not fit on the disks it is best with")
+    if not allocation.proven:
+        warnings.append(f"the plan is not proven to be the best: the search ended at a gap of {allocation.gap:.2%}")
+    full = [] if not solved.schema.flat else _without_room_for_table(hardware, allocation)
+    if full:
+        warnings.append(
+            f"no room is left for a partition table on {', '.join(full)}, as lvs straight on disks are planned without overhead;"
+            " to carry the plan out put them into a vg or reserve 2 MiB"
+        )
+    return warnings
+
+
+def _without_room_for_table(hardware: Hardware, allocation: Allocation) -> list[str]:
+    used = [0] * len(hardware.disks)
+    for piece in allocation.pieces:
+        used[piece.disk] += piece.size
+    return [disk.id for disk, size in zip(hardware.disks, used, strict=True) if size > disk.size - 2]
