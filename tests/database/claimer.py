@@ -1,0 +1,37 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One process that claims one VCPU after the other from one provider until it is full.
+
+Usage: claimer.py DATABASE PROVIDER. Prints the UUID of each consumer as soon as its claim is granted, then `full`; anything that
+goes wrong ends it with an error.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from functools import partial
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_claims import Claim, ClaimRefused, apply_claims
+
+
+def main(database, provider):
+    with open_ledger(database) as ledger:
+        while True:
+            claim = Claim(str(uuid.uuid4()), {provider: {"VCPU": 1}})
+            try:
+                ledger.write(partial(apply_claims, claims=[claim]))
+            except ClaimRefused as error:
+                reasons = {refusal["reason"] for refusal in error.conflict["refused"]}
+                if reasons != {"full"}:
+                    raise
+                print("full", flush=True)
+                return
+            print(claim.consumer, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
