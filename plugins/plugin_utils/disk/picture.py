@@ -196,7 +196,8 @@ def _space(
     asked = wanted or {}
     kind = str(asked.get("type") or static.kind(space_id))
     level = str(static.arrays.get(space_id, {}).get("level") or asked.get("level") or "raid")
-    filesystem = static.filesystems.get(space_id, {})
+    filesystems = static.filesystems.get(space_id, ())
+    filesystem = filesystems[0] if filesystems else {}
     size = _size(kind, level, sizes, inner, static.volumes.get(space_id, {}))
     return SpacePicture(
         id=space_id,
@@ -205,7 +206,7 @@ def _space(
         size=size,
         disks=len(sizes),
         inside=static.parents.get(space_id),
-        mount=_given(filesystem.get("mount") or asked.get("mount")),
+        mount=_mounts(filesystems) or _mount_point(asked.get("mount")),
         mount_options=_given(filesystem.get("fstab_options") or asked.get("mount_options")),
         fs_type=_given(filesystem.get("fs_type") or asked.get("fs_type")),
         encrypted=space_id in static.encrypted or asked.get("encrypt") is True,
@@ -307,5 +308,15 @@ def _taken(disk: Plain) -> list[tuple[str, int]]:
     ]
 
 
+def _mounts(filesystems: Sequence[Plain]) -> str | None:
+    """Return where a space is mounted; one that is on several disks by itself, from the first to the last."""
+    mounts = [mount for mount in (_mount_point(filesystem.get("mount")) for filesystem in filesystems) if mount]
+    return f"{mounts[0]} … {mounts[-1]}" if len(mounts) > 1 else mounts[0] if mounts else None
+
+
+def _mount_point(value: t.Any) -> str | None:
+    return None if value in ("none", "swap") else _given(value)
+
+
 def _given(value: t.Any) -> str | None:
-    return None if value in (None, "", "none") else str(value)
+    return None if value in (None, "") else str(value)

@@ -18,13 +18,16 @@ BIOS_GRUB_GUID = "21686148-6449-6e6f-744e-656564454649"
 
 @dataclass(frozen=True)
 class StaticIndex:
-    """The objects of a static schema by the id of their space; `parents` the space that a space lies in, if any."""
+    """The objects of a static schema by the id of their space; `parents` the space that a space lies in, if any.
+
+    A space that is on several disks by itself has a file system on each.
+    """
 
     partitions: Mapping[str, Plain]
     groups: Mapping[str, Plain]
     volumes: Mapping[str, Plain]
     arrays: Mapping[str, Plain]
-    filesystems: Mapping[str, Plain]
+    filesystems: Mapping[str, tuple[Plain, ...]]
     encrypted: frozenset[str]
     parents: Mapping[str, str]
 
@@ -62,10 +65,14 @@ def _by_space(items: Iterable[Plain]) -> dict[str, Plain]:
     return {_space_of(item): item for item in items}
 
 
-def _by_owner(items: Iterable[Plain], owners: Mapping[str, str]) -> dict[str, Plain]:
+def _by_owner(items: Iterable[Plain], owners: Mapping[str, str]) -> dict[str, tuple[Plain, ...]]:
     """Return items by the space that they name, or else by the one whose device they lie on."""
-    named = ((item.get("space_id") or owners.get(str(item.get("device"))), item) for item in items)
-    return {str(space_id): item for space_id, item in named if space_id}
+    found: dict[str, list[Plain]] = {}
+    for item in items:
+        space_id = item.get("space_id") or owners.get(str(item.get("device")))
+        if space_id:
+            found.setdefault(str(space_id), []).append(item)
+    return {space_id: tuple(those) for space_id, those in found.items()}
 
 
 def _owners_of_devices(static: Plain, partitions: Iterable[Plain]) -> dict[str, str]:
@@ -85,8 +92,10 @@ def _parents(static: Plain, owners: Mapping[str, str]) -> dict[str, str]:
     parents = {}
     arrays = {_space_of(array) for array in static.get("mds") or ()}
     group_spaces = {str(group.get("name")): _space_of(group) for group in static.get("vgs") or ()}
+    opened = {f"/dev/mapper/{container.get('name')}": str(container.get("device")) for container in static.get("luks") or ()}
     for group in static.get("vgs") or ():
-        below = [owners[str(name)] for name in group.get("pvnames") or () if owners.get(str(name)) in arrays]
+        devices = [opened.get(str(name), str(name)) for name in group.get("pvnames") or ()]
+        below = [owners[name] for name in devices if owners.get(name) in arrays]
         if below:
             parents[_space_of(group)] = below[0]
     for volume in static.get("lvs") or ():
