@@ -1,0 +1,404 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action plugin disk_plan, which does the work on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: disk_plan
+short_description: Plan what goes onto which disk, and how large it is
+version_added: 0.1.0
+description:
+  - Turns a dynamic schema, which says what is wanted with bounds, weights and preferences, into a static one, which says exactly
+    what lies where on the disks of one machine or of a whole fleet.
+  - Runs on the controller and changes nothing. What it returns is what M(bareon.allocator.disk_layout) carries out.
+  - Sizes are whole MiB. What partition tables, LVM, md and LUKS keep for themselves is counted, so that everything that is planned fits.
+  - All mistakes of an input are reported at once, each with its place, such as C(spaces[3].min_size). The numbers count the entries of
+    the schema from 0.
+author:
+  - The bareon.allocator maintainers (@bareon)
+requirements:
+  - numpy, scipy and yaql on the controller
+options:
+  schema:
+    description:
+      - The dynamic schema, a list of spaces. Their order is the order of the partitions on a disk and decides between equals.
+      - Any value may be an expression in YAQL, written as text that begins with C(yaql=). C($) is the hardware,
+        so that C(yaql=$.ram * 2) is twice the memory and C(yaql=$.disks.where($.type = ssd)) are the SSDs.
+      - Sizes are MiB as a number, text with a unit such as V(50 GiB) or V(2 TB), or a percentage such as V(30 %) of the room
+        of the disks that the space may use.
+      - An C(lv) may lie straight on disks when there is nothing but C(lv) in the schema. Then no overhead is counted.
+      - Exactly one of O(schema) and O(profile) is required.
+    type: list
+    elements: dict
+    suboptions:
+      id:
+        description: The name of the space, of its volume, volume group or array, and of its partitions.
+        type: str
+        required: true
+      type:
+        description:
+          - V(vg) is a volume group, with one physical volume on each disk that it lies on, or on arrays that it contains.
+          - V(lv) is a logical volume.
+          - V(partition) lies on exactly one disk.
+          - V(partitions) lies on as many disks as useful, one partition on each. Bounds hold for the sum.
+          - V(raid) is an array with legs of the same size on different disks. Bounds are those of the room for data in its legs.
+          - V(esp) and V(bios_grub) lie on every disk that the machine starts from.
+        type: str
+        required: true
+        choices: [vg, lv, partition, partitions, raid, esp, bios_grub]
+      size:
+        description: The exact size. It stands for both bounds.
+        type: raw
+      min_size:
+        description: The least size.
+        type: raw
+        default: 0
+      max_size:
+        description: The greatest size. Default is no limit.
+        type: raw
+      weight:
+        description: The share of what is left after all minimums. A space of weight V(0) never grows.
+        type: float
+        default: 1.0
+      disks:
+        description: The disks that the space must lie on, as IDs or as an expression that gives disks. Default is all disks.
+        type: raw
+      avoid_disks:
+        description: The disks that the space must not lie on.
+        type: raw
+      best_with_disks:
+        description:
+          - The disks that the space is best with, or a list of expressions, of which the first gives the disks that are liked best.
+          - A space that does not fit there lies elsewhere, and a warning says how many MiB do.
+        type: raw
+      contains:
+        description:
+          - What is in a V(vg), as a list of IDs or of dictionaries with C(id).
+          - A V(raid) in this list is not made of the group, but carries it.
+        type: list
+        elements: raw
+      max_pvs:
+        description: On how many disks a V(vg) may lie at most.
+        type: int
+      level:
+        description: The level of a V(raid), for which it is required.
+        type: str
+        choices: [raid0, raid1, raid5, raid6, raid10]
+      legs:
+        description: How many disks a V(raid) lies on, or V(all). Default is the least number that its level takes.
+        type: raw
+      per_disk:
+        description: Makes one V(partition) on every disk that the space may use. Bounds hold for each of them.
+        type: bool
+        default: false
+      none_order:
+        description: Lets the space take no part in the order of O(objective=ordered).
+        type: bool
+        default: false
+      boot:
+        description:
+          - The machine starts from this space. Every disk that carries it gets the partition that the firmware needs,
+            V(esp) or V(bios_grub), also when the schema has none.
+          - An array that boots has its metadata at the end, where the firmware does not see it.
+        type: bool
+        default: false
+      encrypt:
+        description: Encrypts the space with LUKS. Volumes are encrypted below their group, all of it as soon as one of them is to be.
+        type: bool
+        default: false
+      keep_data:
+        description: Keeps the partitions or the volume of this name where they are, with their data, and plans around them.
+        type: bool
+        default: false
+      mount:
+        description:
+          - Where the file system is mounted.
+          - If there are several partitions, numbers from 1 on are added. Of several V(esp) the first is mounted.
+        type: str
+      mount_options:
+        description: Options of the mount.
+        type: str
+      fs_type:
+        description: The kind of file system, or V(swap). Default is V(vfat) for an V(esp), V(xfs) for what is mounted, else none.
+        type: str
+      fs_options:
+        description: Options for making the file system.
+        type: str
+      fs_label:
+        description: The label of the file system.
+        type: str
+  profile:
+    description:
+      - The name of a profile of this collection, such as V(general), or the path of a file with a list of spaces,
+        which may also stand under C(schema) in a dictionary. Paths are relative to the playbook.
+    type: str
+  overrides:
+    description:
+      - Spaces to merge into the schema or the profile by their C(id). Only the keys that are there change.
+      - C(size) replaces the bounds, and bounds replace C(size).
+      - A space with C(state=absent) is taken out, of its volume group as well. A new one needs a C(type).
+    type: list
+    elements: dict
+  hardware:
+    description:
+      - The machine, as M(bareon.allocator.disk_facts) returns it in RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware).
+        Of each disk C(id) and C(size) suffice.
+      - Default is C(bareon_hardware) of the host's facts, else of its variables. Without either the facts are gathered.
+    type: dict
+  hosts:
+    description:
+      - Plans all these hosts of the inventory in one task, from their C(bareon_hardware). Equal problems are solved once.
+      - A host without a plan makes the task fail, but the others get their plans nevertheless.
+      - Cannot be used together with O(hardware).
+    type: list
+    elements: str
+  objective:
+    description:
+      - V(fair) gives every space its share, by weight and within its bounds. Preferences go first, and nothing is split without need.
+      - V(ordered) is the linear program that the dynamic schema was first described with. The order of the spaces and disks decides,
+        the first space that can grow takes what is left. It knows the types V(vg), V(lv), V(partition) and V(partitions).
+    type: str
+    choices: [fair, ordered]
+    default: fair
+  reserve:
+    description: What is left free on every disk, in MiB or as text with a unit.
+    type: raw
+    default: 0
+attributes:
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Nothing is ever changed.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: full
+    details:
+      - Shows the present layout of the disks against the planned one.
+      - As Ansible shows the differences of changed tasks only, RV(ignore:changed) is then V(true) if there are any. Else it is V(false).
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+    details:
+      - Nothing is ever changed. The same input gives the same plan.
+seealso:
+  - module: bareon.allocator.disk_facts
+  - module: bareon.allocator.disk_layout
+  - name: YAQL
+    description: The language of the expressions.
+    link: https://yaql.readthedocs.io/
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the host's disks
+  bareon.allocator.disk_plan:
+    schema:
+      - id: boot
+        type: partition
+        size: 1 GiB
+        mount: /boot
+        fs_type: ext4
+        boot: true
+      - id: os
+        type: vg
+        contains: [root, swap]
+      - id: root
+        type: lv
+        min_size: 1 GiB
+        mount: /
+        fs_type: xfs
+      - id: swap
+        type: lv
+        max_size: "yaql=$.ram * 2"
+        weight: 0.5
+        fs_type: swap
+  register: planned
+
+- name: Show the plan
+  ansible.builtin.debug:
+    msg: "{{ planned.summary }}"
+
+- name: Plan a fleet from a profile with own wishes
+  bareon.allocator.disk_plan:
+    profile: general
+    overrides:
+      - id: home
+        state: absent
+      - id: log
+        max_size: 40 GiB
+    hosts: "{{ groups['all'] }}"
+  run_once: true
+  register: fleet
+
+- name: Plan hardware that is not there yet
+  bareon.allocator.disk_plan:
+    hardware:
+      ram: 65536
+      firmware: uefi
+      disks:
+        - id: ssd1
+          type: ssd
+          size: 457862
+        - id: hdd1
+          type: hdd
+          size: 3815447
+        - id: hdd2
+          type: hdd
+          size: 3815447
+    schema:
+      - id: root
+        type: partition
+        size: 50 GiB
+        best_with_disks: yaql=$.disks.where($.type = ssd)
+      - id: data
+        type: raid
+        level: raid1
+        legs: 2
+        disks: yaql=$.disks.where($.type = hdd)
+        mount: /srv
+        fs_type: xfs
+"""
+
+RETURN = r"""
+---
+plan:
+  description: The static schema of one machine. Not there with O(hosts).
+  returned: success
+  type: dict
+  contains:
+    fingerprint:
+      description: Identifies the disks that the plan was made for. Others are refused when it is carried out.
+      type: str
+      returned: always
+      sample: 087c70f679ce367c7e2f09f4c1f3ee8b
+    disks:
+      description: What lies on each disk.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        disk_id:
+          description: The disk.
+          type: str
+          returned: always
+          sample: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+        size:
+          description: MiB of the disk.
+          type: int
+          returned: always
+          sample: 457862
+        spaces:
+          description:
+            - What lies on the disk, in order, partitions, legs of arrays, and the physical volume of a group under the group's C(id).
+            - Logical volumes are here only where the schema has no group.
+          type: list
+          elements: dict
+          returned: always
+          sample:
+            - space_id: boot
+              size: 1024
+            - space_id: os
+              size: 456836
+        unallocated:
+          description: MiB that are left, without what the partition table keeps.
+          type: int
+          returned: always
+          sample: 0
+    schema:
+      description: Bareon's explicit static schema. All sizes and positions are MiB, and the end of a partition is the first MiB behind it.
+      type: dict
+      returned: always
+      contains:
+        parteds:
+          description: The partition tables, with the C(partitions) in them. C(guid) is their type, C(uuid) is their own.
+          type: list
+          elements: dict
+          returned: always
+        pvs:
+          description: The physical volumes. A C(metadatasize) of 0 stands for LVM's default.
+          type: list
+          elements: dict
+          returned: always
+        vgs:
+          description: The volume groups.
+          type: list
+          elements: dict
+          returned: always
+        lvs:
+          description: The logical volumes.
+          type: list
+          elements: dict
+          returned: always
+          sample:
+            - name: root
+              vgname: os
+              device: /dev/mapper/os-root
+              size: 30720
+              keep_data: false
+              space_id: root
+        mds:
+          description: The arrays.
+          type: list
+          elements: dict
+          returned: always
+        luks:
+          description: The encrypted containers.
+          type: list
+          elements: dict
+          returned: always
+        fss:
+          description: The file systems and swap spaces, with their mount points.
+          type: list
+          elements: dict
+          returned: always
+    warnings:
+      description:
+        - What the user should know, such as how many MiB do not fit on preferred disks, or that a plan is not proven to be the best.
+      type: list
+      elements: str
+      returned: always
+plans:
+  description: The plans by host, each as RV(plan).
+  returned: with O(hosts), for the hosts that have a plan, also on failure
+  type: dict
+summary:
+  description: The plan or the plans as tables to read.
+  returned: success
+  type: str
+conflict:
+  description: Why there is no plan.
+  returned: when O(hosts) is not used and there is no plan
+  type: dict
+  contains:
+    short:
+      description: How many MiB are missing at least, if that is what is missing.
+      type: int
+      returned: always
+      sample: 2000
+    constraints:
+      description: Constraints that contradict each other, and all of them are needed for that.
+      type: list
+      elements: dict
+      returned: always
+      sample:
+        - name: "min:root"
+          says: root needs at least 5000 MiB
+    remedies:
+      description: What would help.
+      type: list
+      elements: str
+      returned: always
+failures:
+  description: Why hosts have no plan, by host. Each has C(msg), and C(conflict) where the input is sound.
+  returned: with O(hosts), when a host has no plan
+  type: dict
+"""
