@@ -16,7 +16,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from ...common.errors import InputError, Mistake
+from ...common.errors import InputError, Mistake, Unavailable
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Server:
     timeout: float = 60.0
 
     def get(self, path: str) -> t.Any:
-        """Return the JSON at `path`; raise InputError when there is no answer, or none that can be read."""
+        """Return the JSON at `path`; raise Unavailable when there is no answer, or none that can be read."""
         if urlsplit(self.url).scheme not in ("http", "https"):
             raise InputError([Mistake("source.url", f"{self.url!r} must start with https:// or http://")])
         address = self.url.rstrip("/") + path
@@ -44,7 +44,7 @@ class Server:
             says = f"cannot ask {address}: {getattr(error, 'reason', None) or error or type(error).__name__}"
         except (ValueError, RecursionError) as error:
             says = f"{address} does not answer with JSON: {error}"
-        raise InputError([Mistake("source.url", says)])
+        raise Unavailable(says)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json"}

@@ -28,7 +28,7 @@ RESOURCES = {"info": "/2/info", "groups": "/2/groups?bulk=1", "nodes": "/2/nodes
 
 
 def fetch_rapi(server: Server) -> Cluster:
-    """Return the cluster that a RAPI server describes; raise InputError when it cannot be asked or understood."""
+    """Return the cluster that a RAPI server describes; raise Unavailable when it cannot be asked, InputError when not understood."""
     return parse_rapi({name: server.get(path) for name, path in RESOURCES.items()})
 
 

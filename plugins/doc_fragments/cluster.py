@@ -1,0 +1,272 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options of all modules that work on groups of nodes: where the cluster comes from."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Fragment `cluster`; plugin_utils/group/sources/load.py has the matching arguments."""
+
+    DOCUMENTATION = r"""
+options:
+  cluster:
+    description:
+      - The cluster, written out. Sizes are MiB, or text with a unit such as V(64 GiB).
+      - Exactly one of O(cluster) and O(source) is needed.
+    type: dict
+    suboptions:
+      groups:
+        description:
+          - Sets of nodes that fail over to each other. Default is a single group V(default).
+        type: list
+        elements: dict
+        suboptions:
+          name:
+            description: Name of the group.
+            type: str
+            required: true
+          uuid:
+            description: Identity of the group. Default is its name.
+            type: str
+          alloc_policy:
+            description: Whether it takes new instances, earlier choices before later ones.
+            type: str
+            choices: [preferred, last_resort, unallocable]
+            default: preferred
+          tags:
+            description: Tags of the group.
+            type: list
+            elements: str
+            default: []
+          networks:
+            description: Networks that the group is connected to.
+            type: list
+            elements: str
+            default: []
+          ipolicy:
+            description:
+              - Sizes of instances that it takes, as Ganeti writes them, with the keys C(minmax) (a list of C(min) and C(max)), C(std),
+                C(disk-templates), C(vcpu-ratio) and C(spindle-ratio). Default is the cluster's.
+              - A size has the keys C(memory-size), C(cpu-count), C(disk-size), C(disk-count), C(nic-count) and C(spindle-use).
+            type: dict
+      nodes:
+        description: The machines that carry instances.
+        type: list
+        elements: dict
+        required: true
+        suboptions:
+          name:
+            description: Name of the node.
+            type: str
+            required: true
+          group:
+            description: Name or UUID of its group. Needed when there are several.
+            type: str
+          total_memory:
+            description: All memory of the machine.
+            type: raw
+            required: true
+          node_memory:
+            description: What the node itself uses.
+            type: raw
+            default: 0
+          free_memory:
+            description: What the node reports as free. Default is what its instances leave.
+            type: raw
+          total_disk:
+            description: All its internal storage. Default is the sum of its internal pools.
+            type: raw
+          free_disk:
+            description: What is free of it. Default is what its instances leave.
+            type: raw
+          total_cpus:
+            description: Physical CPUs.
+            type: float
+            required: true
+          node_cpus:
+            description: CPUs that the node itself uses.
+            type: int
+            default: 1
+          cpu_speed:
+            description: Speed of its CPUs relative to the others'.
+            type: float
+            default: 1.0
+          offline:
+            description: Whether it is down, drained, or otherwise not to be used.
+            type: bool
+            default: false
+          master:
+            description: Whether it is the cluster's master.
+            type: bool
+            default: false
+          tags:
+            description: Tags of the node.
+            type: list
+            elements: str
+            default: []
+          exclusive_storage:
+            description: Whether its disks are given to instances as a whole.
+            type: bool
+            default: false
+          spindles:
+            description: Capacity for disk traffic; with exclusive storage the number of its disks.
+            type: int
+            default: 1
+          free_spindles:
+            description: With exclusive storage, disks that are not in use. Default is what its instances leave.
+            type: int
+          storage:
+            description:
+              - Storage pools that it has or reaches. A node that names none has one internal pool V(lvm), all its disk.
+            type: list
+            elements: dict
+            default: []
+            suboptions:
+              type:
+                description: Whether the pool lies in the node, or is reached by many.
+                type: str
+                choices: [internal, external]
+                default: internal
+              pool:
+                description: Name of the pool.
+                type: str
+                required: true
+              total:
+                description: Size of the pool. No limit is kept where it is not known.
+                type: raw
+              free:
+                description: What is free of it. Default is what the instances leave.
+                type: raw
+      instances:
+        description: The virtual machines that are there.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          name:
+            description: Name of the instance.
+            type: str
+            required: true
+          memory:
+            description: Memory it is given.
+            type: raw
+            required: true
+          disk:
+            description: What it takes on one node. Default is the sum of its disks.
+            type: raw
+          disks:
+            description: Its disks, each with C(size), and C(spindles) where storage is exclusive. Default is one of the size of C(disk).
+            type: list
+            elements: dict
+          vcpus:
+            description: Virtual CPUs.
+            type: int
+            required: true
+          status:
+            description: What it does.
+            type: str
+            choices:
+              - running
+              - ERROR_up
+              - ERROR_down
+              - ERROR_nodedown
+              - ERROR_nodeoffline
+              - ERROR_wrongnode
+              - ADMIN_down
+              - ADMIN_offline
+              - USER_down
+            default: running
+          auto_balance:
+            description: Whether it may be moved without asking, and memory is kept for it on its secondary.
+            type: bool
+            default: true
+          primary:
+            description: Node it lives on. Instances that are yet to be placed have none.
+            type: str
+          secondary:
+            description: Node that mirrors its disks.
+            type: str
+          disk_template:
+            description: How its disks are kept. Default is V(drbd) with a secondary, V(ext) on an external pool, else V(plain).
+            type: str
+            choices: [diskless, file, sharedfile, plain, blockdev, drbd, rbd, ext, gluster]
+          storage:
+            description: Pool that its disks are in, with C(type) and C(pool). Default is the internal pool V(lvm).
+            type: dict
+          tags:
+            description: Tags of the instance.
+            type: list
+            elements: str
+            default: []
+          spindle_use:
+            description: Its share of disk traffic.
+            type: int
+            default: 1
+          spindles:
+            description: Disks that are its own where storage is exclusive.
+            type: int
+          forthcoming:
+            description: Whether it is planned, but not there yet.
+            type: bool
+            default: false
+          load:
+            description: Measured load, with C(cpu), C(memory), C(disk) and C(net), each V(1.0) by default.
+            type: dict
+          networks:
+            description: Networks that its group must be connected to.
+            type: list
+            elements: str
+            default: []
+      tags:
+        description: Tags of the cluster, among them those that steer exclusion, location and migration, as in C(htools(1\)).
+        type: list
+        elements: str
+        default: []
+      ipolicy:
+        description: Policy of the groups that have none.
+        type: dict
+  source:
+    description:
+      - Where to read the cluster from.
+      - Exactly one of O(cluster) and O(source) is needed.
+    type: dict
+    suboptions:
+      type:
+        description:
+          - V(ganeti_text) is the text format of Ganeti's htools, as C(hbal -S) and C(hscan) write it.
+          - V(iallocator) is the message that Ganeti sends to an allocator.
+          - V(ganeti_rapi) is Ganeti's remote API, asked at O(source.url), or a directory with C(info.json), C(groups.json),
+            C(nodes.json) and C(instances.json) that it answered before.
+          - V(proxmox) is what C(pvesh get PATH --output-format json) prints for C(/cluster/resources), C(/nodes/NODE/storage) and,
+            to know whose disks lie where, C(/nodes/NODE/storage/STORAGE/content). O(source.path) is a directory with a file for each,
+            such as C(nodes/pve1/storage.json), or one file that maps paths to what was printed.
+        type: str
+        choices: [ganeti_text, iallocator, ganeti_rapi, proxmox]
+        required: true
+      path:
+        description: File or directory on the controller, relative to the playbook.
+        type: path
+      url:
+        description: Address of the server, such as V(https://cluster.example.com:5080).
+        type: str
+      username:
+        description: User to ask as.
+        type: str
+      password:
+        description: Password of that user.
+        type: str
+      validate_certs:
+        description: Whether the server's certificate must be valid.
+        type: bool
+        default: true
+      timeout:
+        description: Seconds to wait for each answer.
+        type: float
+        default: 60.0
+requirements:
+  - numpy >= 1.26 on the controller
+  - scipy >= 1.11 on the controller
+"""

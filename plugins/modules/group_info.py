@@ -1,0 +1,330 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_info."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_info
+short_description: Tell scores, capacity and problems of a cluster of virtual machines
+version_added: 0.1.0
+description:
+  - Reads a cluster of nodes and instances (Ganeti, Proxmox VE, or written out) and tells how evenly it is used, what would happen
+    if a node failed, and what is wrong with it, for each group and for the whole.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+  - It tells what Ganeti's C(hinfo) and C(hcheck) print, and besides which limit is broken where and by how much.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+options:
+  score:
+    description:
+      - V(htools) gives the metrics and weights of Ganeti's htools 3.0, equal to those programs' to eight decimals.
+      - V(capacity) relates loads to what each node has, leaves nodes without a resource out of its metrics, and counts N+1 by the books,
+        so that nodes of different size are compared fairly. With equal nodes both give the same loads.
+    type: str
+    choices: [htools, capacity]
+    default: htools
+attributes:
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Nothing is ever changed.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: N/A
+    details:
+      - Nothing is ever changed.
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+    details:
+      - Nothing is ever changed.
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  async:
+    description: Supports the C(async) keyword.
+    support: none
+  platform:
+    description: The platforms that the module works on.
+    platforms: all
+    support: full
+notes:
+  - A node fails N+1 when the memory that it has left is less than what the failure of the worst other node would bring to it.
+    For instances on shared storage it is asked whether all of them could restart elsewhere in their group, with memory, CPUs and
+    exclusion tags as limits. Where a simple arrangement does not show it, integer programming does.
+  - Offline primaries and secondaries are counted as instances. C(hcheck) counts offline nodes for the latter.
+  - Ganeti's own N+1 flag, which is taken from reported memory when the cluster is loaded, is what RV(metrics) uses for O(score=htools).
+    RV(health) and RV(problems) always follow the books.
+  - A forthcoming instance with an unknown number of spindles takes none on a node with exclusive storage. C(hbal) makes the node's free
+    spindles -1 instead, which is the only known difference of scores.
+"""
+
+EXAMPLES = r"""
+---
+- name: Look at a cluster that hbal has saved
+  bareon.allocator.group_info:
+    source:
+      type: ganeti_text
+      path: cluster.data
+  register: cluster
+
+- name: Show it as a table
+  ansible.builtin.debug:
+    msg: "{{ cluster.summary.splitlines() }}"
+
+- name: Stop when a failure of a node would leave instances without a place
+  ansible.builtin.assert:
+    that: cluster.health.n1_fail + cluster.health.gn1_fail == 0
+
+- name: Ask a running cluster
+  bareon.allocator.group_info:
+    source:
+      type: ganeti_rapi
+      url: https://cluster.example.com:5080
+      username: reader
+      password: "{{ rapi_password }}"
+
+- name: Look at a cluster written out here
+  bareon.allocator.group_info:
+    score: capacity
+    cluster:
+      nodes:
+        - {name: node1, total_memory: 64 GiB, total_disk: 1 TiB, total_cpus: 16}
+        - {name: node2, total_memory: 128 GiB, total_disk: 2 TiB, total_cpus: 32}
+      instances:
+        - {name: web, memory: 8 GiB, disk: 40 GiB, vcpus: 4, primary: node1, secondary: node2}
+        - {name: db, memory: 32 GiB, disk: 200 GiB, vcpus: 8, primary: node2, secondary: node1}
+"""
+
+RETURN = r"""
+---
+score:
+  description: The weighted sum of the metrics of the whole cluster. Lower is better.
+  type: float
+  returned: success
+  sample: 12.7610216
+score_mode:
+  description: The O(score) it was computed by.
+  type: str
+  returned: success
+  sample: htools
+metrics:
+  description: Every metric of the whole cluster.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: Name of the metric, as htools calls it.
+      type: str
+      sample: free_mem_cv
+    weight:
+      description: What its value is multiplied by.
+      type: float
+      sample: 0.5
+    value:
+      description: Its value.
+      type: float
+      sample: 0.12625658
+health:
+  description: Counts of problems in the whole cluster.
+  type: dict
+  returned: success
+  contains:
+    healthy:
+      description: Whether all counts are 0.
+      type: bool
+    n1_fail:
+      description: Nodes that fail N+1.
+      type: int
+    conflict_tags:
+      description: Nodes with several instances of the same exclusion tag.
+      type: int
+    offline_pri:
+      description: Instances whose primary is offline.
+      type: int
+    offline_sec:
+      description: Instances whose secondary is offline.
+      type: int
+    gn1_fail:
+      description: Nodes whose instances on shared storage could not all restart elsewhere.
+      type: int
+    policy:
+      description: Instances outside the policy of their group.
+      type: int
+    pool:
+      description: Instances on nodes that do not reach their storage pool.
+      type: int
+groups:
+  description: Each group with C(name), C(uuid), C(alloc_policy), C(tags), C(score), RV(ignore:metrics) and C(health) as above.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    nodes:
+      description: How many nodes it has.
+      type: int
+    offline:
+      description: How many of them are offline.
+      type: int
+    instances:
+      description: How many instances live in it.
+      type: int
+    capacity:
+      description: C(total) and C(free) of C(memory) and C(disk) in MiB, and of C(cpus), which are virtual CPUs that the policy allows.
+      type: dict
+    shared:
+      description: For each storage pool that instances of the group share, what the worst failure of a node would do.
+      type: list
+      elements: dict
+      contains:
+        pool:
+          description: The pool, or V(null) for storage that every node reaches.
+          type: str
+        instances:
+          description: How many running instances use it.
+          type: int
+        worst_node:
+          description: The node whose failure strands most memory.
+          type: str
+        needed:
+          description: Memory of that node's instances on the pool, in MiB.
+          type: int
+        short:
+          description: Memory of those of them that could not restart, in MiB.
+          type: int
+        proven:
+          description: Whether no arrangement strands less.
+          type: bool
+nodes:
+  description: Each node with what C(hinfo) prints of it. Sizes in MiB.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: Name of the node.
+      type: str
+    group:
+      description: Its group.
+      type: str
+    offline:
+      description: Whether it is offline.
+      type: bool
+    master:
+      description: Whether it is the master.
+      type: bool
+    n1_fails:
+      description: Whether it fails N+1.
+      type: bool
+    n1_short:
+      description: Memory that it lacks for that.
+      type: int
+    total_memory:
+      description: All memory.
+      type: int
+    node_memory:
+      description: Memory the node itself uses.
+      type: int
+    instance_memory:
+      description: Memory of the running instances.
+      type: int
+    missing_memory:
+      description: Memory that should be free but is not reported so; negative when more is free.
+      type: int
+    free_memory:
+      description: Memory reported as free.
+      type: int
+    unallocated_memory:
+      description: Memory that can be given to instances.
+      type: int
+    reserved_memory:
+      description: Memory kept for failovers.
+      type: int
+    total_disk:
+      description: All internal storage.
+      type: int
+    free_disk:
+      description: What is free of it.
+      type: int
+    total_cpus:
+      description: Physical CPUs.
+      type: float
+    used_cpus:
+      description: Virtual CPUs in use.
+      type: int
+    primaries:
+      description: Instances that live here.
+      type: int
+    secondaries:
+      description: Instances mirrored here.
+      type: int
+    load:
+      description: Sum of the loads C(cpu), C(memory), C(disk) and C(net).
+      type: dict
+pools:
+  description: Each storage pool that a node names. Sizes in MiB, V(null) where unknown.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    pool:
+      description: Kind and name.
+      type: str
+      sample: external/san
+    nodes:
+      description: Nodes that reach it.
+      type: list
+      elements: str
+    groups:
+      description: Their groups.
+      type: list
+      elements: str
+    instances:
+      description: How many instances use it.
+      type: int
+    total:
+      description: Its size; of internal pools in all nodes together.
+      type: int
+    free:
+      description: What is free.
+      type: int
+problems:
+  description: All that is wrong.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    kind:
+      description: >-
+        One of V(offline_primary), V(offline_secondary), V(n1), V(shared_n1), V(tags), V(policy), V(pool), V(cpus), V(spindle_use),
+        V(memory), V(split), V(missing_memory), V(missing_disk).
+      type: str
+    group:
+      description: Group it is in.
+      type: str
+    node:
+      description: Node it is on.
+      type: str
+    instance:
+      description: Instance it concerns, V(null) for a problem of the node.
+      type: str
+    short:
+      description: By how much a limit is broken, in MiB, CPUs, spindles or tags.
+      type: float
+    says:
+      description: The problem in a sentence.
+      type: str
+summary:
+  description: The same as tables to read, for C(debug).
+  type: str
+  returned: success
+"""

@@ -1,0 +1,44 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options that every action of the room has, documented once in the fragment `cluster`. Imports nothing of the room."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class SourceType(StrEnum):
+    """What a source is."""
+
+    GANETI_TEXT = "ganeti_text"
+    IALLOCATOR = "iallocator"
+    GANETI_RAPI = "ganeti_rapi"
+    PROXMOX = "proxmox"
+
+
+CLUSTER_ARGUMENTS: Mapping[str, t.Any] = {
+    "cluster": {"type": "dict"},
+    "source": {
+        "type": "dict",
+        "options": {
+            "type": {"type": "str", "required": True, "choices": [str(kind) for kind in SourceType]},
+            "path": {"type": "path"},
+            "url": {"type": "str"},
+            "username": {"type": "str"},
+            "password": {"type": "str", "no_log": True},
+            "validate_certs": {"type": "bool", "default": True},
+            "timeout": {"type": "float", "default": 60.0},
+        },
+        "mutually_exclusive": [("path", "url")],
+        "required_one_of": [("path", "url")],
+        "required_by": {"password": ["username"]},
+    },
+}
+CLUSTER_CONSTRAINTS: Mapping[str, t.Any] = {
+    "mutually_exclusive": [("cluster", "source")],
+    "required_one_of": [("cluster", "source")],
+}

@@ -1,0 +1,88 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One door to all sources: what a task says about its cluster becomes a cluster, and for IAllocator messages a request.
+
+The options are those of arguments.CLUSTER_ARGUMENTS.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ...common.errors import InputError, Mistake, Mistakes
+from ..arguments import SourceType
+from .http import Server
+from .iallocator import Message, parse_iallocator, parse_json
+from .inline import parse_inline
+from .proxmox import parse_proxmox
+from .rapi import RESOURCES, fetch_rapi, parse_rapi
+from .text import parse_text
+
+
+def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Message:
+    """Return the cluster that arguments as in CLUSTER_ARGUMENTS name, with the request if the source carries one.
+
+    `resolve` makes a path absolute. Raises InputError when the source cannot be read, or with all its mistakes, and
+    Unavailable when a server does not answer.
+    """
+    if arguments.get("cluster") is not None:
+        return Message(parse_inline(arguments["cluster"]), {})
+    source = arguments["source"]
+    kind = SourceType(source["type"])
+    if source.get("url"):
+        return Message(fetch_rapi(_server(kind, source)), {})
+    path = Path(resolve(source["path"]))
+    if kind == SourceType.GANETI_TEXT:
+        return Message(parse_text(_read(path)), {})
+    if kind == SourceType.IALLOCATOR:
+        return parse_iallocator(parse_json(_read(path)))
+    documents = _documents(path)
+    if kind == SourceType.GANETI_RAPI:
+        return Message(parse_rapi({name: documents.get(f"/{name}", documents.get(name)) for name in RESOURCES}), {})
+    return Message(parse_proxmox(documents), {})
+
+
+def _server(kind: SourceType, source: Mapping[str, t.Any]) -> Server:
+    if kind != SourceType.GANETI_RAPI:
+        raise InputError([Mistake("source.url", f"a source of type {kind} is read from a path; only {SourceType.GANETI_RAPI} has a url")])
+    return Server(
+        url=source["url"],
+        username=source.get("username") or "",
+        password=source.get("password") or "",
+        validate_certs=source.get("validate_certs", True),
+        timeout=source.get("timeout", 60.0),
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        says = f"cannot read {path}: {error.strerror or error}"
+    except UnicodeDecodeError as error:
+        says = f"{path} is not UTF-8 text: {error.reason} at byte {error.start}"
+    raise InputError([Mistake("source.path", says)])
+
+
+def _documents(path: Path) -> dict[str, t.Any]:
+    """Return JSON documents by path: of one file that maps them, or of a directory with one file for each."""
+    if not path.is_dir():
+        documents = parse_json(_read(path))
+        if isinstance(documents, dict):
+            return documents
+        raise InputError([Mistake("source.path", f"{path} must hold a mapping of documents by path")])
+    mistakes = Mistakes()
+    found = {}
+    for file in sorted(path.rglob("*.json")):
+        try:
+            found[f"/{file.relative_to(path).with_suffix('').as_posix()}"] = parse_json(_read(file))
+        except InputError as error:
+            mistakes.add(str(file), str(error))
+    if not found and not mistakes:
+        mistakes.add("source.path", f"there is no JSON file in {path}")
+    mistakes.check()
+    return found
