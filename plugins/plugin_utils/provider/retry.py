@@ -43,9 +43,9 @@ class OutOfRetries(Exception):
 class RetryPolicy:
     """How often a transaction is run again, and how many seconds it waits before: a random part of `first`, doubled up to `longest`."""
 
-    retries: int = 10
+    retries: int = 40
     first: float = 0.004
-    longest: float = 0.1
+    longest: float = 0.2
 
     def pauses(self) -> Iterator[float]:
         """Return the seconds to wait before each retry.
