@@ -47,6 +47,7 @@ def totals(spaces: list[dict], disks: list[int]) -> list[int]:
         pytest.param([{"min": 10}, {"min": 10}], [100], [50, 50], id="equal shares"),
         pytest.param([{"min": 10}, {"min": 10, "weight": 0.5}], [90], [60, 30], id="half the weight, half the size"),
         pytest.param([{}, {}, {}], [100], [34, 33, 33], id="thirds, the first takes what is over"),
+        pytest.param([{"weight": 0.5}, {"weight": 1}], [100], [33, 67], id="the largest remainder takes what is over"),
         pytest.param([{"weight": 1}, {"weight": 2}, {"weight": 3}], [600], [100, 200, 300], id="weights"),
         pytest.param([{"min": 10}, {"min": 11}], [100], [50, 50], id="a minimum that does not bind changes nothing"),
         pytest.param([{"min": 70}, {}, {}], [100], [70, 15, 15], id="a minimum that binds"),
