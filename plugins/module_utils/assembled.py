@@ -18,6 +18,7 @@ from .reader import Notes
 from .signatures import Signature
 from .stacks import Array, LogicalVolume, Luks
 
+_MAPPER_UUID = re.compile(r"^LVM-[A-Za-z0-9]{32}(?P<volume>[A-Za-z0-9]{32})")
 _GROUP_SEPARATOR = re.compile(r"(?<!-)-(?!-)")
 
 
@@ -46,8 +47,17 @@ def split_mapper_name(name: str) -> tuple[t.Optional[str], str]:
     return parts[0].replace("--", "-"), parts[1].replace("--", "-")
 
 
+def volume_uuid(mapper_uuid: str) -> t.Optional[str]:
+    """Return a logical volume's UUID as LVM writes it from its device-mapper UUID, which is the group's and the volume's without dashes."""
+    match = _MAPPER_UUID.match(mapper_uuid)
+    if match is None:
+        return None
+    digits = match["volume"]
+    return "-".join([digits[:6], *(digits[start : start + 4] for start in range(6, 26, 4)), digits[26:]])
+
+
 def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Notes) -> Tree:
-    changed: list[Device] = [_running_array(host, device) for device in devices if device.kind.startswith("raid") and device.running]
+    changed = [_running_array(host, tree, device) for device in devices if device.kind.startswith("raid") and device.running]
     stopped: dict[str, list[tuple[Device, Signature]]] = {}
     for device, signature in _members(devices, "linux_raid_member"):
         if not any(child.kind.startswith(("raid", "linear", "md")) for child in tree.children(device.name)):
@@ -61,9 +71,13 @@ def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Note
     return tree.with_devices(changed)
 
 
-def _running_array(host: Host, device: Device) -> Device:
+def _running_array(host: Host, tree: Tree, device: Device) -> Device:
     array = _array(host.run(stacks.detail_command(t.cast(str, device.dev))))
-    return device if array is None else replace(device, title=array.name or device.title, uuid=array.uuid)
+    if array is not None:
+        return replace(device, title=array.name or device.title, uuid=array.uuid)
+    members = [tree.devices[parent] for parent in device.parents if parent in tree.devices]
+    known = next((signature for _member, signature in _members(members, "linux_raid_member")), None)
+    return device if known is None else replace(device, title=known.label or device.title, uuid=known.uuid)
 
 
 def _stopped_array(uuid: str, members: tuple[str, ...], array: t.Optional[Array], signature: Signature) -> Device:
@@ -122,7 +136,7 @@ def _report(outcome: t.Optional[Outcome]) -> str:
 
 def _running_volume(device: Device) -> Device:
     group, title = split_mapper_name(device.title or device.name)
-    return replace(device, group=group, title=title)
+    return replace(device, group=group, title=title, uuid=volume_uuid(device.uuid or ""))
 
 
 def _logical_volumes(tree: Tree, volumes: tuple[LogicalVolume, ...], names: dict[str, str]) -> list[Device]:

@@ -50,7 +50,7 @@ def read_claims(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
     changed = []
     for name in disks:
         disk, below = tree.devices[name], tree.descendants(name)
-        mapped = [device for device in below if device.kind == "part" and device.uuid is not None]
+        mapped = [device for device in below if device.kind == "part" and device.row.get("dm-uuid")]
         if not is_visibly_used(disk, below):
             changed += [replace(device, claimed=host.claimed(device.dev)) for device in mapped or [disk] if device.dev is not None]
     return tree.with_devices(changed)
@@ -135,8 +135,11 @@ def _with_table(tree: Tree, disk: Device, table: Table, notes: Notes) -> Tree:
         if device is None:
             changed.append(_without_node(disk, partition))
         else:
-            changed.append(replace(device, partition=partition))
-            if not _agree(t.cast(TablePartition, device.partition), partition, device):
+            kernel = t.cast(TablePartition, device.partition)
+            changed.append(
+                replace(device, partition=replace(partition, name=partition.name or kernel.name, uuid=partition.uuid or kernel.uuid))
+            )
+            if not _agree(kernel, partition, device):
                 notes.append(
                     f"{device.dev}: the kernel has another start or size than the partition table on {disk.dev}; given are the table's"
                 )

@@ -23,8 +23,11 @@ LOGICAL_VOLUMES_COMMAND = (
     *_REPORT,
     "--all",
     "--options",
-    "vg_name,lv_name,lv_uuid,lv_size,lv_layout,lv_dm_path,pool_lv,devices,metadata_devices",
+    "vg_name,lv_name,lv_uuid,lv_size,lv_layout,lv_dm_path,devices,metadata_devices,metadata_lv,pool_lv,origin",
 )
+
+_PLACES = ("devices", "metadata_devices", "metadata_lv", "pool_lv", "origin")
+"""What a logical volume cannot be without."""
 
 _EXTENT = re.compile(r"\([0-9]*\)$")
 
@@ -98,7 +101,7 @@ def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
     """Return the logical volumes of an `lvs` report, which has a row for every segment; raises ValueError when it is none."""
     volumes: dict[str, LogicalVolume] = {}
     for row in _report(text, "lv"):
-        on = (*_devices(row["devices"]), *_devices(row["metadata_devices"]), *_devices(row["pool_lv"]))
+        on = (place for column in _PLACES for place in _devices(row[column]))
         known = volumes.get(row["lv_uuid"])
         volumes[row["lv_uuid"]] = LogicalVolume(
             group=row["vg_name"],
