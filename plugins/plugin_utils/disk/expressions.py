@@ -80,7 +80,7 @@ def _parsed(source: str) -> Statement:
 def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"the facts have no {error.args[0]!r}" if error.args else "the facts have no such key"
-    return str(error) or type(error).__name__
+    return str(error).replace("#property#", "property ").replace("#operator_", "operator ") or type(error).__name__
 
 
 def _shortened(source: str, longest: int = 120) -> str:
