@@ -15,7 +15,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .problem import Choice, Problem, Turn, liking
+from .problem import Choice, Kind, Problem, Turn, liking
 from .program import FREE, Program, maximise_with_prices
 
 _TINY = 1e-9
@@ -134,7 +134,9 @@ class _Filling:
         if solved is None:
             return None
         values = solved[0].values
-        return Targets({at: self._least[at] for at in steps}, {part: float(values[column]) for part, column in parts.items()})
+        return Targets(
+            {at: float(values[column]) for at, column in steps.items()}, {part: float(values[column]) for part, column in parts.items()}
+        )
 
     def _place_cost(self, pool: int, area: int) -> float:
         # An inverse Monge array: its cheapest flow is the north-west corner, first pools on first areas, in few parts.
@@ -149,15 +151,23 @@ class _Filling:
         return self._rank(pool, area) == len(self._problem.pools[pool].tiers)
 
     def _program(self, *, exactly: bool = False) -> tuple[Program, dict[int, int], dict[tuple[int, int], int]]:
-        """Return the program of the cluster with the columns of steps and parts; `exactly` at the sizes found so far."""
+        """Return the program of the cluster with the columns of steps and parts; `exactly` at the sizes found so far.
+
+        An array that is a PV has no size of its own before what lies on it is laid out: it follows.
+        """
         program = Program()
-        most = self._least if exactly else self._most
+        fixed = {at for at in self._cluster.demands if exactly and not self._follows(at)}
+        most = {at: self._least[at] if at in fixed else self._most[at] for at in self._cluster.demands}
         steps = {at: program.column(self._least[at], max(most[at], self._least[at])) for at in self._cluster.demands}
         parts = {part: program.column() for part in self._parts}
         self._area_rows(program, steps, parts)
         for pool in self._cluster.pools:
             self._pool_rows(program, pool, steps, parts)
         return program, steps, parts
+
+    def _follows(self, at: int) -> bool:
+        demand = self._problem.demands[at]
+        return demand.kind is Kind.LEGS and demand.pool is not None
 
     def _area_rows(self, program: Program, steps: Mapping[int, int], parts: Mapping[tuple[int, int], int]) -> None:
         for area in self._cluster.areas:
