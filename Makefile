@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint bench clean
+.PHONY: help setup demo test lint typing unit sanity docs-lint bench peers-ganeti clean
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -62,6 +62,10 @@ unit: $(DEVELOP) ## Unit and property tests
 
 bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BIN)/python tests/bench/disk_plan.py
+
+peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which are installed if need be
+	tests/peers/ganeti-htools
+	$(BIN)/python -m pytest -q tests/peers/test_ganeti_*.py
 
 clean: ## Remove all that make made here
 	rm -rf .venv .build .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
