@@ -23,12 +23,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers")]
 
-import provider_worlds as made  # noqa: E402
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates import Manner, find_candidates  # noqa: E402
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.index import build_index  # noqa: E402
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request_query import parse_query  # noqa: E402
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world  # noqa: E402
-from placement_peer import Placement  # noqa: E402
+import provider_worlds as made
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request_query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world
+from placement_peer import Placement
 
 WORLDS = {"flat": (made.flat_world, made.FLAT_QUERIES), "nested": (made.nested_world, made.NESTED_QUERIES)}
 TIMES_FASTER = {

@@ -76,15 +76,13 @@ def find_candidates(index: Index, request: Request, manner: Manner | None = None
 
 
 def _candidates(plan: Plan, manner: Manner) -> Iterator[Candidate]:
-    """Yield the candidates one by one. Raises BudgetSpent."""
-    write = _Writer(plan)
-    for pick in _distinct_picks(plan, manner, _all_picks(plan, manner)):
-        yield write(pick)
+    """Return an iterator over the candidates, which raises BudgetSpent."""
+    return map(_Writer(plan), _distinct_picks(plan, manner, _all_picks(plan, manner)))
 
 
 def _all_picks(plan: Plan, manner: Manner) -> Iterator[Pick]:
     if not len(plan.trees):
-        return
+        return iter(())
     budget = Budget(manner.budget)
     trees = ordered_trees(plan, manner.order)
     columns = [_Options(plan, column, manner.order) for column in plan.columns]
@@ -92,7 +90,7 @@ def _all_picks(plan: Plan, manner: Manner) -> Iterator[Pick]:
     searches = (
         tree_picks(plan, [options(tree) for options in columns], [sorted(options(tree)) for options in splits], budget) for tree in trees
     )
-    yield from joined(searches, manner.order)
+    return budget.each(joined(searches, manner.order))
 
 
 class _Options:
@@ -119,12 +117,11 @@ class _Options:
 
 def _distinct_picks(plan: Plan, manner: Manner, picks: Iterator[Pick]) -> Iterator[Pick]:
     """Drop the picks that came before: the same with another tree's root, or the same amounts for other groups."""
-
-    def amounts(pick: Pick) -> t.Hashable:
-        return frozenset(_loads(plan, pick).items())
-
+    always = manner.distinct == "allocations" and _amounts_may_repeat(plan)
+    if not always and not _all_may_share(plan):
+        return picks
     if manner.distinct == "allocations":
-        return _first_of_each(picks, amounts, plan.index.sharing, always=_amounts_may_repeat(plan))
+        return _first_of_each(picks, lambda pick: frozenset(_loads(plan, pick).items()), plan.index.sharing, always=always)
     return _first_of_each(picks, lambda pick: pick, plan.index.sharing, always=False)
 
 
@@ -134,7 +131,7 @@ def _first_of_each(picks: Iterator[Pick], key: t.Callable[[Pick], t.Hashable], s
     """
     seen = set()
     for pick in picks:
-        if always or (sharing and _is_shared(pick, sharing)):
+        if always or _is_shared(pick, sharing):
             known = key(pick)
             if known in seen:
                 continue
@@ -143,7 +140,14 @@ def _first_of_each(picks: Iterator[Pick], key: t.Callable[[Pick], t.Hashable], s
 
 
 def _is_shared(pick: Pick, sharing: frozenset[int]) -> bool:
-    return sharing.issuperset(pick.positions) and all(position in sharing for filling in pick.parts for position, _part in filling)
+    positions, parts = pick
+    return sharing.issuperset(positions) and all(position in sharing for filling in parts for position, _part in filling)
+
+
+def _all_may_share(plan: Plan) -> bool:
+    """Whether a pick can be made wholly of sharing providers."""
+    sharing = list(plan.index.sharing)
+    return all(bool((column.own | column.shared)[sharing].any()) for column in (*plan.columns, *plan.splits))
 
 
 def _amounts_may_repeat(plan: Plan) -> bool:
@@ -160,11 +164,12 @@ def _amounts_may_repeat(plan: Plan) -> bool:
 
 
 def _loads(plan: Plan, pick: Pick) -> dict[tuple[int, str], int]:
+    positions, parts = pick
     loads: dict[tuple[int, str], int] = {}
-    for column, position in zip(plan.columns, pick.positions, strict=True):
+    for column, position in zip(plan.columns, positions, strict=True):
         for name, amount in column.amounts:
             loads[position, name] = loads.get((position, name), 0) + amount
-    for column, filling in zip(plan.splits, pick.parts, strict=True):
+    for column, filling in zip(plan.splits, parts, strict=True):
         name = column.amounts[0][0]
         for position, part in filling:
             loads[position, name] = loads.get((position, name), 0) + part
@@ -177,36 +182,38 @@ class _Writer:
     def __init__(self, plan: Plan) -> None:
         index = plan.index
         self._uuids = index.uuids
-        self._suffixes = [group.suffix for group in plan.request.groups]
         self._columns = [(column.group.suffix, dict(column.amounts)) for column in plan.columns]
         self._split_classes = [column.amounts[0][0] for column in plan.splits]
-        names = {name for column in (*plan.columns, *plan.splits) for name, _amount in column.amounts}
-        self._loads = {name: index.classes[name].loads for name in names if name in index.classes}
+        self._loads = index.loads
 
     def __call__(self, pick: Pick) -> Candidate:
+        positions, parts = pick
         uuids = self._uuids
-        mappings: dict[str, list[str]] = {suffix: [] for suffix in self._suffixes}
-        held: dict[int, dict[str, int]] = {}
-        for (suffix, amounts), position in zip(self._columns, pick.positions, strict=True):
-            mappings[suffix].append(uuids[position])
-            if position in held:
-                _add(held[position], amounts)
+        mappings: dict[str, list[str]] = {}
+        allocations: dict[str, dict[str, int]] = {}
+        for (suffix, amounts), position in zip(self._columns, positions, strict=True):
+            uuid = uuids[position]
+            if suffix not in mappings:
+                mappings[suffix] = [uuid]
+            elif uuid not in mappings[suffix]:
+                mappings[suffix].append(uuid)
+            if uuid in allocations:
+                _add(allocations[uuid], amounts)
             elif amounts:
-                held[position] = amounts.copy()
-        for name, filling in zip(self._split_classes, pick.parts, strict=True):
+                allocations[uuid] = amounts.copy()
+        for name, filling in zip(self._split_classes, parts, strict=True):
             for position, part in filling:
-                mappings[UNSUFFIXED].append(uuids[position])
-                _add(held.setdefault(position, {}), {name: part})
-        if UNSUFFIXED in mappings and len(mappings[UNSUFFIXED]) > 1:
-            mappings[UNSUFFIXED] = sorted(set(mappings[UNSUFFIXED]))
-        allocations = {uuids[position]: amounts for position, amounts in held.items()}
-        return {"allocations": allocations, "mappings": mappings, "score": self._score(held)}
+                _add(allocations.setdefault(uuids[position], {}), {name: part})
+            mappings[UNSUFFIXED] = list({*mappings.get(UNSUFFIXED, ()), *(uuids[position] for position, _part in filling)})
+        if len(mappings.get(UNSUFFIXED, ())) > 1:
+            mappings[UNSUFFIXED].sort()
+        return {"allocations": allocations, "mappings": mappings, "score": self._score(allocations)}
 
-    def _score(self, held: dict[int, dict[str, int]]) -> float:
+    def _score(self, allocations: dict[str, dict[str, int]]) -> float:
         shares, count = 0.0, 0
-        for position, amounts in held.items():
+        for uuid, amounts in allocations.items():
             for name, amount in amounts.items():
-                used, capacity = self._loads[name][position]
+                used, capacity = self._loads[name][uuid]
                 shares += (used + amount) / capacity
                 count += 1
         return shares / count

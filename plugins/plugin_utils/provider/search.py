@@ -9,14 +9,16 @@ A tree is searched only as far as its candidates are asked for, so a limit costs
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import product, repeat
 
 from .bounds import cannot_hold
 from .narrowing import Choices, keeps_step, loads_of
 from .plan import Plan
 from .split import Part, Source, fillings
+
+Pick = tuple[tuple[int, ...], tuple[tuple[Part, ...], ...]]
+"""One candidate as positions: of each of the plan's columns, and of each split column its parts."""
 
 
 class BudgetSpent(Exception):
@@ -35,45 +37,44 @@ class Budget:
         if self.left < 0:
             raise BudgetSpent
 
-
-class Pick(t.NamedTuple):
-    """One candidate as positions: of each of the plan's columns, and of each split column its parts."""
-
-    positions: tuple[int, ...]
-    parts: tuple[tuple[Part, ...], ...] = ()
+    def each(self, picks: Iterator[Pick]) -> Iterator[Pick]:
+        """Yield the picks, a step for each of them."""
+        for pick in picks:
+            self.spend(1)
+            yield pick
 
 
 def tree_picks(plan: Plan, options: Sequence[Choices], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:
-    """Yield the picks of one tree whose options are given by level, and by split column. Raises BudgetSpent."""
+    """Return the picks of one tree whose options are given by level, and by split column. Raises BudgetSpent while they are taken."""
     if plan.bounded and cannot_hold(plan, options):
-        return
-    for positions in _choose(plan, options, budget):
-        if plan.splits:
-            yield from _split_picks(plan, positions, split_options, budget)
-        else:
-            yield Pick(positions)
+        return iter(())
+    choices = _choose(plan, options, budget)
+    if plan.splits:
+        return (pick for positions in choices for pick in _split_picks(plan, positions, split_options, budget))
+    return zip(choices, repeat(()))
 
 
 def _choose(plan: Plan, options: Sequence[Choices], budget: Budget) -> Iterator[tuple[int, ...]]:
-    """Yield the choices of all levels. From the level on where nothing narrows any more, every combination is one."""
+    """Return the choices of all levels. From the level on where nothing narrows any more, every combination is one."""
+    free = plan.free_from
+    if free == 0:
+        return product(*options)
     chosen = [0] * len(plan.columns)
     narrowings = plan.narrowings
-    free = plan.free_from
 
     def extend(level: int) -> Iterator[tuple[int, ...]]:
-        if level == free:
-            before = tuple(chosen[:level])
-            for rest in product(*options[level:]):
-                budget.spend(1)
-                yield before + rest
-            return
         choices = options[level]
         for narrow in narrowings[level]:
             choices = narrow(choices, chosen, options)
         budget.spend(len(choices))
         for position in choices:
             chosen[level] = position
-            yield from extend(level + 1)
+            if level + 1 < free:
+                yield from extend(level + 1)
+            else:
+                before = tuple(chosen[:free])
+                for rest in product(*options[free:]):
+                    yield before + rest
 
     return extend(0)
 
@@ -81,7 +82,7 @@ def _choose(plan: Plan, options: Sequence[Choices], budget: Budget) -> Iterator[
 def _split_picks(plan: Plan, positions: tuple[int, ...], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:
     for parts in _fillings_of_all(plan, positions, split_options, budget):
         if _have_required(plan, positions, parts):
-            yield Pick(positions, parts)
+            yield positions, parts
 
 
 def _fillings_of_all(
