@@ -123,7 +123,7 @@ class Space:
 class Schema:
     """The dynamic schema: spaces in the order of the input.
 
-    `flat` says that no vg is in it: then lvs lie straight on the disks and there is no overhead to count, as in the
+    `flat` says that lvs lie straight on the disks, for there is no vg: then there is no overhead to count, as in the
     seed's examples. (A schema of partitions only is not flat: partitions need a table.)
     """
 

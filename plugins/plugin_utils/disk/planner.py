@@ -173,7 +173,8 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
     allocation = solved.allocation
     warnings = [*solved.schema.warnings, *solved.warnings, *allocation.warnings]
     for position, size in allocation.off_preferred.items():
-        warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB ({format_mib(size)}) do not fit on the disks it is best with")
+        readable = f" ({format_mib(size)})" if size >= 1024 else ""
+        warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB{readable} do not fit on the disks it is best with")
     if not allocation.proven:
         warnings.append(f"the plan is not proven to be the best: the search ended at a gap of {allocation.gap:.2%}")
     full = [] if not solved.schema.flat else _without_room_for_table(hardware, allocation)

@@ -28,6 +28,7 @@ _ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
 _RESERVED_IDS = frozenset({"unallocated", ".", ".."})
 _NO_MOUNT = frozenset({"none", "swap"})
 _ALL_DISKS = "all"
+_FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
 def parse_schema(schema: t.Any, hardware: Hardware, place: str = "spaces") -> Schema:
@@ -76,7 +77,8 @@ class _Reader:
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         known = self._entries(schema, place)
         groups = self._groups(known)
-        flat = all(item.type is SpaceType.LOGICAL_VOLUME for item in known)
+        types = {item.type for item in known}
+        flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
         choices = self._choices(known, groups)
         self._check_mounts(known)
         spaces = tuple(self._space(item, choices[item.id], groups.get(item.id), flat) for item in known)

@@ -118,6 +118,8 @@ def test_long_expressions_are_cut_in_messages() -> None:
 
 def test_the_room_can_be_imported_before_anything_else() -> None:
     """YAQL uses collections.abc without importing it."""
-    code = "import ansible_collections.bareon.allocator.plugins.plugin_utils.disk.expressions as e; print(e.Evaluator({'a': 1})('yaql=$.a'))"
+    code = (
+        "import ansible_collections.bareon.allocator.plugins.plugin_utils.disk.expressions as e; print(e.Evaluator({'a': 1})('yaql=$.a'))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env={"PYTHONPATH": ":".join(sys.path)})
     assert done.stdout == "1\n", done.stderr

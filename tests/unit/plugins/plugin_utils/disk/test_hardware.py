@@ -105,7 +105,11 @@ def test_a_mistake_is_named_with_its_place(facts: t.Any, place: str, says: str) 
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
-    facts = {"ram": -1, "firmware": "x", "disks": [{"id": "a", "size": 0}, {"size": "?"}, 3, {"id": "b", "size": 1}, {"id": "b", "size": 1}]}
+    facts = {
+        "ram": -1,
+        "firmware": "x",
+        "disks": [{"id": "a", "size": 0}, {"size": "?"}, 3, {"id": "b", "size": 1}, {"id": "b", "size": 1}],
+    }
     assert set(mistakes(facts)) == {
         "hardware.ram",
         "hardware.firmware",

@@ -42,7 +42,9 @@ def test_a_profile_is_a_list_or_has_one(tmp_path: pathlib.Path, text: str) -> No
     assert load_profile(tmp_path / "p.yml") == [{"id": "a", "type": "lv"}]
 
 
-@pytest.mark.parametrize(("text", "says"), [("schema: 5\n", "has a number"), ("a: b\n", "has nothing"), ("a: [\n", "cannot be read"), ("", "has nothing")])
+@pytest.mark.parametrize(
+    ("text", "says"), [("schema: 5\n", "has a number"), ("a: b\n", "has nothing"), ("a: [\n", "cannot be read"), ("", "has nothing")]
+)
 def test_a_broken_profile(tmp_path: pathlib.Path, text: str, says: str) -> None:
     (tmp_path / "p.yml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=f"profile p.yml: {says}"):
@@ -67,7 +69,9 @@ def test_what_is_absent_leaves_its_group_as_well() -> None:
 
 
 def test_new_spaces_come_last() -> None:
-    merged = merge(BASE, [{"id": "data", "type": "partition"}, {"id": "os", "contains": ["root", "home", "log"]}, {"id": "log", "type": "lv"}])
+    merged = merge(
+        BASE, [{"id": "data", "type": "partition"}, {"id": "os", "contains": ["root", "home", "log"]}, {"id": "log", "type": "lv"}]
+    )
     assert [entry["id"] for entry in merged] == ["os", "root", "home", "data", "log"]
     assert merged[0]["contains"] == ["root", "home", "log"]
 

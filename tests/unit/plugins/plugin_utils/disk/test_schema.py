@@ -91,12 +91,13 @@ def test_percentages_are_of_the_whole_disk_only_where_no_table_is() -> None:
     ("entries", "flat"),
     [
         ([LV], True),
-        ([LV, {"id": "p", "type": "partition"}], False),
+        ([LV, {"id": "p", "type": "partition"}], True),
         ([{"id": "p", "type": "partitions"}], False),
         ([LV, {"id": "g", "type": "vg", "contains": ["a"]}], False),
+        ([LV, {"id": "e", "type": "esp"}], False),
     ],
 )
-def test_only_lvs_alone_lie_straight_on_disks(entries: list[dict[str, t.Any]], flat: bool) -> None:
+def test_without_a_vg_lvs_lie_straight_on_disks(entries: list[dict[str, t.Any]], flat: bool) -> None:
     assert parse(*entries).flat is flat
 
 
@@ -201,8 +202,21 @@ def test_every_key_is_read() -> None:
             "fs_label": "srv",
         },
     ).spaces[0]
-    assert (space.weight, space.per_disk, space.none_order, space.boot, space.encrypt, space.keep_data) == (2.0, True, True, True, True, True)
-    assert (space.mount, space.mount_options, space.fs_type, space.fs_options, space.fs_label) == ("/srv", "noatime", "xfs", "-m crc=1", "srv")
+    assert (space.weight, space.per_disk, space.none_order, space.boot, space.encrypt, space.keep_data) == (
+        2.0,
+        True,
+        True,
+        True,
+        True,
+        True,
+    )
+    assert (space.mount, space.mount_options, space.fs_type, space.fs_options, space.fs_label) == (
+        "/srv",
+        "noatime",
+        "xfs",
+        "-m crc=1",
+        "srv",
+    )
     assert parse({"id": "g", "type": "vg", "max_pvs": 2}).spaces[0].max_pvs == 2
 
 
@@ -278,7 +292,11 @@ def test_nothing_given_is_changed() -> None:
         ([{"id": "r", "type": "raid", "level": "raid10", "legs": 5}], "spaces[0].legs", "is odd"),
         ([{"id": "r", "type": "raid", "level": "raid1", "legs": "two"}], "spaces[0].legs", "whole number"),
         ([{"id": "g", "type": "vg", "max_pvs": 0}], "spaces[0].max_pvs", "1 or more"),
-        ([{"id": "g", "type": "vg", "contains": ["aa"]}, {"id": "p", "type": "partition"}], "spaces[0].contains[0]", "there is no space 'aa'"),
+        (
+            [{"id": "g", "type": "vg", "contains": ["aa"]}, {"id": "p", "type": "partition"}],
+            "spaces[0].contains[0]",
+            "there is no space 'aa'",
+        ),
         ([{"id": "g", "type": "vg", "contains": ["p"]}, {"id": "p", "type": "partition"}], "spaces[0].contains[0]", "is of type partition"),
         ([{"id": "g", "type": "vg", "contains": ["a", "a"]}, LV], "spaces[0].contains[1]", "twice in this vg"),
         ([{"id": "g", "type": "vg", "contains": [5, "a"]}, LV], "spaces[0].contains[0]", "is a number"),

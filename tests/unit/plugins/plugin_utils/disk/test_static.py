@@ -49,7 +49,15 @@ def test_names_of_devices(disk: Disk, device: str, partition: str) -> None:
 def test_a_common_server() -> None:
     facts = {"firmware": "uefi", "disks": [{"id": BY_ID, "size": 10_000}, {"id": "/dev/nvme0n1", "size": 5000}]}
     entries = [
-        {"id": "boot", "type": "partition", "mount": "/boot", "fs_type": "ext4", "fs_label": "boot", "fs_options": "-O ^64bit", "boot": True},
+        {
+            "id": "boot",
+            "type": "partition",
+            "mount": "/boot",
+            "fs_type": "ext4",
+            "fs_label": "boot",
+            "fs_options": "-O ^64bit",
+            "boot": True,
+        },
         {"id": "os", "type": "vg", "contains": ["root", "my-swap"]},
         {"id": "root", "type": "lv", "mount": "/", "mount_options": "noatime"},
         {"id": "my-swap", "type": "lv", "fs_type": "swap"},
@@ -191,7 +199,9 @@ def test_identities_follow_from_plan_disk_and_space() -> None:
 
 
 def test_lvs_straight_on_disks_are_partitions() -> None:
-    disks, static = convert({"disks": [{"id": "sda", "size": 100}]}, [{"id": "a", "type": "lv", "mount": "/"}], Allocation((Piece(0, 0, 60),)))
+    disks, static = convert(
+        {"disks": [{"id": "sda", "size": 100}]}, [{"id": "a", "type": "lv", "mount": "/"}], Allocation((Piece(0, 0, 60),))
+    )
     assert disks == [{"disk_id": "sda", "size": 100, "spaces": [{"space_id": "a", "size": 60}], "unallocated": 40}]
     assert static["lvs"] == static["vgs"] == []
     assert (static["parteds"][0]["partitions"][0]["begin"], static["fss"][0]["device"]) == (1, "/dev/sda1")
