@@ -47,7 +47,7 @@ def fill_cluster(problem: Problem, choice: Choice, cluster: Parts, left: Sequenc
     `left` is MiB by area, `lost` MiB by demand that an array cannot give to its pool.
     """
     filling = _Filling(problem, choice, cluster, left, lost)
-    if not filling.settle_preferences():
+    if not filling.begin():
         return None
     filling.grow(Turn.PREFERRED)
     filling.grow(Turn.NORMAL)
@@ -62,26 +62,38 @@ class _Filling:
 
     def __init__(self, problem: Problem, choice: Choice, cluster: Parts, left: Sequence[int], lost: Sequence[int]) -> None:
         self._problem, self._choice, self._cluster, self._left, self._lost = problem, choice, cluster, left, lost
-        self._least = {at: float(problem.demands[at].low) for at in cluster.demands}
-        highs = {at: problem.demands[at].high for at in cluster.demands}
-        self._most = {at: FREE if high is None else float(high) for at, high in highs.items()}
         self._parts = [(pool, area) for pool in cluster.pools for area in choice.parts[pool]]
-        self._opened: set[tuple[int, int]] = set()
+        # Heads count in full wherever a part is possible, unless that is too much.
+        self._opened = {(pool, area) for pool, area in self._parts if left[area] > problem.pools[pool].head + problem.pools[pool].grain}
         self._off: dict[int, float] = {}
+        self._least: dict[int, float] = {}
+        self._most: dict[int, float] = {}
+        self._forget_sizes()
 
-    def settle_preferences(self) -> bool:
-        """Find how much of the minimums must lie off preferred areas; growth may not add to it. False when nothing fits."""
+    def begin(self) -> bool:
+        """Find out whether the minimums fit, and how much of them must lie off preferred areas; False when they do not fit."""
+        if self._settle_preferences():
+            return True
+        self._opened = set()
+        return self._settle_preferences()
+
+    def _settle_preferences(self) -> bool:
         liked = [pool for pool in self._cluster.pools if self._problem.pools[pool].tiers]
         program, _steps, parts = self._program()
         cost = {column: -float(self._rank(pool, area)) for (pool, area), column in parts.items() if pool in liked}
         solved = maximise_with_prices(program, cost)
         if solved is None:
             return False
-        values = solved[0].values
         for pool in liked:
             unliked = [column for (owner, area), column in parts.items() if owner == pool and self._is_off(pool, area)]
-            self._off[pool] = sum(float(values[column]) for column in unliked) + _MEANS_NOTHING
+            self._off[pool] = sum(float(solved[0].values[column]) for column in unliked) + _MEANS_NOTHING
         return True
+
+    def _forget_sizes(self) -> None:
+        demands = self._problem.demands
+        self._least = {at: float(demands[at].low) for at in self._cluster.demands}
+        highs = {at: demands[at].high for at in self._cluster.demands}
+        self._most = {at: FREE if high is None else float(high) for at, high in highs.items()}
 
     def grow(self, turn: Turn) -> None:
         """Raise everything whose turn it is until all of it is blocked."""
@@ -111,15 +123,14 @@ class _Filling:
         targets = self.targets()
         if targets is None:
             return False
-        self._opened = {part for part, units in targets.parts.items() if units > _MEANS_NOTHING}
-        self._parts = [part for part in self._parts if part in self._opened]
-        program, _steps, _parts = self._program(exactly=True)
-        if maximise_with_prices(program, {}) is not None:
+        needed = {part for part, units in targets.parts.items() if units > _MEANS_NOTHING}
+        counted = needed <= self._opened
+        self._opened = needed
+        self._parts = [part for part in self._parts if part in needed]
+        if counted:
             return True
-        # Whole heads take a little more than the share of them that was counted so far.
-        self._least = {at: float(self._problem.demands[at].low) for at in self._cluster.demands}
-        highs = {at: self._problem.demands[at].high for at in self._cluster.demands}
-        self._most = {at: FREE if high is None else float(high) for at, high in highs.items()}
+        # Whole heads take more than the share of them that was counted so far.
+        self._forget_sizes()
         if maximise_with_prices(self._program()[0], {}) is None:
             return False
         self.grow(Turn.PREFERRED)

@@ -4,7 +4,7 @@
 
 """The fair planner: where everything lies, then how large it is.
 
-What has no choice is placed first; a mixed-integer program decides the rest (`search`), and sizes follow exactly (`sizing`).
+What a quick placement (`greedy`) cannot settle, a mixed-integer program does (`search`); sizes follow exactly (`sizing`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from ..common.errors import NoSolution
 from .conflict import explain
 from .divisible import only_divisible, share_out
 from .formulate import formulate
+from .greedy import cannot_be_better, distance, highest_level, is_better, quality, quick_choices
 from .model import Allocation, Hardware, Piece, Schema, SpaceType
 from .problem import Choice, Problem, liking
-from .search import Found, find_choice, find_tight_choice
+from .search import Found, find_choice, find_tight_choice, only_choice, without_choice, worth_searching
 from .sizing import size_fairly
 from .whole_steps import Sizes
 
@@ -44,13 +45,47 @@ def _solve(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
     if only_divisible(problem):
         shared = share_out(problem)
         return None if shared is None else (Found(shared[0]), shared[1])
-    for find in (find_choice, find_tight_choice):
-        # Fractional sizes may fit where whole ones do not; then the whole minimums decide what lies where.
-        found = find(problem, time_limit)
-        sizes = size_fairly(problem, found.choice) if found else None
-        if found is not None and sizes is not None:
-            return found, sizes
-    return None
+    best = _best(problem, time_limit)
+    if best is not None:
+        return best
+    # Fractional sizes may fit where whole ones do not; then the whole minimums decide what lies where.
+    return _sized(problem, find_tight_choice(problem, time_limit))
+
+
+def _best(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
+    if without_choice(problem):
+        return _sized(problem, only_choice(problem))
+    bound = highest_level(problem)
+    quick = None
+    for choice in quick_choices(problem, bound):
+        quick = _better(problem, quick, _sized(problem, Found(choice)))
+        if quick is not None and cannot_be_better(quality(problem, quick[0].choice, quick[1]), bound):
+            return quick
+    if quick is not None and not worth_searching(problem):
+        return _unproven(problem, quick, bound)
+    searched = _sized(problem, find_choice(problem, time_limit))
+    best = _better(problem, searched, quick)
+    if best is None or searched is None:
+        return None if best is None else _unproven(problem, best, bound)
+    # What is no worse than a proven best is one, too.
+    return Found(best[0].choice, searched[0].proven, searched[0].gap), best[1]
+
+
+def _better(problem: Problem, first: tuple[Found, Sizes] | None, second: tuple[Found, Sizes] | None) -> tuple[Found, Sizes] | None:
+    if first is None or second is None:
+        return first or second
+    ranks = [quality(problem, found.choice, sizes) for found, sizes in (first, second)]
+    return second if is_better(ranks[1], ranks[0]) else first
+
+
+def _unproven(problem: Problem, plan: tuple[Found, Sizes], bound: float) -> tuple[Found, Sizes]:
+    gap = distance(problem, quality(problem, plan[0].choice, plan[1]), bound)
+    return Found(plan[0].choice, proven=False, gap=gap), plan[1]
+
+
+def _sized(problem: Problem, found: Found | None) -> tuple[Found, Sizes] | None:
+    sizes = size_fairly(problem, found.choice) if found is not None else None
+    return None if found is None or sizes is None else (found, sizes)
 
 
 def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) -> Allocation:

@@ -21,6 +21,7 @@ _PIECE = 8.0
 """MiB: what one piece less is worth."""
 _ORDER = 1.0
 """MiB: what first spaces on first disks are worth, all together for one space."""
+_MOST_BINARIES = 150
 _GROWS = (Turn.PREFERRED, Turn.NORMAL)
 
 
@@ -35,9 +36,6 @@ class Found:
 
 def find_choice(problem: Problem, time_limit: float) -> Found | None:
     """Return the best placement for continuous sizes; None when not even these fit or the limit came first."""
-    if _without_choice(problem):
-        choice = _only_choice(problem)
-        return None if choice is None else Found(choice)
     try:
         return _Search(problem, time_limit).run()
     except Undecided:
@@ -78,13 +76,22 @@ def _open_everywhere(problem: Problem, position: int, pool: Pool) -> bool:
     return one_each and (pool.max_parts is None or pool.max_parts >= len(pool.areas)) and (not carries or len(pool.areas) <= 1)
 
 
-def _without_choice(problem: Problem) -> bool:
+def worth_searching(problem: Problem) -> bool:
+    """Tell whether a search has a chance to end within seconds."""
+    columns = sum(len(demand.areas) for demand in problem.demands if not _fixed(problem, demand))
+    columns += sum(len(pool.areas) for at, pool in enumerate(problem.pools) if not _open_everywhere(problem, at, pool))
+    return columns <= _MOST_BINARIES
+
+
+def without_choice(problem: Problem) -> bool:
+    """Tell whether there is only one placement."""
     return all(_fixed(problem, demand) for demand in problem.demands) and all(
         _open_everywhere(problem, at, pool) for at, pool in enumerate(problem.pools)
     )
 
 
-def _only_choice(problem: Problem) -> Choice | None:
+def only_choice(problem: Problem) -> Found | None:
+    """Return the placement of a problem in which nothing has a choice; None when a disk that boots has no room for a companion."""
     sites = tuple(demand.areas for demand in problem.demands)
     parts = tuple(pool.areas for pool in problem.pools)
     companions = []
@@ -95,7 +102,7 @@ def _only_choice(problem: Problem) -> Choice | None:
         if any(len(own.get(disk, [])) == 0 for disk in disks):
             return None
         companions.append(tuple(sorted(own[disk][0] for disk in disks)))
-    return Choice(sites, parts, tuple(companions))
+    return Found(Choice(sites, parts, tuple(companions)))
 
 
 class _Search:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .filling import Targets
-from .problem import Choice, Demand, Kind, Problem, Turn, pool_minimum
+from .problem import Choice, Demand, Kind, Pool, Problem, Turn, pool_minimum
+from .program import FREE, Limits, Program, maximise
 
 _NOISE = 1e-3
 _ROUNDS = 64
@@ -33,7 +34,9 @@ def round_targets(problem: Problem, choice: Choice, targets: Targets, left: Sequ
     """
     rounding = _Rounding(problem, choice, targets, left, lost)
     if not rounding.cover_pools():
-        return None
+        rounding = _Rounding(problem, choice, targets, left, lost)
+        if not rounding.solve_exactly():
+            return None
     rounding.hand_out()
     return rounding.sizes()
 
@@ -45,12 +48,8 @@ class _Rounding:
         self._problem, self._choice, self._targets, self._lost = problem, choice, targets, lost
         self._steps = [max(demand.low, math.floor(targets.steps[at] + _NOISE)) for at, demand in enumerate(problem.demands)]
         self._parts = {part: math.floor(units + _NOISE) for part, units in targets.parts.items()}
-        self._left = list(left)
-        for at, sites in enumerate(choice.sites):
-            for area in sites:
-                self._left[area] -= self._steps[at]
-        for (pool, area), units in self._parts.items():
-            self._left[area] -= self._mib(pool, units)
+        self._room = list(left)
+        self._left = self._what_is_left()
 
     def sizes(self) -> Sizes:
         """Return the result; parts without units are no parts."""
@@ -68,6 +67,40 @@ class _Rounding:
                     return False
         return True
 
+    def solve_exactly(self) -> bool:
+        """Find whole parts and steps up to the targets by an integer program; False when there are none."""
+        problem, program = self._problem, Program()
+        steps = [program.column(demand.low, steps, integral=True) for demand, steps in zip(problem.demands, self._steps)]
+        parts = {(pool, area): program.column(integral=True) for pool, areas in enumerate(self._choice.parts) for area in areas}
+        opened = {part: program.column(0.0, 1.0, integral=True) for part in parts}
+        for area, room in enumerate(self._room):
+            terms = [(steps[at], 1.0) for at, sites in enumerate(self._choice.sites) if area in sites]
+            for part in parts:
+                if part[1] == area:
+                    pool = problem.pools[part[0]]
+                    terms += [(parts[part], float(pool.grain)), (opened[part], float(pool.head))]
+                    program.row([(parts[part], float(pool.grain)), (opened[part], -float(max(room, 0)))], high=0.0)
+            program.row(terms, high=room)
+        for position, pool in enumerate(problem.pools):
+            self._pool_rows(program, position, pool, steps, {part: column for part, column in parts.items() if part[0] == position})
+        solved = maximise(program, {column: float(demand.unit) for column, demand in zip(steps, problem.demands)}, Limits(gap=1e-4))
+        if solved is None:
+            return False
+        self._steps = [round(solved.values[column]) for column in steps]
+        self._parts = {part: round(solved.values[column]) for part, column in parts.items()}
+        self._left = self._what_is_left()
+        return self.cover_pools()
+
+    def _pool_rows(self, program: Program, position: int, pool: Pool, steps: Sequence[int], parts: Mapping[tuple[int, int], int]) -> None:
+        given = [(column, 1.0) for column in parts.values()]
+        for array in pool.arrays:
+            units = program.column(integral=True)
+            program.row([(units, float(pool.grain)), (steps[array], -float(self._problem.demands[array].unit))], high=-self._lost[array])
+            given.append((units, 1.0))
+        program.row([*given, *((steps[volume], -1.0) for volume in pool.volumes)], low=-pool.kept)
+        high = FREE if pool.hi is None else pool.hi // pool.grain
+        program.row(given or [(steps[0], 0.0)], low=-(-pool.lo // pool.grain), high=high)
+
     def hand_out(self) -> None:
         """Give what is left step by step: who grows first, then whom rounding has cost most, then schema order."""
         for turn in (Turn.PREFERRED, Turn.NORMAL, Turn.LEFTOVER):
@@ -77,6 +110,15 @@ class _Rounding:
                 growing = [at for at in growing if self._grow(at)]
                 if not growing:
                     break
+
+    def _what_is_left(self) -> list[int]:
+        left = list(self._room)
+        for at, sites in enumerate(self._choice.sites):
+            for area in sites:
+                left[area] -= self._steps[at]
+        for (pool, area), units in self._parts.items():
+            left[area] -= self._mib(pool, units)
+        return left
 
     def _shortfall(self, at: int) -> float:
         return round(self._targets.steps[at] - self._steps[at], 3)

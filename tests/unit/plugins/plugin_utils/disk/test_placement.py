@@ -8,31 +8,21 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.placement import allocate_fair
 from ansible_collections.bareon.allocator.tests.unit.data.disk.build import CASES, case_models
-from ansible_collections.bareon.allocator.tests.unit.data.disk.check import check_plan
+from ansible_collections.bareon.allocator.tests.unit.data.disk.expectations import missed
+from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import broken
 
 FEASIBLE = [case for case in CASES if case["expect"]["feasible"]]
 INFEASIBLE = [case for case in CASES if not case["expect"]["feasible"]]
-
-
-def plan_form(hardware: Hardware, schema: Schema, allocation: Allocation) -> dict:
-    disks = [
-        {
-            "disk_id": disk.id,
-            "spaces": [{"space_id": schema.spaces[piece.space].id, "size": piece.size} for piece in allocation.pieces if piece.disk == at],
-        }
-        for at, disk in enumerate(hardware.disks)
-    ]
-    return {"disks": disks, "lvs": {schema.spaces[at].id: size for at, size in allocation.volumes.items()}}
 
 
 @pytest.mark.parametrize("case", FEASIBLE, ids=lambda case: case["id"])
 def test_feasible_cases_pass_the_check(case: dict) -> None:
     hardware, schema = case_models(case)
     allocation = allocate_fair(hardware, schema)
-    assert check_plan(case, plan_form(hardware, schema, allocation)) == []
+    assert broken(hardware, schema, allocation) == []
+    assert missed(case, hardware, schema, allocation) == []
 
 
 @pytest.mark.parametrize("case", INFEASIBLE, ids=lambda case: case["id"])

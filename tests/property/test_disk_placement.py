@@ -1,0 +1,235 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The fair planner on random machines and schemas of every type, against rules and an exhaustive search."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict import least_to_grow, minimal_conflict
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.formulate import formulate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.placement import allocate_fair
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program import Limits
+from ansible_collections.bareon.allocator.tests.unit.data.disk.build import hardware_of, schema_of
+from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import DATA_LEGS, broken, on_disks, size_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Hardware:
+    return hardware_of(*draw(st.lists(st.integers(20, 400), min_size=1, max_size=4)))
+
+
+@st.composite
+def bounds(draw: st.DrawFn, most: int) -> dict:
+    low = draw(st.integers(1, most))
+    entry = {"min_size": low}
+    if draw(st.booleans()):
+        entry["max_size"] = low + draw(st.sampled_from([0, 0, 3, 10, 50]))
+    entry["weight"] = draw(st.sampled_from([0, 1, 1, 1, 2, 0.5]))
+    return entry
+
+
+@st.composite
+def choices(draw: st.DrawFn, disks: list[str]) -> dict:
+    entry = {}
+    if draw(st.integers(0, 3)) == 0:
+        entry["disks"] = draw(st.lists(st.sampled_from(disks), min_size=1, unique=True))
+    if draw(st.integers(0, 3)) == 0:
+        entry["best_with_disks"] = draw(st.lists(st.sampled_from(disks), min_size=1, unique=True))
+    return entry
+
+
+@st.composite
+def schemas(draw: st.DrawFn, hardware: Hardware) -> Schema:
+    disks = [disk.id for disk in hardware.disks]
+    entries: list[dict] = []
+    for at in range(draw(st.integers(0, 3))):
+        entry = {"id": f"p{at}", "type": "partition", **draw(bounds(120)), **draw(choices(disks))}
+        entry["per_disk"] = draw(st.integers(0, 4)) == 0
+        entry["boot"] = draw(st.integers(0, 3)) == 0
+        entries.append(entry)
+    if len(disks) >= 2 and draw(st.booleans()):
+        level = draw(st.sampled_from(["raid0", "raid1", "raid5"] if len(disks) > 2 else ["raid0", "raid1"]))
+        legs = draw(st.integers(3 if level == "raid5" else 2, len(disks)))
+        entries.append({"id": "r", "type": "raid", "level": level, "legs": legs, "boot": draw(st.booleans()), **draw(bounds(150))})
+    for at in range(draw(st.integers(0, 2))):
+        members = [f"l{at}{number}" for number in range(draw(st.integers(0, 3)))]
+        group = {"id": f"g{at}", "type": "vg", "contains": members, **draw(choices(disks))}
+        if draw(st.integers(0, 2)) == 0:
+            group["max_pvs"] = draw(st.integers(1, 2))
+        if not members:
+            group["min_size"] = draw(st.integers(1, 100))
+        entries.append(group)
+        entries += [{"id": member, "type": "lv", **draw(bounds(150))} for member in members]
+    if any(entry.get("boot") for entry in entries):
+        entries.append({"id": "esp", "type": "esp", "size": draw(st.integers(33, 50))})
+    if not entries:
+        entries.append({"id": "only", "type": "partition", "min_size": 1})
+    return schema_of(hardware, *entries)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Hardware, Schema]:
+    hardware = draw(machines())
+    return hardware, draw(schemas(hardware))
+
+
+def planned(hardware: Hardware, schema: Schema) -> Allocation | None:
+    try:
+        return allocate_fair(hardware, schema)
+    except NoSolution:
+        return None
+
+
+def fits(hardware: Hardware, schema: Schema) -> bool:
+    """Tell by trying every placement of the minimums whether there is a plan."""
+    esp = next((space.min_size for space in schema.spaces if space.type == "esp"), 0)
+    options = []
+    for space in schema.spaces:
+        allowed = sorted(space.allowed)
+        if space.type == "partition":
+            ways = [tuple(allowed)] if space.per_disk else [(disk,) for disk in allowed]
+            options.append([(space, way, space.min_size) for way in ways])
+        elif space.type == "raid":
+            leg = -(-space.min_size // DATA_LEGS[space.level.value](space.legs))
+            leg = max(leg, 2 if space.boot or leg < 1024 else 3)
+            options.append([(space, way, leg) for way in itertools.combinations(allowed, space.legs)])
+    for way in itertools.product(*options):
+        left = [disk.size - 2 for disk in hardware.disks]
+        booting = {disk for space, where, _size in way if space.boot for disk in where}
+        for _space, where, size in way:
+            for disk in where:
+                left[disk] -= size
+        for disk in booting:
+            left[disk] -= esp
+        if min(left) >= 0 and pools_fit(schema, left):
+            return True
+    return False
+
+
+def pools_fit(schema: Schema, left: list[int]) -> bool:
+    """Tell whether PVs can be opened so that every vg holds its volumes' extents (Hall's condition over the vgs)."""
+    groups = [space for space in schema.spaces if space.type == "vg"]
+    needs = []
+    for group in groups:
+        members = [space for space in schema.spaces if space.volume_group == group.id]
+        needs.append(max(sum(max(1, -(-member.min_size // 4)) for member in members), -(-group.min_size // 4)))
+    ways = []
+    for group in groups:
+        most = group.max_pvs or len(group.allowed)
+        ways.append([way for count in range(most + 1) for way in itertools.combinations(sorted(group.allowed), count)])
+    for way in itertools.product(*ways):
+        slots = [(left[disk] - sum(disk in opened for opened in way)) // 4 for disk in range(len(left))]
+        if min(slots) < 0:
+            continue
+        subsets = [subset for count in range(1, len(groups) + 1) for subset in itertools.combinations(range(len(groups)), count)]
+        if all(
+            sum(needs[at] for at in subset) <= sum(slots[disk] for disk in {disk for at in subset for disk in way[at]})
+            for subset in subsets
+        ):
+            return True
+    return not groups
+
+
+@FEW
+@given(problems())
+def test_no_rule_is_broken_and_feasibility_is_exact(problem: tuple[Hardware, Schema]) -> None:
+    hardware, schema = problem
+    allocation = planned(hardware, schema)
+    assert (allocation is not None) == fits(hardware, schema)
+    if allocation is not None:
+        assert broken(hardware, schema, allocation) == []
+        assert allocation.proven
+
+
+@FEW
+@given(problems(), st.integers(0, 1000))
+def test_the_order_of_the_facts_does_not_matter(problem: tuple[Hardware, Schema], seed: int) -> None:
+    hardware, schema = problem
+    order = list(range(len(hardware.disks)))
+    random.Random(seed).shuffle(order)
+    shuffled = dataclasses.replace(hardware, disks=tuple(hardware.disks[at] for at in order))
+    place = {old: new for new, old in enumerate(order)}
+    spaces = tuple(
+        dataclasses.replace(
+            space,
+            allowed=frozenset(place[disk] for disk in space.allowed),
+            tiers=tuple(frozenset(place[disk] for disk in tier) for tier in space.tiers),
+        )
+        for space in schema.spaces
+    )
+    first = planned(hardware, schema)
+    second = planned(shuffled, dataclasses.replace(schema, spaces=spaces))
+    assert (first is None) == (second is None)
+    if first is not None and second is not None:
+        assert first.volumes == second.volumes
+        assert {(piece.space, hardware.disks[piece.disk].id, piece.size) for piece in first.pieces} == {
+            (piece.space, shuffled.disks[piece.disk].id, piece.size) for piece in second.pieces
+        }
+
+
+@FEW
+@given(problems())
+def test_nothing_lies_idle_that_a_partition_could_use(problem: tuple[Hardware, Schema]) -> None:
+    hardware, schema = problem
+    allocation = planned(hardware, schema)
+    if allocation is None:
+        return
+    for disk, facts in enumerate(hardware.disks):
+        pieces = [piece for piece in allocation.pieces if piece.disk == disk]
+        idle = facts.size - 2 - sum(piece.size for piece in pieces)
+        for piece in pieces:
+            space = schema.spaces[piece.space]
+            if idle > 0 and space.type == "partition" and space.weight > 0:
+                assert space.max_size is not None
+                assert piece.size == space.max_size
+
+
+@FEW
+@given(problems())
+def test_giving_up_what_is_short_or_growing_disks_makes_a_plan(problem: tuple[Hardware, Schema]) -> None:
+    hardware, schema = problem
+    framed = formulate(hardware, schema)
+    if minimal_conflict(framed, Limits()) == []:
+        assert planned(hardware, schema) is not None
+        return
+    grown = least_to_grow(framed, Limits())
+    if grown is not None:
+        larger = tuple(dataclasses.replace(disk, size=disk.size + grown.get(disk.id, 0)) for disk in hardware.disks)
+        assert planned(dataclasses.replace(hardware, disks=larger), schema) is not None
+        one_less = tuple(dataclasses.replace(disk, size=disk.size - (disk.id == next(iter(grown)))) for disk in larger)
+        assert planned(dataclasses.replace(hardware, disks=one_less), schema) is None
+
+
+@pytest.mark.parametrize("sizes", [(500, 300), (700, 200, 200)])
+def test_no_divisible_space_can_grow_but_by_shrinking_a_poorer_one(sizes: tuple[int, ...]) -> None:
+    hardware = hardware_of(*sizes)
+    names = [disk.id for disk in hardware.disks]
+    schema = schema_of(
+        hardware,
+        {"id": "a", "type": "lv", "min_size": 10, "disks": names[:1]},
+        {"id": "b", "type": "lv", "min_size": 10, "disks": names[1:]},
+        {"id": "c", "type": "lv", "min_size": 10},
+        {"id": "d", "type": "lv", "min_size": 10, "max_size": 30},
+    )
+    allocation = allocate_fair(hardware, schema)
+    assert broken(hardware, schema, allocation) == []
+    assert sum(piece.size for piece in allocation.pieces) == sum(sizes)
+    got = [size_of(schema, allocation, at) for at in range(4)]
+    assert got[3] == 30
+    for rich in range(3):
+        for poor in range(3):
+            # If the poorer could take from a disk that the richer is on, they would have been made equal.
+            shared = set(on_disks(allocation, rich)) & schema.spaces[poor].allowed
+            assert not shared or got[rich] <= got[poor] + 1

@@ -1,0 +1,180 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rules of a plan, checked without any code of the planner but its models: an oracle for tests."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space, SpaceType
+
+EXTENT = 4
+DATA_LEGS = {
+    "raid0": lambda legs: legs,
+    "raid1": lambda _: 1,
+    "raid5": lambda legs: legs - 1,
+    "raid6": lambda legs: legs - 2,
+    "raid10": lambda legs: legs // 2,
+}
+
+
+def broken(hardware: Hardware, schema: Schema, allocation: Allocation, reserve: int = 0) -> list[str]:
+    """Return every rule that an allocation breaks."""
+    return [
+        *_disks(hardware, schema, allocation, reserve),
+        *(fault for at, space in enumerate(schema.spaces) for fault in _space(schema, allocation, at, space)),
+        *_boot(schema, allocation),
+    ]
+
+
+def on_disks(allocation: Allocation, position: int) -> dict[int, list[int]]:
+    """Return the sizes of a space's pieces by disk."""
+    found = defaultdict(list)
+    for piece in allocation.pieces:
+        if piece.space == position:
+            found[piece.disk].append(piece.size)
+    return dict(found)
+
+
+def size_of(schema: Schema, allocation: Allocation, position: int) -> int:
+    """Return what the bounds of a space are about: data capacity of a raid, size of a volume, sum of everything else."""
+    space = schema.spaces[position]
+    if position in allocation.volumes:
+        return allocation.volumes[position]
+    sizes = [size for sizes in on_disks(allocation, position).values() for size in sizes]
+    if space.type is SpaceType.RAID:
+        return min(sizes, default=0) * DATA_LEGS[space.level.value](space.legs)
+    return sum(sizes)
+
+
+def extents(size: int, head: int) -> int:
+    """Return the extents of a PV."""
+    return max(0, size - head) // EXTENT
+
+
+def _disks(hardware: Hardware, schema: Schema, allocation: Allocation, reserve: int) -> list[str]:
+    faults = []
+    head, tail = (0, 0) if schema.flat else (1, 1)
+    for at, disk in enumerate(hardware.disks):
+        position = head
+        pieces = [piece for piece in allocation.pieces if piece.disk == at]
+        for piece in pieces:
+            if piece.size <= 0:
+                faults.append(f"{disk.id}: a piece of {piece.size} MiB")
+            if piece.start is not None and piece.start < position:
+                faults.append(f"{disk.id}: what must start at {piece.start} is reached only at {position}")
+            position = piece.size + (position if piece.start is None else piece.start)
+        new = any(piece.start is None for piece in pieces)
+        if new and not any(piece.start is not None for piece in pieces) and position > disk.size - tail - reserve:
+            faults.append(f"{disk.id}: used up to {position} of {disk.size - tail - reserve}")
+        if new and position > disk.size - tail:
+            faults.append(f"{disk.id}: used up to {position} of {disk.size - tail}")
+    return faults
+
+
+def _space(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    there = on_disks(allocation, at)
+    kept = any(piece.start is not None for piece in allocation.pieces if piece.space == at)
+    if kept or (space.keep_data and at in allocation.volumes):
+        return []
+    faults = [f"{space.id}: {len(sizes)} pieces on one disk" for sizes in there.values() if len(sizes) > 1]
+    if not set(there) <= space.allowed:
+        faults.append(f"{space.id}: on disks {sorted(set(there) - space.allowed)} that it may not use")
+    check = {
+        SpaceType.RAID: _raid,
+        SpaceType.PARTITION: _partition,
+        SpaceType.PARTITIONS: _partition if space.per_disk else _bounds,
+        SpaceType.LOGICAL_VOLUME: _bounds if space.volume_group is None else _volume,
+        SpaceType.VOLUME_GROUP: _group,
+        SpaceType.ESP: _companion,
+        SpaceType.BIOS_GRUB: _companion,
+    }[space.type]
+    return faults + check(schema, allocation, at, space)
+
+
+def _within(space: Space, size: int, step: int = 1) -> list[str]:
+    faults = []
+    if size < space.min_size:
+        faults.append(f"{space.id}: {size} is less than {space.min_size}")
+    if space.max_size is not None and size > max(space.max_size, -(-space.min_size // step) * step):
+        faults.append(f"{space.id}: {size} is more than {space.max_size}")
+    return faults
+
+
+def _bounds(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    return _within(space, size_of(schema, allocation, at))
+
+
+def _volume(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    size = size_of(schema, allocation, at)
+    faults = _within(space, size, EXTENT)
+    if size <= 0 or size % EXTENT:
+        faults.append(f"{space.id}: {size} MiB are no extents")
+    return faults
+
+
+def _partition(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    there = on_disks(allocation, at)
+    if space.per_disk:
+        faults = [] if set(there) == space.allowed else [f"{space.id}: on {sorted(there)}, not on every disk"]
+        return faults + [fault for (size,) in there.values() for fault in _within(space, size)]
+    faults = [] if len(there) == 1 else [f"{space.id}: on {len(there)} disks"]
+    return faults + _bounds(schema, allocation, at, space)
+
+
+def _raid(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    there = on_disks(allocation, at)
+    faults = [] if len(there) == space.legs else [f"{space.id}: {len(there)} legs"]
+    if len({size for sizes in there.values() for size in sizes}) > 1:
+        faults.append(f"{space.id}: unequal legs {there}")
+    data = DATA_LEGS[space.level.value](space.legs)
+    return faults + _within(space, size_of(schema, allocation, at), data)
+
+
+def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    members = [member for member, other in enumerate(schema.spaces) if other.volume_group == space.id]
+    encrypted = space.encrypt or any(schema.spaces[member].encrypt for member in members)
+    head = 17 if encrypted else 1
+    there = on_disks(allocation, at)
+    have = sum(extents(size, head) for sizes in there.values() for size in sizes)
+    for position, other in enumerate(schema.spaces):
+        if other.type is SpaceType.RAID and other.id in space.contains:
+            leg = min(size for sizes in on_disks(allocation, position).values() for size in sizes)
+            have += extents(DATA_LEGS[other.level.value](other.legs) * (leg - _md(leg, other.boot)), head)
+    need = sum(-(-allocation.volumes[member] // EXTENT) for member in members)
+    faults = [] if need <= have else [f"{space.id}: volumes need {need} extents, PVs have {have}"]
+    if have * EXTENT < space.min_size:
+        faults.append(f"{space.id}: {have * EXTENT} is less than {space.min_size}")
+    if space.max_size is not None and have * EXTENT > space.max_size:
+        faults.append(f"{space.id}: {have * EXTENT} is more than {space.max_size}")
+    if space.max_pvs is not None and len(there) > space.max_pvs:
+        faults.append(f"{space.id}: {len(there)} PVs")
+    return faults
+
+
+def _md(leg: int, boot: bool) -> int:
+    """Return what md keeps of a leg, from the table of what mdadm does."""
+    if boot:
+        return 1
+    return 1 + next((headroom for headroom in (128, 64, 32, 16, 8, 4, 2, 1) if headroom * 1024 <= leg), 0)
+
+
+def _companion(_schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    return [fault for (size,) in on_disks(allocation, at).values() for fault in _within(space, size)]
+
+
+def _boot(schema: Schema, allocation: Allocation) -> list[str]:
+    faults = []
+    booting = set()
+    for at, space in enumerate(schema.spaces):
+        if space.boot:
+            carriers = {at} | {position for position, other in enumerate(schema.spaces) if other.id == space.volume_group}
+            raids = {name for carrier in carriers for name in schema.spaces[carrier].contains}
+            carriers |= {position for position, other in enumerate(schema.spaces) if other.id in raids and other.type is SpaceType.RAID}
+            booting |= {piece.disk for piece in allocation.pieces if piece.space in carriers}
+    for at, space in enumerate(schema.spaces):
+        if space.type in (SpaceType.ESP, SpaceType.BIOS_GRUB) and booting and set(on_disks(allocation, at)) != booting:
+            faults.append(f"{space.id}: on {sorted(on_disks(allocation, at))}, but {sorted(booting)} boot")
+    return faults
