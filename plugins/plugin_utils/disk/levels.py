@@ -41,9 +41,10 @@ class Grower:
 
 def whole_weights(weights: Sequence[float]) -> list[int]:
     """Return integers in the same proportions; a float counts as the decimal number it is written as."""
-    exact = [Fraction(repr(float(weight))) for weight in weights]
-    common = lcm(*(weight.denominator for weight in exact))
-    return [int(weight * common) for weight in exact]
+    exact = {weight: Fraction(repr(float(weight))) for weight in weights}
+    common = lcm(*(weight.denominator for weight in exact.values()))
+    whole = {weight: fraction.numerator * (common // fraction.denominator) for weight, fraction in exact.items()}
+    return [whole[weight] for weight in weights]
 
 
 def common_level(growers: Sequence[Grower], total: int) -> Fraction:
