@@ -220,7 +220,7 @@ class _Maker:
                 continue
             instance = self.cluster.instances[-1]
             if tagged and self.random.random() < 0.3:
-                instance["tags"].append(f"service:s{self.random.randrange(total // 8)}")
+                instance["tags"].append(f"service:s{self.random.randrange(max(1, total // 8))}")
             if located and self.random.random() < 0.1:
                 instance["tags"].append(f"rack:{self.random.randrange(8)}")
 
