@@ -73,8 +73,8 @@ def _taken_back(work: Callable[[Connection], T]) -> Callable[[Connection], T]:
 def open_ledger(database: str | None = None, policy: RetryPolicy = PATIENT, *, rehearsal: bool = False) -> Iterator[Ledger]:
     """Open a database (see parse_database), its tables made or brought up to date first.
 
-    A rehearsal leaves even a database that is not there yet as it is, and works on an empty one in memory instead.
-    Raises InputError for what is no URL, Unavailable for what cannot be used.
+    A rehearsal leaves even a database that is not there yet as it is, and works on an empty one in memory instead; so it is also the
+    way to open for reading only. Raises InputError for what is no URL, Unavailable for what cannot be used.
     """
     url = parse_database(database)
     engine = memory_engine() if rehearsal and is_missing_file(url) else _engine(url)
@@ -99,8 +99,8 @@ def ledger_of(world: World, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
 
 
 def load_world(database: str | None = None) -> World:
-    """Return all that a database holds at this moment, for the candidates. Raises InputError and Unavailable."""
-    with open_ledger(database) as ledger:
+    """Return all that a database holds at this moment; one that is not there yet holds nothing. Raises InputError and Unavailable."""
+    with open_ledger(database, rehearsal=True) as ledger:
         return ledger.read(read_world)
 
 
@@ -121,7 +121,9 @@ def _with_tables(ledger: Ledger) -> Ledger:
         ledger.write(lambda connection: upgrade(connection, scripts))
         return ledger
     if revision is not None:
-        raise Unavailable(f"the database {describe(ledger.url)} must be brought to a newer revision first; run once without check mode")
+        raise Unavailable(
+            f"the database {describe(ledger.url)} is of an older release; the next task that changes something brings it up to date"
+        )
     stand_in = Ledger(ledger.url, memory_engine(), ledger.policy)
     stand_in.write(lambda connection: upgrade(connection, scripts))
     return Ledger(ledger.url, stand_in.engine, ledger.policy, rehearsal=True)

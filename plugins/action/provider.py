@@ -1,0 +1,48 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Register, change and remove resource providers: arguments to one call of plugin_utils.provider, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.provider.provider_task import run_provider
+except ImportError as error:
+    IMPORT_ERROR = error
+
+_ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
+
+
+class ActionModule(PlanningAction):
+    """provider: what a provider is, in the ledger."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **DATABASE_ARGUMENTS,
+        "uuid": {"type": "str"},
+        "name": {"type": "str"},
+        "parent": {"type": "str"},
+        "inventories": {"type": "dict"},
+        "traits": {"type": "list", "elements": "str"},
+        "aggregates": {"type": "list", "elements": "str"},
+        "generation": {"type": "int"},
+        "providers": {"type": "list", "elements": "dict"},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "mutually_exclusive": [*DATABASE_EXCLUSIVE, *((key, "providers") for key in _ALONE)],
+        "required_one_of": [("uuid", "name", "providers")],
+    }
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Make the providers what they are declared to be; in check mode, take it back."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "sqlalchemy") from IMPORT_ERROR
+        return run_provider(arguments, rehearsal=self._task.check_mode)

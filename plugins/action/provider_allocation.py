@@ -1,0 +1,56 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Allot resources to consumers and take them back: arguments to one call of plugin_utils.provider, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.provider.provider_allocation_task import run_provider_allocation
+except ImportError as error:
+    IMPORT_ERROR = error
+
+
+class ActionModule(PlanningAction):
+    """provider_allocation: what consumers have, in the ledger."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **DATABASE_ARGUMENTS,
+        "consumer": {"type": "str"},
+        "allocations": {"type": "dict"},
+        "candidates": {"type": "list", "elements": "dict"},
+        "consumers": {"type": "list", "elements": "raw"},
+        "inventories": {"type": "dict"},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "consumer_generation": {"type": "int"},
+        "generations": {"type": "dict"},
+        "project": {"type": "str"},
+        "user": {"type": "str"},
+        "retries": {"type": "int", "default": 40},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "mutually_exclusive": [
+            *DATABASE_EXCLUSIVE,
+            ("consumer", "consumers"),
+            ("consumer_generation", "consumers"),
+            ("allocations", "candidates", "consumers"),
+            ("candidates", "inventories"),
+            ("candidates", "generations"),
+        ],
+        "required_one_of": [("consumer", "consumers", "inventories")],
+        "required_by": {"allocations": "consumer", "candidates": "consumer", "consumer_generation": "consumer"},
+    }
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Carry the claims out; in check mode, take them back."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "sqlalchemy") from IMPORT_ERROR
+        return run_provider_allocation(arguments, rehearsal=self._task.check_mode)

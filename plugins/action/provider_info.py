@@ -1,0 +1,38 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tell what resource providers have and who uses it: arguments to one call of plugin_utils.provider, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.provider.provider_info_task import run_provider_info
+except ImportError as error:
+    IMPORT_ERROR = error
+
+
+class ActionModule(PlanningAction):
+    """provider_info: trees, inventories, usages and allocations of the ledger."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **DATABASE_ARGUMENTS,
+        "providers": {"type": "list", "elements": "str"},
+        "consumers": {"type": "list", "elements": "str"},
+        "projects": {"type": "list", "elements": "str"},
+        "audit": {"type": "bool", "default": False},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {"mutually_exclusive": [*DATABASE_EXCLUSIVE]}
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Read the ledger."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "sqlalchemy") from IMPORT_ERROR
+        return run_provider_info(arguments)

@@ -1,0 +1,197 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action plugin provider, which does the work on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: provider
+short_description: Register, change and remove resource providers
+version_added: 0.1.0
+description:
+  - A resource provider is anything that has a limited amount of something, such as a host, a NUMA node, a network card or a
+    storage pool. Providers form trees. What each has is its inventories; who uses it is told to M(bareon.allocator.provider_allocation).
+  - Runs on the controller and keeps the providers in a database.
+  - What is declared is compared with what is there. Parts that are not given stay as they are.
+  - Many providers may be declared in one call, in any order. All of them are written or none.
+  - Every change raises the generation of the providers that it concerns. One that moves takes along those below it.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.database
+options:
+  uuid:
+    description:
+      - Identity of the provider, as 8-4-4-4-12 hexadecimal digits. Needed to rename a provider.
+      - Default for a new provider is derived from its name, and so is the same everywhere.
+    type: str
+  name:
+    description:
+      - Name of the provider, up to 200 printable characters. No two providers have the same one.
+      - Needed for a new provider. One of O(uuid), O(name) and O(providers) is required.
+    type: str
+  parent:
+    description:
+      - UUID or name of the provider that this one is part of. It may be one that the same call registers.
+      - Empty text makes the provider the root of a tree of its own.
+    type: str
+  inventories:
+    description:
+      - What the provider has, by resource class. This is the whole of it, so that a class that is missing here goes, unless it is in use.
+      - A class is a standard one of the library os-resource-classes, such as V(VCPU), V(MEMORY_MB) or V(DISK_GB), or a name of your own
+        that begins with C(CUSTOM_).
+      - Each class has a mapping with the keys below, or a number, which is its C(total).
+      - C(total) is the amount that there is, from 1.
+      - C(reserved) is what is kept back for others, default 0.
+      - C(allocation_ratio) is how far the rest may be overcommitted, default 1.0.
+        The capacity is (C(total) - C(reserved)) x C(allocation_ratio), rounded down.
+      - C(min_unit) and C(max_unit) are the least and the most that one consumer may have, default 1 and 2147483647.
+      - C(step_size) is what an amount must be a multiple of, unless it is C(min_unit). Default is 1.
+      - An inventory that no request could ever be given anything of is warned of.
+    type: dict
+  traits:
+    description:
+      - What the provider is like, the whole list. Standard names are those of the library os-traits, such as V(HW_CPU_X86_AVX2).
+        A name of your own begins with C(CUSTOM_).
+      - V(MISC_SHARES_VIA_AGGREGATE) makes its inventories available to every tree with which it has an aggregate in common.
+    type: list
+    elements: str
+  aggregates:
+    description:
+      - UUIDs of the groups of providers that it belongs to, the whole list.
+    type: list
+    elements: str
+  generation:
+    description:
+      - The generation at which the caller saw the provider. The task fails if there is something to change and it has moved since.
+    type: int
+  providers:
+    description:
+      - Several providers, each a mapping with the keys O(uuid), O(name), O(parent), O(inventories), O(traits), O(aggregates)
+        and O(generation). Mutually exclusive with these options.
+    type: list
+    elements: dict
+  state:
+    description:
+      - V(present) makes the providers what is declared.
+      - V(absent) removes them with all they have. The task fails for those that are in use, and for those with providers below them
+        that are not removed in the same call.
+    type: str
+    choices: [present, absent]
+    default: present
+attributes:
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Everything is carried out and taken back, so that all errors show. A database that is not there yet is not made.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: full
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+seealso:
+  - module: bareon.allocator.provider_info
+  - module: bareon.allocator.provider_candidates
+  - module: bareon.allocator.provider_allocation
+  - plugin: bareon.allocator.usages
+    plugin_type: lookup
+"""
+
+EXAMPLES = r"""
+---
+- name: Register a host with 8 CPUs of which 2 are its own, overcommitted four times
+  bareon.allocator.provider:
+    database: sqlite:////var/lib/bareon.sqlite
+    name: host1
+    inventories:
+      VCPU:
+        total: 8
+        reserved: 2
+        allocation_ratio: 4.0
+        max_unit: 8
+      MEMORY_MB: 32768
+    traits:
+      - HW_CPU_X86_AVX2
+
+- name: Register a tree in one call
+  bareon.allocator.provider:
+    providers:
+      - name: host2
+      - name: host2_numa0
+        parent: host2
+        inventories:
+          VCPU: 16
+        traits:
+          - HW_NUMA_ROOT
+      - name: host2_numa1
+        parent: host2
+        inventories:
+          VCPU: 16
+        traits:
+          - HW_NUMA_ROOT
+
+- name: Remove a host
+  bareon.allocator.provider:
+    name: host1
+    state: absent
+"""
+
+RETURN = r"""
+---
+providers:
+  description: The providers as they are now, in the shape that O(world) takes; none after RV(ignore:state=absent).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    uuid:
+      description: Identity of the provider.
+      type: str
+      returned: success
+    name:
+      description: Its name.
+      type: str
+      returned: success
+    parent:
+      description: UUID of the provider it is part of.
+      type: str
+      returned: success
+    generation:
+      description: How often it has changed.
+      type: int
+      returned: success
+    inventories:
+      description: What it has, by class, with all keys.
+      type: dict
+      returned: success
+    traits:
+      description: What it is like.
+      type: list
+      elements: str
+      returned: success
+    aggregates:
+      description: The groups it belongs to.
+      type: list
+      elements: str
+      returned: success
+world:
+  description: What has become of the world.
+  returned: with O(world)
+  type: dict
+conflict:
+  description:
+    - Why the change cannot be made.
+    - C(used_by) names the consumers, by provider and class. C(with_children) are the UUIDs of providers with others below them.
+    - C(generations) tells of each generation that was expected and that was found.
+  returned: failure, when the input is sound
+  type: dict
+"""

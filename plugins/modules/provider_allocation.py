@@ -1,0 +1,206 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action plugin provider_allocation, which does the work on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: provider_allocation
+short_description: Allot resources to consumers, move them, and take them back
+version_added: 0.1.0
+description:
+  - Says what a consumer, such as a virtual machine, has from now on of the providers that M(bareon.allocator.provider) has registered.
+    It is given all of it or nothing.
+  - A consumer that has something else already is moved, in one step that nobody sees half done.
+  - Many tasks may do this at once, also on different controllers with the same database. Nothing is given twice.
+    A transaction that lost a race against another one is run again as a whole.
+  - A provider whose inventory has shrunk below what is in use keeps what it has given, but gives no more.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.database
+options:
+  consumer:
+    description:
+      - Identity of the consumer, as 8-4-4-4-12 hexadecimal digits. P(ansible.builtin.to_uuid#filter) makes one of a name.
+      - One of O(consumer), O(consumers) and O(inventories) is required.
+    type: str
+  allocations:
+    description:
+      - What the consumer has from now on, C({provider: {class: amount}}). A provider is given by UUID or name.
+      - A candidate of M(bareon.allocator.provider_candidates) or its C(allocations) can be given as it is.
+    type: dict
+  candidates:
+    description:
+      - Several possible O(allocations), best first, such as all that M(bareon.allocator.provider_candidates) has returned.
+        The first one that can be had is claimed, since others may have been quicker with those before.
+      - A consumer that has one of them already keeps it.
+      - Mutually exclusive with O(allocations), O(consumers), O(inventories) and O(generations).
+    type: list
+    elements: dict
+  consumers:
+    description:
+      - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user) and O(consumer_generation).
+        O(project) and O(user) of the task are the default for those that have none.
+      - To take everything back, the UUID of a consumer is enough in place of a mapping.
+      - All of them are given what they claim, or none. Sums are checked together, so that consumers may change places.
+    type: list
+    elements: raw
+  inventories:
+    description:
+      - Inventories that change their form in the same transaction, C({provider: {class: inventory}}), as
+        M(bareon.allocator.provider) takes them. This is the whole of what these providers have.
+      - The consumers of classes that go must be moved by the same call.
+    type: dict
+  state:
+    description:
+      - V(present) gives the consumers what they claim.
+      - V(absent) takes everything back that they have.
+    type: str
+    choices: [present, absent]
+    default: present
+  consumer_generation:
+    description:
+      - The generation at which the caller saw the consumer, 0 when it must not exist yet. The task fails if there is something to change
+        and it is another.
+    type: int
+  generations:
+    description:
+      - The generations at which the caller saw providers, by UUID or name. The task fails if one is another that the claim takes from,
+        or gives back to.
+    type: dict
+  project:
+    description: Whose the consumer is. Default is what it was.
+    type: str
+  user:
+    description: Who it was claimed for. Default is what it was.
+    type: str
+  retries:
+    description: How often a transaction that has lost a race is run again, after a random pause.
+    type: int
+    default: 40
+attributes:
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Everything is carried out and taken back, so that all errors show.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: full
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+seealso:
+  - module: bareon.allocator.provider_candidates
+  - module: bareon.allocator.provider_info
+"""
+
+EXAMPLES = r"""
+---
+- name: Claim two CPUs for a virtual machine
+  bareon.allocator.provider_allocation:
+    consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+    allocations:
+      host1:
+        VCPU: 2
+        MEMORY_MB: 2048
+    project: web
+
+- name: Find places for another one
+  bareon.allocator.provider_candidates:
+    groups:
+      "":
+        resources:
+          VCPU: 4
+    limit: 10
+  register: found
+
+- name: Claim the first of them that is still free
+  bareon.allocator.provider_allocation:
+    consumer: "{{ 'vm2' | ansible.builtin.to_uuid }}"
+    candidates: "{{ found.candidates }}"
+
+- name: Let two virtual machines change places
+  bareon.allocator.provider_allocation:
+    consumers:
+      - consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+        allocations:
+          host2:
+            VCPU: 2
+      - consumer: "{{ 'vm2' | ansible.builtin.to_uuid }}"
+        allocations:
+          host1:
+            VCPU: 4
+
+- name: Turn the CPUs of a host into those of its NUMA node, together with what is allotted of them
+  bareon.allocator.provider_allocation:
+    inventories:
+      host1: {}
+      host1_numa0:
+        VCPU: 8
+    consumer: "{{ 'vm2' | ansible.builtin.to_uuid }}"
+    allocations:
+      host1_numa0:
+        VCPU: 4
+
+- name: Take everything back
+  bareon.allocator.provider_allocation:
+    consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+    state: absent
+"""
+
+RETURN = r"""
+---
+consumers:
+  description: By consumer, its C(allocations), C(generation), C(project) and C(user) now. Those that have nothing left are not there.
+  returned: success
+  type: dict
+generations:
+  description: The new generations of the providers that were changed, by UUID.
+  returned: success
+  type: dict
+candidate:
+  description: The number of the candidate that was claimed, from 0.
+  returned: with O(candidates)
+  type: int
+refused:
+  description: Why each of the candidates before that one could not be had.
+  returned: with O(candidates)
+  type: list
+  elements: str
+inventories:
+  description: The inventories that were changed along, by provider's UUID.
+  returned: with O(inventories)
+  type: dict
+world:
+  description: What has become of the world.
+  returned: with O(world)
+  type: dict
+conflict:
+  description:
+    - Why it cannot be had.
+    - C(refused) lists each amount with C(consumer), C(provider), C(resource_class), C(reason), which is V(full), V(piece),
+      V(no_inventory) or V(unknown_provider), and C(says), and where it is V(full) with what is C(asked) and C(free).
+    - C(candidates) has the same for each of the candidates.
+    - C(generations) tells of each generation that was expected and that was found.
+    - C(attempts) tells how often the transaction lost a race.
+  returned: failure, when the input is sound
+  type: dict
+  sample:
+    refused:
+      - asked: 4
+        consumer: 25a47fe7-23d2-59cc-ae5c-fb8b3d4f0d58
+        free: 2
+        provider: 3b1cf9cd-3a0f-5a7a-8a3f-7d4e0a6f2c11
+        reason: full
+        resource_class: VCPU
+        says: "VCPU of 3b1cf9cd-3a0f-5a7a-8a3f-7d4e0a6f2c11: 4 more asked, 2 of 24 free"
+"""
