@@ -186,7 +186,8 @@ def _grow(request: Request, low: Sequence[int], parts: Sequence[Mapping[int, int
     for space, by_tier in enumerate(parts):
         for tier, amount in by_tier.items():
             rows.add(_union(pools for other, pools in grid.tiers[space].items() if other <= tier), amount)
-    limits = [min(high, least + sum(grid.room)) for high, least in zip(request.high.tolist(), low, strict=True)]
+    all_room = sum(grid.room)
+    limits = [min(high, least + all_room) for high, least in zip(request.high.tolist(), low, strict=True)]
     weights = whole_weights(request.weight.tolist())
     sizes = list(low)
     for turn in (True, False):

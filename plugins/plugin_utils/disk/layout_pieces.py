@@ -18,8 +18,10 @@ Fewest pieces in general is bin packing; these are its classic first-fit and bes
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from .flow import Transport, bits, route
 
@@ -54,7 +56,7 @@ Pieces = dict[tuple[int, int], int]
 
 def lay(items: Sequence[Item], shelf: Shelf) -> Pieces:
     """Return pieces that add up to every item's amount; the items must fit on their pools together."""
-    fewest = sum(_fewest_disks(item, shelf) for item in items)
+    fewest = _fewest_pieces(items, shelf)
     ways: tuple[Callable[[_Laying], None], ...] = (_in_order, _whole_then_in_order, _biggest_first)
     best: Pieces | None = None
     for way in ways:
@@ -67,16 +69,13 @@ def lay(items: Sequence[Item], shelf: Shelf) -> Pieces:
     return best or {}
 
 
-def _fewest_disks(item: Item, shelf: Shelf) -> int:
-    """Return on how many disks the item lies at least, had it the shelf for itself."""
-    left = item.amount
-    count = 0
-    for room in sorted((room for pool, room in zip(shelf.pool, shelf.room, strict=True) if item.pools >> pool & 1), reverse=True):
-        if left <= 0:
-            break
-        left -= room
-        count += 1
-    return count
+def _fewest_pieces(items: Sequence[Item], shelf: Shelf) -> int:
+    """Return how many pieces there are at least, had every item the shelf for itself: as many as fill the largest disks."""
+    reach: dict[int, list[int]] = {}
+    for pools in {item.pools for item in items}:
+        rooms = sorted((room for pool, room in zip(shelf.pool, shelf.room, strict=True) if pools >> pool & 1), reverse=True)
+        reach[pools] = list(accumulate(rooms))
+    return sum(bisect_left(reach[item.pools], item.amount) + 1 for item in items if item.amount)
 
 
 class _Laying:
@@ -86,6 +85,7 @@ class _Laying:
         self.items = items
         self.pool = shelf.pool
         self.room = list(shelf.room)
+        self._open = [disk for disk, room in enumerate(shelf.room) if room]
         self.left = [item.amount for item in items]
         self.pieces: Pieces = {}
         self._row = _rows(items)
@@ -98,30 +98,42 @@ class _Laying:
     def disks_of(self, item: int) -> list[int]:
         """Return the disks with room that the item may use, in order."""
         mask = self.items[item].pools
-        return [disk for disk, pool in enumerate(self.pool) if mask >> pool & 1 and self.room[disk]]
+        return [disk for disk in self._open if mask >> self.pool[disk] & 1]
 
-    def take(self, item: int, disk: int) -> None:
-        """Put as much of the item on the disk as can be without leaving something else homeless."""
-        self._put(item, disk, self._claim(item, self.pool[disk], min(self.left[item], self.room[disk])))
-
-    def take_whole(self, item: int, disk: int) -> bool:
-        """Put all of the item on the disk if that can be; say whether it was."""
+    def holding(self, item: int) -> list[int]:
+        """Return the disks that could hold all that is left of the item, in order."""
+        mask = self.items[item].pools
         wanted = self.left[item]
-        pool = self.pool[disk]
-        if wanted > self.room[disk]:
-            return False
-        got = self._claim(item, pool, wanted)
-        if got < wanted:
-            self._unclaim(item, pool, got)
-            return False
-        self._put(item, disk, got)
-        return True
+        return [disk for disk in self._open if self.room[disk] >= wanted and mask >> self.pool[disk] & 1]
+
+    def homeless(self) -> list[int]:
+        """Return the items of which something is left."""
+        return [item for item, amount in enumerate(self.left) if amount]
+
+    def take_along(self, item: int, disks: Sequence[int]) -> None:
+        """Put on each disk in turn as much of the item as can be without leaving something else homeless."""
+        for disk in disks:
+            self._put(item, disk, self._claim(item, self.pool[disk], min(self.left[item], self.room[disk])))
+            if not self.left[item]:
+                return
+
+    def take_whole(self, item: int, disks: Sequence[int]) -> None:
+        """Put the item on the first of the disks that can hold all of it without leaving something else homeless, if any."""
+        wanted = self.left[item]
+        for disk in disks:
+            got = self._claim(item, self.pool[disk], wanted)
+            if got == wanted:
+                self._put(item, disk, got)
+                return
+            self._transport.restore(self._row[item], self.pool[disk], got)
 
     def _put(self, item: int, disk: int, amount: int) -> None:
         if amount:
             self.pieces[item, disk] = self.pieces.get((item, disk), 0) + amount
             self.left[item] -= amount
             self.room[disk] -= amount
+            if self.room[disk] == 0:
+                self._open.remove(disk)
 
     def _claim(self, item: int, pool: int, wanted: int) -> int:
         """Set room of a pool aside for the item, moving the flow of others where needed; return how much there was."""
@@ -142,9 +154,6 @@ class _Laying:
         transport.push(row, withdrawn - more)
         return got + more
 
-    def _unclaim(self, item: int, pool: int, amount: int) -> None:
-        self._transport.restore(self._row[item], pool, amount)
-
 
 def _rows(items: Sequence[Item]) -> list[int]:
     rows: dict[int, int] = {}
@@ -152,28 +161,18 @@ def _rows(items: Sequence[Item]) -> list[int]:
 
 
 def _in_order(laying: _Laying) -> None:
-    for item in range(len(laying.items)):
-        for disk in laying.disks_of(item):
-            if laying.left[item] == 0:
-                break
-            laying.take(item, disk)
+    for item in laying.homeless():
+        laying.take_along(item, laying.disks_of(item))
 
 
 def _whole_then_in_order(laying: _Laying) -> None:
-    for item, amount in enumerate(laying.left):
-        if amount:
-            any(laying.take_whole(item, disk) for disk in laying.disks_of(item) if laying.room[disk] >= amount)
+    for item in laying.homeless():
+        laying.take_whole(item, laying.holding(item))
     _in_order(laying)
 
 
 def _biggest_first(laying: _Laying) -> None:
-    for item in sorted(range(len(laying.items)), key=lambda item: -laying.left[item]):
-        amount = laying.left[item]
-        if amount:
-            fitting = sorted((disk for disk in laying.disks_of(item) if laying.room[disk] >= amount), key=lambda disk: laying.room[disk])
-            any(laying.take_whole(item, disk) for disk in fitting)
-    for item in range(len(laying.items)):
-        for disk in sorted(laying.disks_of(item), key=lambda disk: -laying.room[disk]):
-            if laying.left[item] == 0:
-                break
-            laying.take(item, disk)
+    for item in sorted(laying.homeless(), key=lambda item: -laying.left[item]):
+        laying.take_whole(item, sorted(laying.holding(item), key=laying.room.__getitem__))
+    for item in laying.homeless():
+        laying.take_along(item, sorted(laying.disks_of(item), key=lambda disk: -laying.room[disk]))

@@ -41,7 +41,7 @@ class Grower:
 
 def whole_weights(weights: Sequence[float]) -> list[int]:
     """Return integers in the same proportions; a float counts as the decimal number it is written as."""
-    exact = {weight: Fraction(repr(float(weight))) for weight in weights}
+    exact = {weight: Fraction(repr(float(weight))) for weight in set(weights)}
     common = lcm(*(weight.denominator for weight in exact.values()))
     whole = {weight: fraction.numerator * (common // fraction.denominator) for weight, fraction in exact.items()}
     return [whole[weight] for weight in weights]
