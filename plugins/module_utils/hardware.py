@@ -263,7 +263,7 @@ def _describe_holder(tree: Tree, device: Device) -> Facts:
         "name": device.title,
         "type": device.kind,
         "active": device.running,
-        "members": [_place(tree.devices[parent]) for parent in device.parents if parent in tree.devices],
+        "members": sorted((_place(tree.devices[parent]) for parent in device.parents if parent in tree.devices), key=identity.natural_key),
         "uuid": device.uuid,
         "volume_group": device.group,
         "size": device.size // MIB if device.size else None,

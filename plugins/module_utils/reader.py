@@ -189,8 +189,9 @@ def _probed_signatures(text: str) -> tuple[Signature, ...]:
 
 
 def _with_signatures(device: Device, found: tuple[Signature, ...]) -> Device:
+    """Return the device as it was read; of several signatures the one counts that udev or the mount names, else the first."""
     contents = [signature for signature in found if signature.type not in PARTITION_TABLES]
-    known = device.filesystem
-    if contents and (known is None or all(signature.type != known.type for signature in contents)):
-        known = Filesystem(contents[0].type, contents[0].uuid, contents[0].label)
-    return replace(device, signatures=found, filesystem=known if contents else None, read=True)
+    named = device.filesystem.type if device.filesystem is not None else None
+    chosen = next((signature for signature in contents if signature.type == named), contents[0] if contents else None)
+    filesystem = Filesystem(chosen.type, chosen.uuid, chosen.label) if chosen is not None else None
+    return replace(device, signatures=found, filesystem=filesystem, read=True)

@@ -1,0 +1,509 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Facts of recorded hosts: a virtual machine with virtio, 4Kn, SCSI and NVMe disks in several states, and a machine without udev.
+
+On the virtual machine the kernel happened to detect the second SCSI disk first, so sda is attached behind sdb.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.hardware import read_hardware
+from ansible_collections.bareon.allocator.tests.unit.plugins.module_utils.recorded_host import RecordedHost
+
+GIB = 1024**3
+MIB = 1024**2
+
+
+def facts(host, *include, devices=()):
+    return read_hardware(host if isinstance(host, RecordedHost) else RecordedHost.load(f"{host}.json"), include, devices)
+
+
+def disks(host, *include, devices=()):
+    return {disk["dev"]: disk for disk in facts(host, *include, devices=devices)[0]["disks"]}
+
+
+def content(disk):
+    return [(found["dev"], found["type"]) for found in disk["content"]]
+
+
+def holders(disk):
+    return {holder["name"]: holder for holder in disk["holders"]}
+
+
+class TestFresh:
+    """The machine as it was installed: one disk with the system, five with nothing on them."""
+
+    def test_memory_and_firmware(self):
+        hardware, warnings = facts("vm-fresh")
+
+        assert (hardware["ram"], hardware["firmware"]) == (967, "uefi")
+        assert warnings == ()
+
+    def test_disks_come_in_the_order_of_where_they_are_attached(self):
+        assert list(disks("vm-fresh")) == ["/dev/vda", "/dev/vdb", "/dev/vdc", "/dev/sdb", "/dev/sda", "/dev/nvme0n1"]
+
+    def test_identities(self):
+        found = disks("vm-fresh")
+
+        assert [disk["id"].rpartition("/")[2] for disk in found.values()] == [
+            "virtio-ROOT0",
+            "virtio-VIRTIO-A",
+            "virtio-VIRTIO-4KN",
+            "wwn-0x5000c500a1b2c3d4",
+            "wwn-0x5002538e40a1b2c3",
+            "nvme-nvme.1b36-4e564d4530303031-51454d55204e564d65204374726c-00000001",
+        ]
+        assert [disk["path"].rpartition("/")[2] for disk in found.values()] == [
+            "pci-0000:00:03.0",
+            "pci-0000:00:04.0",
+            "pci-0000:00:05.0",
+            "pci-0000:00:06.0-scsi-0:0:0:0",
+            "pci-0000:00:06.0-scsi-0:0:1:0",
+            "pci-0000:00:07.0-nvme-1",
+        ]
+        assert all(disk["id"] in disk["links"] and disk["path"] in disk["links"] for disk in found.values())
+
+    def test_a_scsi_disk_in_full(self):
+        assert disks("vm-fresh")["/dev/sdb"] == {
+            "id": "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4",
+            "path": "/dev/disk/by-path/pci-0000:00:06.0-scsi-0:0:0:0",
+            "dev": "/dev/sdb",
+            "links": [
+                "/dev/disk/by-id/scsi-35000c500a1b2c3d4",
+                "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4",
+                "/dev/disk/by-path/pci-0000:00:06.0-scsi-0:0:0:0",
+            ],
+            "type": "hdd",
+            "transport": "scsi",
+            "vendor": "SEAGATE",
+            "model": "ST4000NM",
+            "serial": "HDD0001",
+            "wwn": "0x5000c500a1b2c3d4",
+            "firmware_revision": "2.5+",
+            "size": 4096,
+            "size_bytes": 4 * GIB,
+            "logical_block": 512,
+            "physical_block": 512,
+            "optimal_io": 0,
+            "removable": False,
+            "read_only": False,
+            "rotational": True,
+            "zoned": False,
+            "multipath": False,
+            "path_devices": ["/dev/sdb"],
+            "table": None,
+            "table_uuid": None,
+            "partitions": [],
+            "content": [],
+            "holders": [],
+            "in_use": False,
+            "probed": True,
+            "empty": True,
+        }
+
+    def test_media_and_transports(self):
+        assert {dev: (disk["type"], disk["transport"], disk["rotational"]) for dev, disk in disks("vm-fresh").items()} == {
+            "/dev/vda": ("ssd", "virtio", True),
+            "/dev/vdb": ("ssd", "virtio", True),
+            "/dev/vdc": ("ssd", "virtio", True),
+            "/dev/sda": ("ssd", "scsi", False),
+            "/dev/sdb": ("hdd", "scsi", True),
+            "/dev/nvme0n1": ("ssd", "nvme", False),
+        }
+
+    def test_sectors_of_4_kib(self):
+        disk = disks("vm-fresh")["/dev/vdc"]
+
+        assert (disk["logical_block"], disk["physical_block"], disk["size_bytes"]) == (4096, 4096, 3 * GIB)
+
+    def test_only_the_disk_of_the_system_is_in_use_and_not_empty(self):
+        found = disks("vm-fresh").values()
+
+        assert [disk["dev"] for disk in found if disk["in_use"]] == ["/dev/vda"]
+        assert [disk["dev"] for disk in found if not disk["empty"]] == ["/dev/vda"]
+        assert content(disks("vm-fresh")["/dev/vda"]) == [("/dev/vda", "ext4")]
+
+    def test_patterns_match_nodes_ids_paths_and_links(self):
+        patterns = {"/dev/sd?": 2, "*/wwn-0x5000c5*": 1, "*nvme-QEMU*": 1, "*pci-0000:00:0[34].0": 2, "/dev/nvme0n1": 1}
+
+        for pattern, count in patterns.items():
+            assert len(disks("vm-fresh", devices=[pattern])) == count, pattern
+        assert list(disks("vm-fresh", devices=["/dev/sda", "/dev/vda"])) == ["/dev/vda", "/dev/sda"]
+
+    def test_a_pattern_without_a_match_is_told(self):
+        hardware, warnings = facts("vm-fresh", devices=["/dev/sdq", "/dev/vda"])
+
+        assert [disk["dev"] for disk in hardware["disks"]] == ["/dev/vda"]
+        assert warnings == ("no disk matches '/dev/sdq' of devices",)
+
+    def test_names_of_the_kernel_change_neither_order_nor_identity(self):
+        """The same machine on which the two SCSI disks were detected the other way round."""
+        record = RecordedHost.load("vm-fresh.json")
+        swapped = _rename(record.record, {"sda": "sdb", "sdb": "sda", "8:0": "8:16", "8:16": "8:0"})
+
+        before, after = facts(record)[0]["disks"], facts(RecordedHost(swapped))[0]["disks"]
+
+        assert [disk["id"] for disk in after] == [disk["id"] for disk in before]
+        assert [disk["dev"] for disk in after] == ["/dev/vda", "/dev/vdb", "/dev/vdc", "/dev/sda", "/dev/sdb", "/dev/nvme0n1"]
+        assert [disk["serial"] for disk in after] == [disk["serial"] for disk in before]
+
+
+class TestStorage:
+    """The machine with GPT, md, LVM (plain, mirrored, thin), LUKS, ext4, xfs, btrfs, vfat and swap."""
+
+    def test_nothing_to_warn_of_and_every_device_was_read(self):
+        hardware, warnings = facts("vm-storage")
+
+        assert warnings == ()
+        assert all(disk["probed"] for disk in hardware["disks"])
+
+    def test_in_use_and_empty(self):
+        found = disks("vm-storage")
+
+        assert [dev for dev, disk in found.items() if not disk["in_use"]] == ["/dev/vdb"]
+        assert [dev for dev, disk in found.items() if disk["empty"]] == ["/dev/vdb"]
+
+    def test_partitions_on_sectors_of_4_kib_are_in_the_right_place(self):
+        disk = disks("vm-storage")["/dev/vdc"]
+
+        assert disk["table"] == "gpt"
+        assert [(part["number"], part["start"], part["size"], part["start_bytes"], part["size_bytes"]) for part in disk["partitions"]] == [
+            (1, 1, 1024, MIB, GIB),
+            (2, 1025, 256, 1025 * MIB, 256 * MIB),
+        ]
+        assert [(part["dev"], part["name"], part["fs_type"], part["label"], part["mountpoints"]) for part in disk["partitions"]] == [
+            ("/dev/vdc1", "k4", "ext4", "fourk", ["/srv/k4"]),
+            ("/dev/vdc2", "swp", "swap", "swp", ["[SWAP]"]),
+        ]
+
+    def test_content_goes_from_the_disk_outwards(self):
+        assert content(disks("vm-storage")["/dev/sda"]) == [
+            ("/dev/sda", "gpt"),
+            ("/dev/sda", "PMBR"),
+            ("/dev/sda1", "linux_raid_member"),
+            ("/dev/md127", "ext4"),
+            ("/dev/sda2", "LVM2_member"),
+            ("/dev/mapper/vg0-data", "xfs"),
+            ("/dev/mapper/vg0-th", "ext4"),
+        ]
+
+    def test_the_array(self):
+        found = disks("vm-storage")
+        array = holders(found["/dev/sda"])["any:r1"]
+
+        assert array == holders(found["/dev/sdb"])["any:r1"]
+        assert (array["dev"], array["type"], array["active"], array["members"]) == ("/dev/md127", "raid1", True, ["/dev/sda1", "/dev/sdb1"])
+        assert (array["fs_type"], array["label"], array["mountpoints"]) == ("ext4", "mdfs", ["/srv/md"])
+        assert array["uuid"] == found["/dev/sda"]["partitions"][0]["fs_uuid"]
+
+    def test_volumes_and_what_they_lie_on(self):
+        found = holders(disks("vm-storage")["/dev/sda"])
+
+        assert {name for name, holder in found.items() if holder["volume_group"] == "vg0"} >= {"data", "mir", "th", "tp"}
+        assert (found["data"]["dev"], found["data"]["size"], found["data"]["mountpoints"]) == ("/dev/mapper/vg0-data", 500, ["/srv/xfs"])
+        assert set(found["mir"]["members"]) == {f"/dev/mapper/vg0-mir_r{kind}_{leg}" for kind in ("image", "meta") for leg in (0, 1)}
+        assert found["th"]["members"] == ["/dev/mapper/vg0-tp-tpool"]
+
+    def test_what_is_below_comes_before_what_is_on_it(self):
+        for disk in disks("vm-storage").values():
+            seen = {disk["dev"], *(part["dev"] for part in disk["partitions"])}
+            for holder in disk["holders"]:
+                assert seen & set(holder["members"]), holder["name"]
+                seen.add(holder["dev"])
+
+    def test_luks(self):
+        (holder,) = disks("vm-storage")["/dev/nvme0n1"]["holders"]
+
+        assert (holder["dev"], holder["name"], holder["type"], holder["members"]) == (
+            "/dev/mapper/secret",
+            "secret",
+            "crypt",
+            ["/dev/nvme0n1p1"],
+        )
+        assert holder["luks"] == {"version": 2, "cipher": "aes-xts-plain64", "key_slots": 1}
+        assert holder["mountpoints"] == ["/srv/luks"]
+
+
+class TestUnprivileged:
+    """The same machine and state, seen by the user nobody."""
+
+    def test_what_udev_and_the_kernel_tell_is_the_same(self):
+        without, with_root = disks("vm-storage-unprivileged"), disks("vm-storage")
+        same = (
+            "id",
+            "path",
+            "links",
+            "type",
+            "transport",
+            "vendor",
+            "model",
+            "serial",
+            "wwn",
+            "size_bytes",
+            "logical_block",
+            "table",
+            "table_uuid",
+        )
+
+        for dev, disk in with_root.items():
+            assert {key: without[dev][key] for key in same} == {key: disk[key] for key in same}
+            assert without[dev]["partitions"] == disk["partitions"]
+            assert [(holder["dev"], holder["uuid"]) for holder in without[dev]["holders"] if holder["type"] != "lvm"] == [
+                (holder["dev"], holder["uuid"]) for holder in disk["holders"] if holder["type"] != "lvm"
+            ]
+            known = {holder["dev"]: holder["uuid"] for holder in without[dev]["holders"] if not holder["dev"].endswith("-tpool")}
+            assert known == {holder["dev"]: holder["uuid"] for holder in disk["holders"] if holder["dev"] in known}
+
+    def test_signatures_are_those_of_udev_without_offsets(self):
+        disk = disks("vm-storage-unprivileged")["/dev/nvme0n1"]
+
+        assert [found["type"] for found in disk["content"]] == ["gpt", "crypto_LUKS", "ext4", "btrfs", "vfat"]
+        assert all(found["offsets"] == [] for found in disk["content"])
+
+    def test_a_disk_that_was_not_read_is_not_called_empty(self):
+        hardware, warnings = facts("vm-storage-unprivileged")
+
+        assert not any(disk["probed"] or disk["empty"] for disk in hardware["disks"])
+        assert any("/dev/vdb" in warning and "empty is false" in warning for warning in warnings)
+        assert not disks("vm-storage-unprivileged")["/dev/vdb"]["in_use"]
+
+
+class TestStopped:
+    """The same disks with everything unmounted, deactivated and closed."""
+
+    def test_only_the_system_is_in_use_but_nothing_else_is_empty(self):
+        found = disks("vm-stopped")
+
+        assert [dev for dev, disk in found.items() if disk["in_use"]] == ["/dev/vda"]
+        assert [dev for dev, disk in found.items() if disk["empty"]] == ["/dev/vdb"]
+
+    def test_what_does_not_run_is_listed_all_the_same(self):
+        found = disks("vm-stopped")
+        listed = holders(found["/dev/sda"])
+
+        assert {name: (holder["type"], holder["active"], holder["dev"]) for name, holder in listed.items()} == {
+            "any:r1": ("raid1", False, None),
+            "data": ("lvm", False, None),
+            "mir": ("lvm", False, None),
+            "th": ("lvm", False, None),
+            "tp": ("lvm", False, None),
+        }
+        assert listed["any:r1"]["members"] == ["/dev/sda1", "/dev/sdb1"]
+        assert listed["mir"]["members"] == ["/dev/sda2", "/dev/sdb2"]
+        assert (listed["data"]["size"], listed["data"]["volume_group"], listed["data"]["members"]) == (500, "vg0", ["/dev/sda2"])
+        assert set(listed["tp"]["members"]) == {"/dev/sda2", "/dev/sdb2"}
+
+    def test_identities_are_those_of_when_it_ran(self):
+        running, stopped = disks("vm-storage"), disks("vm-stopped")
+
+        for name, holder in holders(stopped["/dev/sda"]).items():
+            assert holder["uuid"] == holders(running["/dev/sda"])[name]["uuid"]
+
+    def test_closed_luks(self):
+        (holder,) = disks("vm-stopped")["/dev/nvme0n1"]["holders"]
+
+        assert (holder["dev"], holder["active"], holder["size"]) == (None, False, None)
+        assert holder["luks"]["version"] == 2
+        assert holder["name"] == f"luks-{holder['uuid']}"
+
+    @pytest.mark.parametrize(
+        ("tools", "lost", "warning"),
+        [
+            (("mdadm",), {"any:r1": "raid"}, "the level of the array"),
+            (("pvs",), {"data": None}, "volume groups and volumes that are not active"),
+            (("lvs",), {"data": None}, "volume groups and volumes that are not active"),
+        ],
+    )
+    def test_a_missing_tool_costs_only_what_it_tells(self, tools, lost, warning):
+        hardware, warnings = facts(RecordedHost.load("vm-stopped.json").without_tools(*tools))
+        found = {disk["dev"]: disk for disk in hardware["disks"]}
+
+        assert {name: holders(found["/dev/sda"]).get(name, {}).get("type") for name in lost} == lost
+        assert any(warning in said for said in warnings)
+        assert content(found["/dev/sda"]) == content(disks("vm-stopped")["/dev/sda"])
+
+    def test_without_cryptsetup_the_header_is_not_known(self):
+        hardware, warnings = facts(RecordedHost.load("vm-stopped.json").without_tools("cryptsetup"))
+
+        (holder,) = hardware["disks"][-1]["holders"]
+        assert holder["luks"] is None
+        assert any("cryptsetup" in warning for warning in warnings)
+
+
+class TestMbr:
+    """A disk with primary, extended and logical partitions, and one with a file system on the whole of it."""
+
+    def test_partitions(self):
+        disk = disks("vm-mbr")["/dev/vdb"]
+
+        assert disk["table"] == "dos"
+        assert [(part["number"], part["type"], part["size"], part["fs_type"], part["label"]) for part in disk["partitions"]] == [
+            (1, "0x83", 100, "ext4", "my, root"),
+            (2, "0x5", 500, None, None),
+            (5, "0x83", 50, None, None),
+            (6, "0x82", 60, "swap", None),
+        ]
+        assert all(part["uuid"].endswith(f"-0{part['number']}") for part in disk["partitions"])
+
+    def test_a_partition_that_does_not_start_on_a_mebibyte_is_rounded_down(self):
+        logical = disks("vm-mbr")["/dev/vdb"]["partitions"][2]
+
+        assert logical["start"] == logical["start_bytes"] // MIB
+        assert logical["size"] * MIB <= logical["size_bytes"]
+
+    def test_a_kernel_that_shows_only_the_head_of_the_extended_partition_is_no_disagreement(self):
+        assert not any("another start or size" in warning for warning in facts("vm-mbr")[1])
+
+
+class TestWithoutUdev:
+    """A machine without udev whose kernel reads no partition tables, with a loop device that has one."""
+
+    def test_loops_are_left_out_unless_asked_for(self):
+        assert list(disks("no-udev")) == ["/dev/vda"]
+        assert list(disks("no-udev", "loop")) == ["/dev/vda", "/dev/loop0"]
+
+    def test_the_id_is_the_node_when_there_is_no_link(self):
+        disk = disks("no-udev")["/dev/vda"]
+
+        assert (disk["id"], disk["path"], disk["links"]) == ("/dev/vda", None, [])
+        assert (disk["size_bytes"], disk["logical_block"], disk["physical_block"]) == (256 * GIB, 512, 4096)
+
+    def test_a_disk_that_may_not_be_read_even_by_root(self):
+        hardware, warnings = facts("no-udev")
+        (disk,) = hardware["disks"]
+
+        assert (disk["probed"], disk["empty"], disk["in_use"]) == (False, False, True)
+        assert content(disk) == [("/dev/vda", "ext4")]
+        assert any("/dev/vda" in warning for warning in warnings)
+
+    def test_partitions_without_nodes_are_read_through_the_disk(self):
+        disk = disks("no-udev", "loop")["/dev/loop0"]
+
+        assert disk["probed"]
+        assert [(part["number"], part["dev"], part["name"], part["start"], part["size"]) for part in disk["partitions"]] == [
+            (1, None, "root fs", 1, 64),
+            (2, None, None, 65, 100),
+            (3, None, "esp", 165, 32),
+        ]
+        assert [(part["fs_type"], part["label"]) for part in disk["partitions"]] == [("ext4", "rootfs"), (None, None), (None, None)]
+        assert content(disk) == [("/dev/loop0", "gpt"), ("/dev/loop0", "PMBR"), ("/dev/loop0#1", "ext4")]
+
+    def test_a_pattern_for_what_is_left_out_says_so(self):
+        hardware, warnings = facts("no-udev", devices=["/dev/loop*"])
+
+        assert hardware["disks"] == []
+        assert warnings == ("'/dev/loop*' of devices matches only disks that are left out; add loop to include",)
+
+
+class TestMissingTools:
+    def test_without_lsblk_sysfs_and_udev_tell_the_same(self):
+        with_it = RecordedHost.load("vm-storage.json")
+        hardware, warnings = facts(with_it.without_tools("lsblk"))
+
+        assert hardware == facts(with_it)[0]
+        assert len(warnings) == 1
+        assert warnings[0].startswith("lsblk is missing")
+
+    def test_without_lsblk_and_udevadm_the_kernel_still_knows_who_is_who(self):
+        hardware, warnings = facts(RecordedHost.load("vm-storage.json").without_tools("lsblk", "udevadm"))
+        found = {disk["dev"]: disk for disk in hardware["disks"]}
+
+        assert [disk["id"] for disk in hardware["disks"]] == [disk["id"] for disk in facts("vm-storage")[0]["disks"]]
+        assert (found["/dev/sdb"]["serial"], found["/dev/sdb"]["wwn"], found["/dev/sdb"]["vendor"]) == (
+            "HDD0001",
+            "0x5000c500a1b2c3d4",
+            "SEAGATE",
+        )
+        assert content(found["/dev/sda"]) == content(disks("vm-storage")["/dev/sda"])
+        assert len(warnings) == 2
+
+    def test_without_sfdisk_blkid_and_the_kernel_tell_of_partitions(self):
+        with_it = RecordedHost.load("vm-storage.json")
+        found = {disk["dev"]: disk for disk in facts(with_it.without_tools("sfdisk", "udevadm"))[0]["disks"]}
+
+        for dev, disk in disks("vm-storage").items():
+            assert found[dev]["table"] == disk["table"]
+            assert found[dev]["partitions"] == disk["partitions"]
+
+    @pytest.mark.parametrize("tools", [("sfdisk",), ("lsblk", "sfdisk", "udevadm"), ("lsblk", "udevadm"), ("lsblk",)], ids=", ".join)
+    def test_partitions_are_the_same_whoever_tells_of_them(self, tools):
+        host = RecordedHost.load("no-udev-nodes.json")
+        (disk,) = facts(host, "loop", devices=["/dev/loop*"])[0]["disks"]
+
+        (other,) = facts(host.without_tools(*tools), "loop", devices=["/dev/loop*"])[0]["disks"]
+
+        assert other == disk
+        assert [(part["dev"], part["name"], part["fs_type"]) for part in disk["partitions"]] == [
+            ("/dev/loop0p1", "root fs", "ext4"),
+            ("/dev/loop0p2", None, None),
+            ("/dev/loop0p3", "esp", None),
+        ]
+
+    def test_without_wipefs_nothing_is_called_empty(self):
+        hardware, warnings = facts(RecordedHost.load("vm-fresh.json").without_tools("wipefs"))
+
+        assert not any(disk["empty"] for disk in hardware["disks"])
+        assert any("wipefs" in warning for warning in warnings)
+
+    def test_with_nothing_at_all_there_are_facts_and_warnings(self):
+        hardware, warnings = facts(RecordedHost({}))
+
+        assert hardware == {"ram": None, "firmware": "bios", "disks": []}
+        assert len(warnings) == 4
+
+    @pytest.mark.parametrize("text", ["", "not JSON", "{}"])
+    def test_an_lsblk_that_talks_nonsense(self, text):
+        host = RecordedHost.load("vm-fresh.json")
+        command = next(command for command in host.record["commands"] if command.startswith("lsblk --json"))
+
+        hardware, warnings = facts(host.with_command(command, text))
+
+        assert [disk["id"] for disk in hardware["disks"]] == [disk["id"] for disk in facts(host)[0]["disks"]]
+        assert warnings[0].startswith("the output of lsblk cannot be used")
+
+    @pytest.mark.parametrize(
+        "text", ["not JSON", "{}", '{"partitiontable": {}}', '{"partitiontable": {"label": "gpt", "partitions": [{"node": "x"}]}}']
+    )
+    def test_an_sfdisk_that_talks_nonsense(self, text):
+        hardware, warnings = facts(RecordedHost.load("vm-storage.json").with_command("sfdisk --json /dev/sda", text))
+
+        assert any(warning.startswith("/dev/sda: the output of sfdisk cannot be used") for warning in warnings)
+        assert [disk["table"] for disk in hardware["disks"] if disk["dev"] == "/dev/sda"] == ["gpt"]
+
+
+class TestInUse:
+    def test_a_disk_that_something_invisible_holds_is_in_use_and_not_empty(self):
+        host = RecordedHost.load("vm-fresh.json").with_files(claimed={"/dev/sda": True})
+
+        disk = disks(host)["/dev/sda"]
+
+        assert disk["in_use"]
+        assert not disk["empty"]
+
+    def test_the_kernel_and_the_table_disagree(self):
+        host = RecordedHost.load("vm-storage.json")
+        outcome = host.record["commands"]["sfdisk --json /dev/vdc"]
+        changed = outcome["stdout"].replace('"size": 262144', '"size": 131072').replace("/dev/vdc2", "/dev/vdc3")
+
+        hardware, warnings = facts(host.with_command("sfdisk --json /dev/vdc", changed))
+
+        disk = next(disk for disk in hardware["disks"] if disk["dev"] == "/dev/vdc")
+        assert [(part["number"], part["size"], part["dev"]) for part in disk["partitions"]][0] == (1, 512, "/dev/vdc1")
+        assert any("/dev/vdc1: the kernel has another start or size" in warning for warning in warnings)
+        assert any("/dev/vdc2: the kernel still has it" in warning for warning in warnings)
+        assert disk["in_use"]
+
+
+def _rename(value, names):
+    """A copy of a record in which names of devices are exchanged wherever they stand."""
+    pattern = re.compile(r"(?<![0-9A-Za-z:.])(" + "|".join(map(re.escape, names)) + r")(?![0-9A-Za-z:.])")
+    if isinstance(value, dict):
+        return {_rename(key, names): _rename(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rename(item, names) for item in value]
+    return pattern.sub(lambda match: names[match[1]], value) if isinstance(value, str) else value
