@@ -10,6 +10,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
+from ..common.errors import Mistakes
 from . import overhead
 from .keep import Kept, find_kept
 from .model import Disk, Hardware, RaidLevel, Schema, Space, SpaceType
@@ -73,6 +74,8 @@ class _Builder:
         self._pools: list[Pool] = []
         self._demands_of: dict[int, list[int]] = {}
         self._pool_of: dict[int, int] = {}
+        self._sections: dict[tuple[int, tuple[int, ...], Tiers], int] = {}
+        self._mistakes = Mistakes()
         self._warnings: list[str] = list(kept.warnings)
 
     def problem(self) -> Problem:
@@ -83,13 +86,15 @@ class _Builder:
         for position, space in enumerate(spaces):
             if position not in self._kept.spaces:
                 self._demand(position, space)
+        self._mistakes.check()
         for pool in range(len(self._pools)):
             self._close_pool(pool)
+        companions = tuple(self._companions())
         return Problem(
             areas=self._areas,
             demands=tuple(self._demands),
             pools=tuple(self._pools),
-            companions=tuple(self._companions()),
+            companions=companions,
             kept=self._kept.pieces,
             kept_volumes=tuple(self._kept.volumes.items()),
             disk_names=tuple(disk.id for disk in self._hardware.disks),
@@ -158,12 +163,32 @@ class _Builder:
         )
 
     def _volume(self, position: int, space: Space) -> None:
-        owner = position
-        if space.volume_group is not None:
-            owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
-        pool = self._pools[self._pool_of[owner]]
-        least = pool.grain if space.volume_group is not None else 0
-        self._add(position, space, Kind.VOLUME, least=least, unit=pool.grain, pool=self._pool_of[owner])
+        if space.volume_group is None:
+            self._add(position, space, Kind.VOLUME, least=0, pool=self._pool_of[position])
+            return
+        owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
+        pool = self._section(owner, space)
+        self._add(position, space, Kind.VOLUME, least=overhead.EXTENT, unit=overhead.EXTENT, pool=pool)
+
+    def _section(self, owner: int, space: Space) -> int:
+        """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""
+        main = self._pools[self._pool_of[owner]]
+        areas = tuple(area for area in main.areas if self._areas[area].disk in space.allowed)
+        tiers = self._tiers(space) or main.tiers
+        if (areas, tiers) == (main.areas, main.tiers):
+            return self._pool_of[owner]
+        if not main.areas:
+            self._warnings.append(f"{space.id}: the vg {main.name} does not choose its disks, so those of {space.id} have no effect")
+            return self._pool_of[owner]
+        if main.lo or main.hi is not None or main.max_parts is not None:
+            bounded = "disks and best_with_disks of an lv cannot be combined with min_size, max_size or max_pvs of its vg"
+            self._mistakes.add(space.place, f"{bounded} ({main.name}); give them to the vg")
+            return self._pool_of[owner]
+        key = (owner, areas, tiers)
+        if key not in self._sections:
+            self._sections[key] = len(self._pools)
+            self._pools.append(dataclasses.replace(main, areas=areas, tiers=tiers, kept=0))
+        return self._sections[key]
 
     def _lone_companion(self, position: int, space: Space) -> None:
         # Nothing says what boots, so it lies once, on the first disk with room.
@@ -209,8 +234,9 @@ class _Builder:
         volumes = tuple(at for at, demand in enumerate(self._demands) if demand.kind is Kind.VOLUME and demand.pool == position)
         arrays = tuple(at for at, demand in enumerate(self._demands) if demand.kind is Kind.LEGS and demand.pool == position)
         space = self._schema.spaces[pool.space]
-        if space.type is SpaceType.VOLUME_GROUP:
-            turn = Turn.LEFTOVER if volumes else _turn(space, pool.tiers, None, Kind.VOLUME)
+        if space.type is SpaceType.VOLUME_GROUP and position == self._pool_of[pool.space]:
+            empty = all(member.volume_group != space.id for member in self._schema.spaces)
+            turn = _turn(space, pool.tiers, None, Kind.VOLUME) if empty else Turn.LEFTOVER
             turn = turn if space.weight > 0 else Turn.NEVER
             volumes = (*volumes, len(self._demands))
             self._demands.append(
@@ -227,7 +253,7 @@ class _Builder:
                 yield self._companion(position, space, carriers)
 
     def _companion(self, position: int, space: Space, carriers: Sequence[int]) -> Companion:
-        pools = {pool for pool in (self._pool_under(carrier) for carrier in carriers) if pool is not None}
+        pools = {pool for carrier in carriers for pool in self._pools_under(carrier)}
         solid = [at for carrier in carriers for at in self._demands_of.get(carrier, []) if self._demands[at].kind is not Kind.VOLUME]
         arrays = [at for pool in pools for at in self._pools[pool].arrays]
         groups = {self._pools[pool].space for pool in pools}
@@ -240,11 +266,11 @@ class _Builder:
             disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
         )
 
-    def _pool_under(self, position: int) -> int | None:
-        space = self._schema.spaces[position]
-        if space.volume_group is not None:
-            return next(self._pool_of[at] for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
-        return self._pool_of.get(position)
+    def _pools_under(self, position: int) -> set[int]:
+        """Return the pools whose parts make a disk boot: those of a vg or what may be cut, of an lv the one that it is a share of."""
+        own = {at for at, pool in enumerate(self._pools) if pool.space == position}
+        shares = {self._demands[at].pool for at in self._demands_of.get(position, []) if self._demands[at].kind is Kind.VOLUME}
+        return own | {pool for pool in shares if pool is not None}
 
     def _carriers(self) -> list[int]:
         """Return the spaces that boot: what says so, else what is mounted at /boot, else at /."""
@@ -263,7 +289,12 @@ class _Builder:
         if space.type is SpaceType.ESP:
             least = overhead.esp_minimum(self._hardware.disks[self._areas[area].disk].logical_block)
         wanted = max(_default_size(space), least)
-        return wanted if space.max_size is None or space.max_size >= wanted else space.min_size
+        if space.max_size is None or space.max_size >= wanted:
+            return wanted
+        warning = f"{space.id}: {space.max_size} MiB are less than the {least} MiB that FAT32 needs on a disk with such blocks"
+        if space.max_size < least and warning not in self._warnings:
+            self._warnings.append(warning)
+        return space.max_size
 
     def _arrays_in(self, space: Space) -> bool:
         return any(member.type is SpaceType.RAID and member.id in space.contains for member in self._schema.spaces)

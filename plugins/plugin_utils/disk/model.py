@@ -161,7 +161,8 @@ class Allocation:
     `pieces` in disk order and within a disk in the order they are to lie on it; `volumes` the sizes of lvs that
     belong to a vg (position in Schema.spaces -> MiB, a multiple of the extent). `proven` is False when a time limit
     ended the search; `gap` is then the relative distance to the best bound. `off_preferred` is MiB of each space
-    (position) that no preferred disk had room for.
+    (position) that no preferred disk had room for. `volume_disks` are the disks whose PVs an lv is to be made on, for the
+    vgs in which lvs keep to different disks; made in that order they fit, as long as these sets are nested or disjoint.
     """
 
     pieces: tuple[Piece, ...]
@@ -170,3 +171,4 @@ class Allocation:
     gap: float = 0.0
     off_preferred: Mapping[int, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    volume_disks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

@@ -99,6 +99,7 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
     return Allocation(
         pieces=_with_kept(problem, ordered),
         volumes=_volumes(schema, problem, sizes),
+        volume_disks=_volume_disks(problem, sizes),
         proven=found.proven,
         gap=found.gap,
         off_preferred=_off_preferred(problem, found.choice, sizes),
@@ -117,14 +118,18 @@ def _demand_pieces(problem: Problem, choice: Choice, sizes: Sizes) -> list[tuple
 
 def _part_pieces(problem: Problem, sizes: Sizes) -> list[tuple[int, Piece]]:
     """Return PVs and parts; the last PV of an area takes what is less than an extent, so that nothing lies idle beside it."""
-    last = {area: pool for pool, area in sizes.parts if problem.pools[pool].grain > 1}
-    pieces = []
+    merged: dict[tuple[int, int], int] = {}
+    last: dict[int, tuple[int, int]] = {}
     for (position, area), units in sizes.parts.items():
         pool = problem.pools[position]
-        left = sizes.left[area]
-        padding = left if last.get(area) == position and left < pool.grain else 0
-        pieces.append((area, Piece(pool.space, problem.areas[area].disk, units * pool.grain + pool.head + padding)))
-    return pieces
+        # Sections of one vg share one PV; the heads that this saves stay in it.
+        merged[pool.space, area] = merged.get((pool.space, area), 0) + units * pool.grain + pool.head
+        if pool.grain > 1:
+            last[area] = (pool.space, pool.grain)
+    for area, (space, grain) in last.items():
+        if sizes.left[area] < grain:
+            merged[space, area] += sizes.left[area]
+    return [(area, Piece(space, problem.areas[area].disk, size)) for (space, area), size in merged.items()]
 
 
 def _place_on_disk(schema: Schema, problem: Problem, placed: tuple[int, Piece]) -> tuple[int, int, int, int]:
@@ -147,6 +152,22 @@ def _volumes(schema: Schema, problem: Problem, sizes: Sizes) -> Mapping[int, int
         if demand.space is not None and schema.spaces[demand.space].volume_group is not None:
             volumes[demand.space] = steps * demand.unit
     return dict(sorted(volumes.items()))
+
+
+def _volume_disks(problem: Problem, sizes: Sizes) -> Mapping[int, tuple[int, ...]]:
+    """Return the disks of every lv whose vg has sections, narrowest section first: in that order nothing is in the way of another."""
+    sections: dict[int, list[int]] = {}
+    for position, pool in enumerate(problem.pools):
+        sections.setdefault(pool.space, []).append(position)
+    several = [position for positions in sections.values() if len(positions) > 1 for position in positions]
+    there = {position: sorted({problem.areas[area].disk for pool, area in sizes.parts if pool == position}) for position in several}
+    disks: dict[int, tuple[int, ...]] = {}
+    for position in sorted(several, key=lambda at: (len(there[at]), at)):
+        for volume in problem.pools[position].volumes:
+            space = problem.demands[volume].space
+            if space is not None:
+                disks[space] = tuple(there[position])
+    return disks
 
 
 def _off_preferred(problem: Problem, choice: Choice, sizes: Sizes) -> Mapping[int, int]:

@@ -43,7 +43,7 @@ class Limits:
 
     gap: float = 1e-9
     seconds: float = 10.0
-    nodes: int = 2000
+    nodes: int = 500
 
 
 class Undecided(Exception):
