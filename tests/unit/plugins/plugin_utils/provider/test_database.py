@@ -102,13 +102,9 @@ def test_older_revision_is_upgraded_but_not_in_a_rehearsal(url, tmp_path, monkey
     (newer / "versions").mkdir(parents=True)
     for script in (schema.MIGRATIONS / "versions").glob("*.py"):
         (newer / "versions" / script.name).write_text(script.read_text())
-    script = "from alembic import op
-revision = 'more'
-down_revision = 'ledger'
-def upgrade():
-    op.execute('CREATE TABLE more (id INTEGER)')
-"
-    (newer / "versions" / "more.py").write_text(script)
+    body = ["def upgrade():", "    op.execute('CREATE TABLE more (id INTEGER)')"]
+    lines = ["from alembic import op", "revision = 'more'", "down_revision = 'ledger'", *body]
+    (newer / "versions" / "more.py").write_text("\n".join(lines))
     scripts = schema.read_scripts(newer)
     monkeypatch.setattr("ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read_scripts", lambda: scripts)
     assert "is of an older release" in says(url, rehearsal=True)
