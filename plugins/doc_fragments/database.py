@@ -24,9 +24,9 @@ options:
   world:
     description:
       - Providers and what is allotted of them, written out, in place of a database. Nothing is kept when the task is over.
-      - Has the keys C(providers), a list of what M(bareon.allocator.provider) takes; C(allocations),
+      - "Has the keys C(providers), a list of what M(bareon.allocator.provider) takes; C(allocations),
         C({consumer: {provider: {class: amount}}}); C(custom_traits) and C(custom_classes), lists of names that exist
-        although nothing uses them.
+        although nothing uses them."
       - Mutually exclusive with O(database).
     type: dict
 requirements:

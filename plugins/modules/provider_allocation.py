@@ -31,7 +31,7 @@ options:
     type: str
   allocations:
     description:
-      - What the consumer has from now on, C({provider: {class: amount}}). A provider is given by UUID or name.
+      - "What the consumer has from now on, C({provider: {class: amount}}). A provider is given by UUID or name."
       - A candidate of M(bareon.allocator.provider_candidates) or its C(allocations) can be given as it is.
     type: dict
   candidates:
@@ -52,8 +52,8 @@ options:
     elements: raw
   inventories:
     description:
-      - Inventories that change their form in the same transaction, C({provider: {class: inventory}}), as
-        M(bareon.allocator.provider) takes them. This is the whole of what these providers have.
+      - "Inventories that change their form in the same transaction, C({provider: {class: inventory}}), as
+        M(bareon.allocator.provider) takes them. This is the whole of what these providers have."
       - The consumers of classes that go must be moved by the same call.
     type: dict
   state:
