@@ -13,12 +13,14 @@ from __future__ import annotations
 import functools
 import re
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 
 import yaql  # comes after collections.abc, which it uses without importing it
 from yaql.language.exceptions import YaqlException
 from yaql.language.expressions import Statement
-from yaql.language.utils import convert_input_data
+from yaql.language.utils import limit_iterable
+
+from .memory import Memory
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 
@@ -31,8 +33,7 @@ _ENGINE = yaql.YaqlFactory().create(
         "yaql.limitIterators": _LONGEST_COLLECTION,
         "yaql.memoryQuota": _MEMORY_QUOTA,
         "yaql.convertInputData": False,
-        "yaql.convertTuplesToLists": True,
-        "yaql.convertSetsToLists": True,
+        "yaql.convertOutputData": False,
     }
 )
 _LIBRARY = yaql.create_context()
@@ -48,26 +49,35 @@ def is_expression(value: t.Any) -> bool:
 
 
 class Evaluator:
-    """Evaluates expressions over one machine's facts, which it never changes."""
+    """Evaluates expressions over one machine's facts, which it never changes; `memory` knows results for machines alike."""
 
-    def __init__(self, facts: Mapping[str, t.Any]) -> None:
+    def __init__(self, facts: Mapping[str, t.Any], memory: Memory) -> None:
         self._facts = facts
-
-    @functools.cached_property
-    def _frozen(self) -> t.Any:
-        return convert_input_data(self._facts)
+        self._memory = memory
 
     def __call__(self, text: str) -> t.Any:
-        """Return the result of the expression as it is (numbers, text, lists, dicts).
+        """Return the result of the expression as it is: numbers, text, lists, mappings, and parts of the facts, to be read only.
 
         Raises ExpressionError that quotes the expression.
         """
         source = PREFIX.sub("", text, count=1).strip()
         try:
-            context = _LIBRARY.create_child_context()
-            return _parsed(source).evaluate(data=self._frozen, context=context)
+            return self._memory.compute(source, self._facts, lambda facts: _evaluate(source, facts))
         except _EVALUATION_ERRORS as error:
             raise ExpressionError(f"expression {_shortened(source)!r} failed: {_reason(error)}") from None
+
+
+def _evaluate(source: str, facts: t.Any) -> t.Any:
+    return _collected(_parsed(source).evaluate(data=facts, context=_LIBRARY.create_child_context()))
+
+
+def _collected(value: t.Any) -> t.Any:
+    """Return the value with lists in the place of what YAQL computes only when it is asked for."""
+    if isinstance(value, (Mapping, str)):
+        return value
+    if isinstance(value, (Iterator, Set, list, tuple)):
+        return [_collected(item) for item in limit_iterable(value, _LONGEST_COLLECTION)]
+    return value
 
 
 @functools.lru_cache(maxsize=1024)

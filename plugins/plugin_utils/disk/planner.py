@@ -19,6 +19,7 @@ from .boot import with_boot_partition
 from .fingerprint import fingerprint
 from .formulate import canonical_order
 from .hardware import in_mib, parse_hardware, reordered
+from .memory import Memory
 from .model import Allocation, Hardware, Schema
 from .ordered_allocation import allocate_ordered
 from .placement import allocate_fair
@@ -81,6 +82,7 @@ class Planner:
         self._schema = schema
         self._objective = objective
         self._reserve = reserve
+        self._memory = Memory()
         self._known: dict[_Problem, _Solved | _Unsolved] = {}
 
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
@@ -91,7 +93,7 @@ class Planner:
         hardware = parse_hardware(facts, place)
         if self._objective is Objective.FAIR:
             hardware = reordered(hardware, canonical_order(hardware.disks))
-        schema = parse_schema(self._schema, hardware)
+        schema = parse_schema(self._schema, hardware, self._memory)
         solved = self._solved(hardware, schema)
         identity = fingerprint(hardware)
         return {

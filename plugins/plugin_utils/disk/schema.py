@@ -22,6 +22,7 @@ from .entry import Bounds, Entry
 from .expressions import Evaluator, ExpressionError, is_expression
 from .hardware import kind_of
 from .keys import KEYS, LABEL_LENGTHS
+from .memory import Memory
 from .model import Hardware, RaidLevel, Schema, Space, SpaceType
 
 _ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
@@ -31,8 +32,8 @@ _ALL_DISKS = "all"
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
-def parse_schema(schema: t.Any, hardware: Hardware, place: str = "spaces") -> Schema:
-    """Return the schema as it is for this machine. Nothing given is changed.
+def parse_schema(schema: t.Any, hardware: Hardware, memory: Memory | None = None, place: str = "spaces") -> Schema:
+    """Return the schema as it is for this machine; `memory` serves machines alike. Nothing given is changed.
 
     Raises InputError with every mistake and its place (`spaces[3].min_size`), and NoSolution when the only fault is that
     minimums are over maximums.
@@ -44,7 +45,7 @@ def parse_schema(schema: t.Any, hardware: Hardware, place: str = "spaces") -> Sc
     if not schema:
         mistakes.add(place, "is empty; there is nothing to plan")
         mistakes.check()
-    return _Reader(hardware, mistakes).read(schema, place)
+    return _Reader(hardware, memory or Memory(), mistakes).read(schema, place)
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,14 @@ class _Choice:
 @dataclass
 class _Reader:
     hardware: Hardware
+    memory: Memory
     mistakes: Mistakes
     warnings: list[str] = field(default_factory=list)
     contradictions: list[tuple[_Known, Bounds]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.names = DiskNames(self.hardware)
-        self.evaluate = Evaluator(self.hardware.facts)
+        self.evaluate = Evaluator(self.hardware.facts, self.memory)
 
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         known = self._entries(schema, place)

@@ -9,9 +9,16 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
+import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.expressions import Evaluator, ExpressionError, is_expression
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.memory import Memory
+
+
+def evaluator(facts: dict[str, t.Any]) -> Evaluator:
+    return Evaluator(facts, Memory())
+
 
 SEED_SWAP = """
   yaql=let(ram => $.get(ram, 1024)) ->
@@ -56,15 +63,15 @@ def test_nothing_else_is_an_expression(value: object) -> None:
 )
 def test_swap_as_the_seed_writes_it(ram: int, swap: int) -> None:
     """Exactly 8192 and 65536 fall through its conditions to the last value; the expression says so."""
-    assert Evaluator({"ram": ram})(SEED_SWAP) == swap
+    assert evaluator({"ram": ram})(SEED_SWAP) == swap
 
 
 def test_swap_of_unknown_memory_takes_the_default() -> None:
-    assert Evaluator({})(SEED_SWAP) == 2048
+    assert evaluator({})(SEED_SWAP) == 2048
 
 
 def test_results_come_as_they_are() -> None:
-    evaluate = Evaluator({"ram": 3, "disks": [{"id": "a", "type": "ssd"}, {"id": "b", "type": "hdd"}]})
+    evaluate = evaluator({"ram": 3, "disks": [{"id": "a", "type": "ssd"}, {"id": "b", "type": "hdd"}]})
     assert evaluate('yaql=$.disks.where($.type = "ssd")') == [{"id": "a", "type": "ssd"}]
     assert evaluate("yaql=$.disks.where($.type = ssd).id") == ["a"]
     assert evaluate("yaql=$.ram / 2.0") == 1.5
@@ -76,15 +83,16 @@ def test_results_come_as_they_are() -> None:
 def test_nothing_given_is_changed() -> None:
     facts = {"disks": [{"id": "b", "partitions": [{"size": 1}]}, {"id": "a"}]}
     before = copy.deepcopy(facts)
-    result = Evaluator(facts)("yaql=$.disks.orderBy($.id)")
-    result[0]["id"] = "changed"
-    result[1]["partitions"].append(1)
+    result = evaluator(facts)("yaql=$.disks.orderBy($.id)")
+    with pytest.raises(TypeError):
+        result[0]["id"] = "changed"
+    assert [disk["id"] for disk in result] == ["a", "b"]
     assert facts == before
 
 
 def test_any_number_of_disks() -> None:
     disks = [{"id": f"d{number}", "type": "hdd", "links": [f"l{link}" for link in range(20)]} for number in range(2000)]
-    evaluate = Evaluator({"disks": disks})
+    evaluate = evaluator({"disks": disks})
     assert len(evaluate('yaql=$.disks.where($.type = "hdd")')) == 2000
     assert evaluate("yaql=$.disks.id.len()") == 2000
 
@@ -105,21 +113,20 @@ def test_any_number_of_disks() -> None:
 )
 def test_what_fails_quotes_itself(text: str, reason: str) -> None:
     with pytest.raises(ExpressionError) as caught:
-        Evaluator({"ram": 1, "disks": []})(text)
+        evaluator({"ram": 1, "disks": []})(text)
     assert str(caught.value).startswith("expression ")
     assert reason in str(caught.value)
 
 
 def test_long_expressions_are_cut_in_messages() -> None:
     with pytest.raises(ExpressionError) as caught:
-        Evaluator({})("yaql=" + "1 + " * 200 + "$.nope")
+        evaluator({})("yaql=" + "1 + " * 200 + "$.nope")
     assert len(str(caught.value)) < 200
 
 
 def test_the_room_can_be_imported_before_anything_else() -> None:
     """YAQL uses collections.abc without importing it."""
-    code = (
-        "import ansible_collections.bareon.allocator.plugins.plugin_utils.disk.expressions as e; print(e.Evaluator({'a': 1})('yaql=$.a'))"
-    )
+    room = "ansible_collections.bareon.allocator.plugins.plugin_utils.disk.expressions"
+    code = f"import {room} as room; print(room.Evaluator({{'a': 1}}, room.Memory())('yaql=$.a'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env={"PYTHONPATH": ":".join(sys.path)})
     assert done.stdout == "1\n", done.stderr

@@ -1,0 +1,194 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Remember what a computation over facts read, and recognise facts that would give the same result.
+
+YAQL takes milliseconds for what a fleet asks of each of its hosts, and most hosts are twins that differ in serial numbers
+only. Here facts are handed out as views that note every read. The reads of a computation are questions asked in an order in
+which each depends on nothing but the answers before it; so all computations of one expression form a tree of questions, with
+answers as branches and results as leaves, and other facts find their result by answering the questions.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+Path = tuple[t.Any, ...]
+"""Keys and indices that lead from the whole facts to a value."""
+
+_MISSING = object()
+
+
+class _Kind(Enum):
+    VALUE = "value"
+    KEYS = "keys"
+    LENGTH = "length"
+
+
+_Question = tuple[_Kind, Path]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Stands in a result for a mapping or a list of the facts."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class _Result:
+    value: t.Any
+
+
+@dataclass
+class _Node:
+    """A question and what comes after each answer; a result instead at the end."""
+
+    question: _Question | None = None
+    result: _Result | None = None
+    after: dict[t.Hashable, _Node] = field(default_factory=dict)
+
+
+class Memory:
+    """Results of computations by name and by what they read."""
+
+    def __init__(self) -> None:
+        self._roots: dict[str, _Node] = {}
+
+    def compute(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
+        """Return `compute(facts)`, or what it gave for facts in which all that it read was the same.
+
+        `compute` must read nothing but the facts. Its result is built of plain values, lists and mappings; parts of the facts
+        in it are those of the facts given here, to be read only.
+        """
+        node = self._roots.setdefault(name, _Node())
+        while node.question is not None:
+            branch = node.after.get(_answer(facts, node.question))
+            if branch is None:
+                break
+            node = branch
+        if node.question is None and node.result is not None:
+            return _filled_in(node.result.value, facts)
+        return self._learn(name, facts, compute)
+
+    def _learn(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
+        questions: dict[_Question, t.Hashable] = {}
+        result = _detached(compute(_view(facts, (), questions)))
+        node = self._roots[name]
+        for question, answer in questions.items():
+            node.question = question
+            node = node.after.setdefault(answer, _Node())
+        node.result = _Result(result)
+        return _filled_in(result, facts)
+
+
+class _MappingView(Mapping[t.Any, t.Any]):
+    def __init__(self, value: Mapping[t.Any, t.Any], path: Path, questions: dict[_Question, t.Hashable]) -> None:
+        self._value, self.path, self._questions = value, path, questions
+
+    def __getitem__(self, key: t.Any) -> t.Any:
+        path = (*self.path, key)
+        value = self._value.get(key, _MISSING)
+        self._questions[_Kind.VALUE, path] = _sign(value)
+        if value is _MISSING:
+            raise KeyError(key)
+        return _view(value, path, self._questions)
+
+    def __iter__(self) -> Iterator[t.Any]:
+        self._questions[_Kind.KEYS, self.path] = tuple(self._value)
+        return iter(self._value)
+
+    def __len__(self) -> int:
+        self._questions[_Kind.LENGTH, self.path] = len(self._value)
+        return len(self._value)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.items()))
+
+
+class _ListView(Sequence[t.Any]):
+    def __init__(self, value: Sequence[t.Any], path: Path, questions: dict[_Question, t.Hashable]) -> None:
+        self._value, self.path, self._questions = value, path, questions
+
+    def __getitem__(self, index: t.Any) -> t.Any:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        position = index if index >= 0 else len(self) + index
+        path = (*self.path, position)
+        value = self._value[position] if 0 <= position < len(self._value) else _MISSING
+        self._questions[_Kind.VALUE, path] = _sign(value)
+        if value is _MISSING:
+            raise IndexError(index)
+        return _view(value, path, self._questions)
+
+    def __len__(self) -> int:
+        self._questions[_Kind.LENGTH, self.path] = len(self._value)
+        return len(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and not isinstance(other, str) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+def _view(value: t.Any, path: Path, questions: dict[_Question, t.Hashable]) -> t.Any:
+    if isinstance(value, Mapping):
+        return _MappingView(value, path, questions)
+    if isinstance(value, (list, tuple)):
+        return _ListView(value, path, questions)
+    return value
+
+
+def _sign(value: t.Any) -> t.Hashable:
+    """Return what tells values apart: containers by their kind only, for what is in them is asked for on its own."""
+    if isinstance(value, Mapping):
+        return _MappingView
+    if isinstance(value, (list, tuple)):
+        return _ListView
+    return (isinstance(value, bool), isinstance(value, float), value)
+
+
+def _answer(facts: t.Any, question: _Question) -> t.Hashable:
+    kind, path = question
+    value = _at(facts, path)
+    if kind is _Kind.VALUE:
+        return _sign(value)
+    if not isinstance(value, (Mapping, list, tuple)):
+        return _MISSING
+    return tuple(value) if kind is _Kind.KEYS else len(value)
+
+
+def _at(facts: t.Any, path: Path) -> t.Any:
+    value = facts
+    for step in path:
+        if isinstance(value, Mapping):
+            value = value.get(step, _MISSING)
+        elif isinstance(value, (list, tuple)) and isinstance(step, int) and 0 <= step < len(value):
+            value = value[step]
+        else:
+            return _MISSING
+    return value
+
+
+def _detached(value: t.Any) -> t.Any:
+    """Return the result with places of the facts instead of views."""
+    if isinstance(value, (_MappingView, _ListView)):
+        return _Place(value.path)
+    if isinstance(value, Mapping):
+        return {key: _detached(item) for key, item in value.items()}
+    return [_detached(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _filled_in(value: t.Any, facts: t.Any) -> t.Any:
+    if isinstance(value, _Place):
+        found = _at(facts, value.path)
+        return MappingProxyType(found) if isinstance(found, dict) else found
+    if isinstance(value, dict):
+        return {key: _filled_in(item, facts) for key, item in value.items()}
+    return [_filled_in(item, facts) for item in value] if isinstance(value, list) else value
