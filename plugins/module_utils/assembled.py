@@ -143,14 +143,14 @@ def _logical_volumes(tree: Tree, volumes: tuple[LogicalVolume, ...], names: dict
     """Return the volumes that run with their identity, and those that do not as devices without a node."""
     found = []
     for volume in volumes:
-        device = tree.by_node(volume.mapper_path)
+        device = _running(tree, volume)
         parents = tuple(names[node] for node in stacks.physical_volumes_of(volume, volumes) if node in names)
         if device is not None:
             found.append(replace(device, group=volume.group, title=volume.name, uuid=volume.uuid))
         elif parents and not volume.hidden:
             found.append(
                 Device(
-                    f"lv:{volume.group}/{volume.name}",
+                    f"lv:{volume.uuid}",
                     None,
                     "lvm",
                     volume.size,
@@ -161,6 +161,12 @@ def _logical_volumes(tree: Tree, volumes: tuple[LogicalVolume, ...], names: dict
                 )
             )
     return found
+
+
+def _running(tree: Tree, volume: LogicalVolume) -> t.Optional[Device]:
+    """Return the device of a volume that runs: that of its mapper name, unless it runs for another volume of the same name."""
+    device = tree.by_node(volume.mapper_path)
+    return device if device is not None and device.uuid in (None, volume.uuid) else None
 
 
 def _node(device: Device) -> str:

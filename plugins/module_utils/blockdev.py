@@ -10,6 +10,7 @@ running (a group that is not active, an array that is not started) is in it, too
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
 from collections.abc import Iterable, Mapping
@@ -86,8 +87,7 @@ class Tree:
 
     def children(self, name: str) -> tuple[Device, ...]:
         """Return what is built directly on a device, partitions by number, the rest in natural order of their names."""
-        found = [device for device in self.devices.values() if name in device.parents]
-        return tuple(sorted(found, key=_sibling_key))
+        return self._built_on.get(name, ())
 
     def descendants(self, name: str) -> tuple[Device, ...]:
         """Return all that is built on a device, each once, what lies below before what lies on it."""
@@ -106,8 +106,19 @@ class Tree:
 
     def by_node(self, node: str) -> t.Optional[Device]:
         """Return the device of a node such as /dev/sda1 or /dev/mapper/vg0-data."""
-        name = node.removeprefix("/dev/")
-        return self.devices.get(name) or next((device for device in self.devices.values() if device.dev == node), None)
+        return self.devices.get(node.removeprefix("/dev/")) or self._by_node.get(node)
+
+    @functools.cached_property
+    def _built_on(self) -> dict[str, tuple[Device, ...]]:
+        found: dict[str, list[Device]] = {}
+        for device in sorted(self.devices.values(), key=_sibling_key):
+            for parent in device.parents:
+                found.setdefault(parent, []).append(device)
+        return {name: tuple(devices) for name, devices in found.items()}
+
+    @functools.cached_property
+    def _by_node(self) -> dict[str, Device]:
+        return {device.dev: device for device in self.devices.values() if device.dev is not None}
 
     def with_devices(self, changed: Iterable[Device]) -> Tree:
         """Return the tree with devices added, or put in the place of those of the same name."""

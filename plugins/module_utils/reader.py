@@ -95,7 +95,7 @@ def _read_table(host: Host, tree: Tree, disk: Device, notes: Notes) -> Tree:
     if outcome is not None and outcome.code == 0:
         try:
             return _with_table(tree, disk, signatures.parse_table(outcome.stdout, disk.logical_block), notes)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             notes.append(f"{disk.dev}: the output of sfdisk cannot be used ({error!r})")
     elif outcome is not None and signatures.has_no_table(outcome.stderr):
         return tree.with_devices([replace(disk, table=None, row={**disk.row, "pttype": None})])

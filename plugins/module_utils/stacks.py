@@ -23,7 +23,7 @@ LOGICAL_VOLUMES_COMMAND = (
     *_REPORT,
     "--all",
     "--options",
-    "vg_name,lv_name,lv_uuid,lv_size,lv_layout,lv_dm_path,devices,metadata_devices,metadata_lv,pool_lv,origin",
+    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_layout,lv_dm_path,devices,metadata_devices,metadata_lv,pool_lv,origin",
 )
 
 _PLACES = ("devices", "metadata_devices", "metadata_lv", "pool_lv", "origin")
@@ -51,6 +51,7 @@ class LogicalVolume:
     """A logical volume, hidden ones too; bytes. `on` are nodes of physical volumes and names of volumes of its group."""
 
     group: str
+    group_uuid: str
     name: str
     uuid: str
     size: int
@@ -105,6 +106,7 @@ def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
         known = volumes.get(row["lv_uuid"])
         volumes[row["lv_uuid"]] = LogicalVolume(
             group=row["vg_name"],
+            group_uuid=row["vg_uuid"],
             name=row["lv_name"].strip("[]"),
             uuid=row["lv_uuid"],
             size=to_integer(row["lv_size"]) or 0,
@@ -117,8 +119,11 @@ def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
 
 
 def physical_volumes_of(volume: LogicalVolume, volumes: Iterable[LogicalVolume]) -> tuple[str, ...]:
-    """Return the nodes of the physical volumes that a volume lies on, through the hidden volumes that it is made of."""
-    siblings = {other.name: other for other in volumes if other.group == volume.group}
+    """Return the nodes of the physical volumes that a volume lies on, through the hidden volumes that it is made of.
+
+    Groups are told apart by UUID: disks of another machine can bring a second group of the same name.
+    """
+    siblings = {other.name: other for other in volumes if other.group_uuid == volume.group_uuid}
     found: dict[str, None] = {}
     seen = {volume.name}
     pending = list(reversed(volume.on))

@@ -50,7 +50,7 @@ attributes:
     details:
       - Nothing is ever changed.
   facts:
-    description: Returns an RV(ignore:ansible_facts) dictionary that becomes facts of the host.
+    description: Returns an C(ansible_facts) dictionary that becomes facts of the host.
     support: full
   idempotent:
     description: A second run changes nothing.

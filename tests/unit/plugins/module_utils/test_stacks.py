@@ -20,6 +20,7 @@ def report(kind, *rows):
 def volume(name, devices="", group="vg0", **more):
     row = {
         "vg_name": group,
+        "vg_uuid": f"uuid-{group}",
         "lv_name": name,
         "lv_uuid": f"uuid-{group}-{name}",
         "lv_size": "4194304",
