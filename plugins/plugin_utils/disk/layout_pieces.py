@@ -50,23 +50,34 @@ class Shelf:
         return totals
 
 
+_FEW = 8
+
 Pieces = dict[tuple[int, int], int]
 """(item, disk) -> amount."""
 
 
 def lay(items: Sequence[Item], shelf: Shelf) -> Pieces:
     """Return pieces that add up to every item's amount; the items must fit on their pools together."""
+    best = _laid(_in_order, items, shelf)
     fewest = _fewest_pieces(items, shelf)
-    ways: tuple[Callable[[_Laying], None], ...] = (_in_order, _whole_then_in_order, _biggest_first)
-    best: Pieces | None = None
-    for way in ways:
-        laying = _Laying(items, shelf)
-        way(laying)
-        if best is None or len(laying.pieces) < len(best):
-            best = laying.pieces
-        if len(best) <= fewest:
-            break
-    return best or {}
+    if not _may_gain(items, shelf):
+        return best
+    for way in (_whole_then_in_order, _biggest_first):
+        if len(best) > fewest:
+            best = min(best, _laid(way, items, shelf), key=len)
+    return best
+
+
+def _may_gain(items: Sequence[Item], shelf: Shelf) -> bool:
+    """Tell whether leaving the order can save pieces.
+
+    On one pool that is filled to the brim it saves one only where some items fill some disks exactly. With few items that
+    is worth a try; with many, whose sizes are as good as random, only if one or two of them fill a disk.
+    """
+    if len(set(shelf.pool)) > 1 or len(items) <= _FEW or sum(item.amount for item in items) < sum(shelf.room):
+        return True
+    amounts = {item.amount for item in items}
+    return any(room in amounts or not amounts.isdisjoint(room - amount for amount in amounts) for room in set(shelf.room))
 
 
 def _fewest_pieces(items: Sequence[Item], shelf: Shelf) -> int:
@@ -76,6 +87,12 @@ def _fewest_pieces(items: Sequence[Item], shelf: Shelf) -> int:
         rooms = sorted((room for pool, room in zip(shelf.pool, shelf.room, strict=True) if pools >> pool & 1), reverse=True)
         reach[pools] = list(accumulate(rooms))
     return sum(bisect_left(reach[item.pools], item.amount) + 1 for item in items if item.amount)
+
+
+def _laid(way: Callable[[_Laying], None], items: Sequence[Item], shelf: Shelf) -> Pieces:
+    laying = _Laying(items, shelf)
+    way(laying)
+    return laying.pieces
 
 
 class _Laying:

@@ -24,10 +24,12 @@ def split(amounts: Sequence[int], tiers: Sequence[Tiers], capacity: Sequence[int
 
     The amounts must fit on the union of the tiers' pools.
     """
-    best = [row[min(row)] if row else 0 for row in tiers]
-    transport, short = route(amounts, best, capacity)
+    ideal = [{min(row): amount} if amount else {} for row, amount in zip(tiers, amounts, strict=True)]
+    if all(len(row) <= 1 for row in tiers):
+        return ideal
+    transport, short = route(amounts, [row[min(row)] if row else 0 for row in tiers], capacity)
     if not short:
-        return [{min(row): amount} if amount else {} for row, amount in zip(tiers, amounts, strict=True)]
+        return ideal
     costs = _costs(tiers, sum(amounts) + 1)
     missing = {row: amounts[row] - sum(transport.flow[row]) for row in short}
     while missing:
