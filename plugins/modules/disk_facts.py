@@ -115,8 +115,8 @@ ansible_facts:
         ram:
           description:
             - MiB of memory that the kernel manages (C(MemTotal) of C(/proc/meminfo)), rounded down.
-            - It is a little less than is installed, for the firmware and the kernel keep some. In a container it is the memory of the machine,
-              not the limit of the container.
+            - It is a little less than is installed, for the firmware and the kernel keep some.
+            - In a container it is the memory of the machine, not the limit of the container.
             - V(none) when it cannot be read.
           returned: always
           type: int
