@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import pathlib
@@ -88,7 +89,7 @@ def damaged(draw, whole):
         if draw(st.booleans()) and isinstance(parent, dict):
             del parent[key]
         else:
-            parent[key] = draw(VALUES)
+            parent[key] = copy.deepcopy(draw(VALUES))
     return data
 
 

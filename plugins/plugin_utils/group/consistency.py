@@ -21,6 +21,8 @@ class Places:
     groups: Sequence[str]
     nodes: Sequence[str]
     instances: Sequence[str]
+    cluster: str = ""
+    """What stands before the name of a field of the cluster itself."""
     separator: str = "."
     """What stands between a place and the name of a field."""
 
@@ -48,6 +50,7 @@ def check_cluster(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
     _check_unique("group uuid", [group.uuid for group in cluster.groups], places.groups, mistakes)
     _check_unique("node", [node.name for node in cluster.nodes], places.nodes, mistakes)
     _check_unique("instance", [instance.name for instance in cluster.instances], places.instances, mistakes)
+    check_policy(cluster.policy, places.cluster, mistakes)
     for group, place in zip(cluster.groups, places.groups):
         check_policy(group.policy, place + places.separator, mistakes)
     groups = cluster.group_positions()

@@ -66,6 +66,7 @@ def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
             groups=[f"{place}.groups[{position}]" for position in range(len(groups))],
             nodes=[f"{place}.nodes[{position}]" for position in range(len(nodes))],
             instances=[f"{place}.instances[{position}]" for position in range(len(instances))],
+            cluster=f"{place}.",
         )
         check_cluster(cluster, places, mistakes)
     mistakes.check()

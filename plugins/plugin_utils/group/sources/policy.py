@@ -38,7 +38,8 @@ def read_policy(owner: Fields, name: str, base: Policy) -> Policy:
 def _read_intervals(fields: Fields, base: Policy) -> tuple[SpecInterval, ...]:
     if "minmax" not in fields:
         return base.intervals
-    low, high = base.intervals[0].minimum, base.intervals[0].maximum
+    first = (base.intervals or Policy().intervals)[0]
+    low, high = first.minimum, first.maximum
     return tuple(SpecInterval(_read_spec(pair, "min", low), _read_spec(pair, "max", high)) for pair in fields.children("minmax"))
 
 
