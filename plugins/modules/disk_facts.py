@@ -72,7 +72,6 @@ notes:
   - One disk that is reached on several paths is reported once, with RV(ansible_facts.bareon_hardware.disks[].multipath=true).
 seealso:
   - module: bareon.allocator.disk_plan
-  - module: bareon.allocator.disk_layout
 """
 
 EXAMPLES = r"""
