@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
-from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
+from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
 
 IMPORT_ERROR: ImportError | None = None
 try:
@@ -27,6 +27,12 @@ class ActionModule(PlanningAction):
         "consumer": {"type": "str"},
         "allocations": {"type": "dict"},
         "candidates": {"type": "list", "elements": "dict"},
+        "request": {
+            "type": "dict",
+            "options": REQUEST_ARGUMENTS,
+            "mutually_exclusive": REQUEST_EXCLUSIVE,
+            "required_one_of": [REQUEST_NEEDS],
+        },
         "consumers": {"type": "list", "elements": "raw"},
         "inventories": {"type": "dict"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -41,12 +47,14 @@ class ActionModule(PlanningAction):
             *DATABASE_EXCLUSIVE,
             ("consumer", "consumers"),
             ("consumer_generation", "consumers"),
-            ("allocations", "candidates", "consumers"),
+            ("allocations", "candidates", "request", "consumers"),
+            ("request", "inventories"),
+            ("request", "generations"),
             ("candidates", "inventories"),
             ("candidates", "generations"),
         ],
         "required_one_of": [("consumer", "consumers", "inventories")],
-        "required_by": {"allocations": "consumer", "candidates": "consumer", "consumer_generation": "consumer"},
+        "required_by": {"allocations": "consumer", "candidates": "consumer", "request": "consumer", "consumer_generation": "consumer"},
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:

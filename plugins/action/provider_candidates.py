@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
-from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
+from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
 
 IMPORT_ERROR: ImportError | None = None
 try:
@@ -18,41 +18,14 @@ try:
 except ImportError as error:
     IMPORT_ERROR = error
 
-_IN_QUERY = (
-    "groups",
-    "same_subtree",
-    "root_required",
-    "root_forbidden",
-    "root_member_of",
-    "group_policy",
-    "isolate",
-    "can_split",
-)
-
 
 class ActionModule(PlanningAction):
     """provider_candidates: which providers could satisfy a request."""
 
-    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
-        **DATABASE_ARGUMENTS,
-        "groups": {"type": "dict"},
-        "same_subtree": {"type": "list", "elements": "raw"},
-        "root_required": {"type": "list", "elements": "str"},
-        "root_forbidden": {"type": "list", "elements": "str"},
-        "root_member_of": {"type": "list", "elements": "raw"},
-        "group_policy": {"type": "str", "choices": ["none", "isolate"]},
-        "isolate": {"type": "list", "elements": "raw"},
-        "can_split": {"type": "list", "elements": "str"},
-        "query": {"type": "str"},
-        "limit": {"type": "int"},
-        "distinct": {"type": "str", "choices": ["allocations", "mappings"], "default": "allocations"},
-        "order": {"type": "str", "choices": ["none", "spread", "pack"], "default": "none"},
-        "budget": {"type": "int", "default": 5000000},
-        "explain_below": {"type": "int", "default": 1},
-    }
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {**DATABASE_ARGUMENTS, **REQUEST_ARGUMENTS}
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
-        "mutually_exclusive": [*DATABASE_EXCLUSIVE, *(("query", key) for key in _IN_QUERY)],
-        "required_one_of": [("groups", "query")],
+        "mutually_exclusive": [*DATABASE_EXCLUSIVE, *REQUEST_EXCLUSIVE],
+        "required_one_of": [REQUEST_NEEDS],
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -39,9 +39,17 @@ options:
       - Several possible O(allocations), best first, such as all that M(bareon.allocator.provider_candidates) has returned.
         The first one that can be had is claimed, since others may have been quicker with those before.
       - A consumer that has one of them already keeps it.
-      - Mutually exclusive with O(allocations), O(consumers), O(inventories) and O(generations).
+      - Mutually exclusive with O(allocations), O(request), O(consumers), O(inventories) and O(generations).
     type: list
     elements: dict
+  request:
+    description:
+      - What the consumer needs, with the options of M(bareon.allocator.provider_candidates) except C(database) and C(world).
+        Candidates are looked for and the first one that can be had is claimed, in this one task. When others were quicker with all of
+        them, candidates are looked for again.
+      - A consumer that has what is requested already keeps it. What it has otherwise counts as free, since it is given back.
+      - Mutually exclusive with O(allocations), O(candidates), O(consumers), O(inventories) and O(generations).
+    type: dict
   consumers:
     description:
       - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user) and O(consumer_generation).
@@ -128,6 +136,17 @@ EXAMPLES = r"""
     consumer: "{{ 'vm2' | ansible.builtin.to_uuid }}"
     candidates: "{{ found.candidates }}"
 
+- name: Find a place and claim it in one task
+  bareon.allocator.provider_allocation:
+    consumer: "{{ 'vm3' | ansible.builtin.to_uuid }}"
+    request:
+      groups:
+        "":
+          resources:
+            VCPU: 4
+            DISK_GB: 40
+      order: spread
+
 - name: Let two virtual machines change places
   bareon.allocator.provider_allocation:
     consumers:
@@ -171,9 +190,13 @@ candidate:
   description: The number of the candidate that was claimed, from 0.
   returned: with O(candidates)
   type: int
+mappings:
+  description: By the suffix of each group of the request, the UUIDs of the providers that it was given.
+  returned: with O(request)
+  type: dict
 refused:
   description: Why each of the candidates before that one could not be had.
-  returned: with O(candidates)
+  returned: with O(candidates) or O(request)
   type: list
   elements: str
 inventories:
@@ -191,6 +214,7 @@ conflict:
       V(no_inventory) or V(unknown_provider), and C(says), and where it is V(full) with what is C(asked) and C(free).
     - C(candidates) has the same for each of the candidates.
     - C(generations) tells of each generation that was expected and that was found.
+    - C(why) has the reasons why a request has no candidates, as M(bareon.allocator.provider_candidates) returns them.
     - C(attempts) tells how often the transaction lost a race.
   returned: failure, when the input is sound
   type: dict

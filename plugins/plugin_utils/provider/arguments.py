@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Arguments that all tasks on providers share; the doc fragment `database` describes them."""
+"""Arguments that several tasks on providers share; the doc fragment `database` and provider_candidates describe them."""
 
 from __future__ import annotations
 
@@ -15,3 +15,26 @@ DATABASE_ARGUMENTS: Mapping[str, t.Any] = {
 }
 
 DATABASE_EXCLUSIVE: tuple[tuple[str, ...], ...] = (("database", "world"),)
+
+REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
+    "groups": {"type": "dict"},
+    "same_subtree": {"type": "list", "elements": "raw"},
+    "root_required": {"type": "list", "elements": "str"},
+    "root_forbidden": {"type": "list", "elements": "str"},
+    "root_member_of": {"type": "list", "elements": "raw"},
+    "group_policy": {"type": "str", "choices": ["none", "isolate"]},
+    "isolate": {"type": "list", "elements": "raw"},
+    "can_split": {"type": "list", "elements": "str"},
+    "query": {"type": "str"},
+    "limit": {"type": "int"},
+    "distinct": {"type": "str", "choices": ["allocations", "mappings"], "default": "allocations"},
+    "order": {"type": "str", "choices": ["none", "spread", "pack"], "default": "none"},
+    "budget": {"type": "int", "default": 5000000},
+    "explain_below": {"type": "int", "default": 1},
+}
+
+_IN_QUERY = ("groups", "same_subtree", "root_required", "root_forbidden", "root_member_of", "group_policy", "isolate", "can_split")
+
+REQUEST_EXCLUSIVE: tuple[tuple[str, ...], ...] = tuple(("query", key) for key in _IN_QUERY)
+
+REQUEST_NEEDS: tuple[str, ...] = ("groups", "query")

@@ -41,6 +41,10 @@ class ProviderChange:
         """What finds the provider in the ledger."""
         return t.cast("str", self.uuid or self.name)
 
+    def place_of(self, part: str) -> str:
+        """Return where the caller wrote a part of it."""
+        return f"{self.place}.{part}" if self.place else part
+
     def uuid_among(self, stored: Mapping[str, StoredProvider]) -> str:
         """Return the provider's UUID: its own, the one it has in the ledger, or that of its name."""
         known = stored.get(self.reference)

@@ -107,12 +107,12 @@ def _refuse_taken_names(connection: Connection, changes: Sequence[ProviderChange
             mistakes.add(change.place, f"is the provider {uuid}, which {places[uuid]} is already")
         owner = owners.get(change.name or uuid)
         if owner is not None and owner.uuid != uuid and owner.name == change.name:
-            mistakes.add(f"{change.place}.name", f"{change.name} is the name of the provider {owner.uuid} already")
+            mistakes.add(change.place_of("name"), f"{change.name} is the name of the provider {owner.uuid} already")
         if change.reference not in stored and change.name is None:
-            mistakes.add(f"{change.place}.name", f"there is no provider {uuid}, and a new one needs a name")
+            mistakes.add(change.place_of("name"), f"there is no provider {uuid}, and a new one needs a name")
         if change.reference not in stored and change.uuid is None and uuid in owners:
             mistakes.add(
-                f"{change.place}.uuid", f"give one, since the one that belongs to this name is that of {owners[uuid].name} already"
+                change.place_of("uuid"), f"give one, since the one that belongs to this name is that of {owners[uuid].name} already"
             )
     mistakes.check()
 
@@ -169,9 +169,9 @@ def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredPro
     found = []
     for change in changes:
         wanted = change.inventories or {}
-        found += inventory_warnings(wanted, f"{change.place}.inventories")
+        found += inventory_warnings(wanted, change.place_of("inventories"))
         found += [
-            f"{change.place}.inventories.{name}: {stock.used} in use, over its capacity {wanted[name].capacity}; no more can be taken"
+            f"{change.place_of('inventories')}.{name}: {stock.used} in use, over its capacity {wanted[name].capacity}; no more can be taken"
             for name, stock in guarded[change.reference].inventories.items()
             if name in wanted and stock.used > wanted[name].capacity
         ]

@@ -42,7 +42,7 @@ def wanted_parents(
         elif change.parent is not None and change.parent in known:
             parents[change.uuid_among(stored)] = known[change.parent]
         elif change.parent is not None:
-            mistakes.add(f"{change.place}.parent", f"there is no provider {change.parent!r}{suggest(change.parent, known)}")
+            mistakes.add(change.place_of("parent"), f"there is no provider {change.parent!r}{suggest(change.parent, known)}")
     mistakes.check()
     return parents
 
@@ -62,7 +62,7 @@ def refuse_loops(
     for change in changes:
         uuid = change.uuid_among(stored)
         if parents.get(uuid) is not None and _is_its_own_ancestor(connection, uuid, parents, follow_stored=follow):
-            mistakes.add(f"{change.place}.parent", f"{change.parent} is the provider itself or below it; parents must not form a loop")
+            mistakes.add(change.place_of("parent"), f"{change.parent} is the provider itself or below it; parents must not form a loop")
     mistakes.check()
 
 

@@ -18,6 +18,7 @@ from .ledger_claims import Claim, apply_claims
 from .ledger_input import parse_claims, parse_generations, parse_reshape
 from .ledger_plain import Plain, plain_claimed, plain_inventories
 from .ledger_reshape import Reshaped, reshape
+from .placing import place
 from .provider_task import inline_world, task_ledger
 from .retry import RetryPolicy
 from .world import Inventory
@@ -34,6 +35,8 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, rehearsal: bool) 
     generations = parse_generations(arguments["generations"] or {}, "generations")
     if arguments["candidates"] is not None:
         wanted: t.Callable[[Ledger], Plain] = partial(_choose, candidates=_parse_candidates(arguments))
+    elif arguments["request"] is not None:
+        wanted = partial(_place, claim=_parse_placed(arguments), request=arguments["request"])
     elif arguments["inventories"] is not None:
         forms = parse_reshape(arguments["inventories"], "inventories")
         wanted = partial(_reshape, forms=forms, claims=_parse_claims(arguments), generations=generations)
@@ -66,6 +69,12 @@ def _choose(ledger: Ledger, candidates: Sequence[Claim]) -> Plain:
     return {**plain_claimed(chosen.claimed), "candidate": chosen.index, "refused": list(chosen.refused)}
 
 
+def _place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Plain:
+    placed = place(ledger, claim, request)
+    result = plain_claimed(placed.chosen.claimed)
+    return {**result, "mappings": placed.candidate["mappings"], "refused": list(placed.chosen.refused)}
+
+
 def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:
     several = arguments["consumers"] is not None
     own = {key: arguments[key] for key in _OWN if arguments[key] is not None}
@@ -82,14 +91,27 @@ def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:
     return claims
 
 
+def _parse_placed(arguments: Mapping[str, t.Any]) -> Claim:
+    _refuse_absent(arguments, "request")
+    (claim,) = parse_claims([_whose(arguments)], "")
+    return claim
+
+
 def _parse_candidates(arguments: Mapping[str, t.Any]) -> list[Claim]:
-    if arguments["state"] == "absent":
-        raise InputError([Mistake("candidates", "are for state present; to take everything back, the consumer alone is enough")])
+    _refuse_absent(arguments, "candidates")
     if not arguments["candidates"]:
         raise InputError([Mistake("candidates", "has none; provider_candidates says why nothing was found")])
-    common = {key: arguments[key] for key in _OWN if key != "allocations" and arguments[key] is not None}
     return [
         claim
         for number, candidate in enumerate(arguments["candidates"])
-        for claim in parse_claims([{**common, "allocations": candidate}], f"candidates[{number}]")
+        for claim in parse_claims([{**_whose(arguments), "allocations": candidate}], f"candidates[{number}]")
     ]
+
+
+def _whose(arguments: Mapping[str, t.Any]) -> Plain:
+    return {key: arguments[key] for key in _OWN if key != "allocations" and arguments[key] is not None}
+
+
+def _refuse_absent(arguments: Mapping[str, t.Any], name: str) -> None:
+    if arguments["state"] == "absent":
+        raise InputError([Mistake(name, "is for state present; to take everything back, the consumer alone is enough")])

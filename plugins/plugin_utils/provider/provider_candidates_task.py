@@ -27,8 +27,13 @@ def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
 
     Raises InputError and Unavailable.
     """
+    return find_in_world(_world(arguments), arguments)
+
+
+def find_in_world(world: World, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the same of a world that has been read already. Raises InputError."""
     _check_counts(arguments)
-    index = build_index(_world(arguments))
+    index = build_index(world)
     request = _request(arguments, index)
     answer = find_candidates(index, request, Manner(arguments["distinct"], arguments["order"], arguments["budget"]))
     result = {
