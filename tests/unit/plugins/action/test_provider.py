@@ -166,7 +166,7 @@ def test_refusals_carry_data(run: Run) -> None:
         ("DISK_GB", "full", 100),
     }
     assert run.results["moved"]["conflict"]["generations"][0]["expected"] == 7
-    assert "VCPU of host is used by 1 consumers" in run.results["in_use"]["msg"]
+    assert "VCPU of host is used by 2 consumers" in run.results["in_use"]["msg"]
 
 
 def test_info_tells_all(run: Run) -> None:
