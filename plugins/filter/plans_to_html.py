@@ -34,9 +34,10 @@ options:
       - The dynamic schema that the plans were made from, or a mapping of such by the name of the host. Adds the reasons of sizes.
     type: raw
     default: []
-  why:
+  profiles:
     description:
-      - Remarks by the id of the space, such as the C(why) of a profile.
+      - The profiles that hosts were planned with, as they are in their files, by the name of the host.
+      - Their C(schema) goes before O(schema), and their C(why) is shown with the reasons of sizes.
     type: dict
     default: {}
   failures:
@@ -83,29 +84,33 @@ from ..plugin_utils.disk.render_html import FleetHost, fleet_page
 
 
 def plans_to_html(
-    plans: t.Any, hardware: t.Any = None, schema: t.Any = None, why: t.Any = None, failures: t.Any = None, title: str = "Disk layouts"
+    plans: t.Any, hardware: t.Any = None, schema: t.Any = None, profiles: t.Any = None, failures: t.Any = None, title: str = "Disk layouts"
 ) -> str:
     """Return the page of a fleet; AnsibleFilterError when the input is not plans by host."""
     if not isinstance(plans, Mapping):
         raise AnsibleFilterError("plans_to_html needs plans by the name of their host, as `plans` of bareon.allocator.disk_plan")
     try:
-        return fleet_page(_hosts(*(plain(part or {}) for part in (plans, hardware, schema, why, failures))), str(title))
+        return fleet_page(_hosts(*(plain(part or {}) for part in (plans, hardware, schema, profiles, failures))), str(title))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise AnsibleFilterError(f"plans_to_html cannot read the plans: {type(error).__name__}: {error}") from error
 
 
-def _hosts(plans: t.Any, hardware: t.Any, schema: t.Any, why: t.Any, failures: t.Any) -> list[FleetHost]:
-    return [
-        FleetHost(
-            name=name,
-            plan=plans.get(name),
-            hardware=hardware.get(name),
-            schema=(schema.get(name) or ()) if isinstance(schema, Mapping) else schema,
-            why=why,
-            failure=failures.get(name),
+def _hosts(plans: t.Any, hardware: t.Any, schema: t.Any, profiles: t.Any, failures: t.Any) -> list[FleetHost]:
+    hosts = []
+    for name in {**plans, **failures}:
+        profile = profiles.get(name) or {}
+        shared = schema.get(name) if isinstance(schema, Mapping) else schema
+        hosts.append(
+            FleetHost(
+                name=name,
+                plan=plans.get(name),
+                hardware=hardware.get(name),
+                schema=profile.get("schema") or shared or (),
+                why=profile.get("why"),
+                failure=failures.get(name),
+            )
         )
-        for name in {**plans, **failures}
-    ]
+    return hosts
 
 
 class FilterModule:

@@ -18,8 +18,8 @@ COLOURS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#b
 TEXT_ON_COLOUR = "#15181c"
 PATTERNS = ("plain", "stripes", "dots", "grid")
 
-_USUAL = {"root": 0, "var": 5, "home": 6, "swap": 3, "log": 1, "boot": 4, "data": 1, "srv": 7, "tmp": 2, "esp": 2, "bios_grub": 2}
-"""Spaces that most schemas have and that lie side by side get colours that differ well."""
+_USUAL = {"root": 0, "log": 1, "esp": 2, "efi": 2, "bios_grub": 2, "swap": 3, "boot": 4, "var": 5, "home": 6, "data": 7}
+"""Spaces that most schemas have and that lie side by side: they choose first, and differ well from their neighbours."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,12 @@ def paints(space_ids: Iterable[str]) -> dict[str, Paint]:
     """Return a paint for every space: the one that its id always prefers, or the next that is free among these spaces."""
     chosen: dict[str, Paint] = {}
     taken: set[int] = set()
-    for space_id in dict.fromkeys(space_ids):
+    ids = list(dict.fromkeys(space_ids))
+    for space_id in sorted(ids, key=lambda space_id: space_id not in _USUAL):
         slot = _free_slot(_preferred(space_id), taken)
         taken.add(slot)
         chosen[space_id] = Paint(COLOURS[slot % len(COLOURS)], PATTERNS[slot // len(COLOURS) % len(PATTERNS)])
-    return chosen
+    return {space_id: chosen[space_id] for space_id in ids}
 
 
 def _preferred(space_id: str) -> int:

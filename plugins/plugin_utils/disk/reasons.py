@@ -13,6 +13,7 @@ from ..common.units import format_mib, parse_mib
 
 Plain = Mapping[str, t.Any]
 
+LONGEST_EXPRESSION = 60
 EXTENT = 4
 """A volume is rounded to whole extents, so a bound counts as reached within one (MiB)."""
 
@@ -31,16 +32,11 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
         reasons.append(
             "never grows beyond its minimum (weight 0)" if weight == 0 else f"takes its share of what is left with weight {_text(weight)}"
         )
-    for key, words in (
-        ("disks", "must be on"),
-        ("best_with_disks", "prefers"),
-        ("avoid_disks", "stays away from"),
-        ("level", "mirrored or striped as"),
-        ("legs", "legs:"),
-        ("max_pvs", "disks at most:"),
-    ):
+    for key, words in (("disks", "must be on"), ("best_with_disks", "prefers"), ("avoid_disks", "stays away from")):
         if wanted.get(key) not in (None, [], ""):
-            reasons.append(f"{words} {_text(wanted[key])}")
+            reasons.append(f"{words} {_disks(wanted[key])}")
+    if wanted.get("max_pvs") is not None:
+        reasons.append(f"on {_text(wanted['max_pvs'])} disks at most" if wanted["max_pvs"] != 1 else "on one disk")
     for key, words in (
         ("per_disk", "one on every disk of its set"),
         ("boot", "the machine starts from it"),
@@ -75,10 +71,23 @@ def _in_mib(value: t.Any) -> float | None:
 
 def _size(value: t.Any) -> str:
     mib = _in_mib(value)
-    return format_mib(mib) if mib is not None else _text(value).replace("yaql=", "what this gives: ", 1)
+    return format_mib(mib) if mib is not None else _expression(value, "what an expression gives")
+
+
+def _disks(value: t.Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", else ".join(_disks(item) for item in value)
+    return _expression(value, "disks that an expression chooses")
+
+
+def _expression(value: t.Any, instead: str) -> str:
+    """Return an expression, or what to say instead of a long one, which explains nothing at a glance."""
+    text = _text(value)
+    if not text.startswith("yaql"):
+        return text
+    source = text.split("=", 1)[-1].strip()
+    return source if len(source) <= LONGEST_EXPRESSION else instead
 
 
 def _text(value: t.Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_text(item) for item in value)
     return " ".join(str(value).split())

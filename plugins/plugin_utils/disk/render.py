@@ -15,7 +15,7 @@ from ..common.units import format_mib
 from .picture import DiskPicture, HostPicture, SpacePicture, picture, shown
 
 WIDTH = 100
-NAME_WIDTH = 34
+NAME_WIDTH = 32
 SIZE_WIDTH = 9
 SHARE_WIDTH = 6
 LABEL_WIDTH = 20
@@ -111,7 +111,7 @@ def _use(space: SpacePicture) -> str:
         label = f"{label} on {space.disks} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
-    return f"{label:<{LABEL_WIDTH}}  {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
+    return f"{label:<{LABEL_WIDTH}} {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
 
 
 def _share(size: int, whole: int) -> str:

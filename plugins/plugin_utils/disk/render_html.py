@@ -99,7 +99,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something to know before the drawings, and the hosts that it is about."""
+    """Something to know before the drawings, and the hosts that it is about. `says` is empty where `constraints` say it."""
 
     says: str
     hosts: tuple[str, ...]
@@ -236,10 +236,16 @@ def _line(view: HostPicture, space: SpacePicture, painted: Mapping[str, Paint]) 
         size=format_mib(space.size),
         share=shown(share),
         mount=shown(space.mount or ("swap" if space.fs_type == "swap" else "")),
-        filesystem=shown(", ".join(filter(None, (space.fs_type if space.fs_type != "swap" else None, space.mount_options)))),
+        filesystem=shown(", ".join(_filesystem_words(space))),
         reasons=tuple(map(shown, space.reasons)),
         paint=painted.get(space.id),
     )
+
+
+def _filesystem_words(space: SpacePicture) -> list[str]:
+    if space.fs_type == "swap":
+        return []
+    return [word for word in (space.fs_type, space.mount_options) if word and word != "defaults"]
 
 
 def _warnings(planned: Iterable[tuple[FleetHost, HostPicture]]) -> list[Problem]:
@@ -262,10 +268,11 @@ def _conflicts(members: Iterable[FleetHost]) -> list[Problem]:
 def _conflict(failure: Plain) -> Problem:
     conflict = failure.get("conflict") or {}
     short = conflict.get("short")
+    constraints = tuple(_sentence(constraint) for constraint in conflict.get("constraints") or ())
     return Problem(
-        says=shown(str(failure.get("msg") or "There is no plan.")),
+        says="" if constraints else shown(str(failure.get("msg") or "There is no plan.")),
         hosts=(),
-        constraints=tuple(_sentence(constraint) for constraint in conflict.get("constraints") or ()),
+        constraints=constraints,
         remedies=tuple(_sentence(remedy) for remedy in conflict.get("remedies") or ()),
         short=format_mib(short) if isinstance(short, (int, float)) and short > 0 else "",
     )
