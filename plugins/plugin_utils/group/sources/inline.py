@@ -105,7 +105,7 @@ def read_instance(fields: Fields) -> Instance:
     return Instance(
         name=fields.text("name"),
         memory=fields.size("memory"),
-        disk=fields.size("disk", sum(disk.size for disk in disks)),
+        disk=_disk(fields, disks),
         vcpus=fields.integer("vcpus"),
         primary=fields.text("primary", ""),
         secondary=secondary,
@@ -128,9 +128,10 @@ def _outside(storage: PoolName | None) -> bool:
 
 def _disks(fields: Fields) -> tuple[Disk, ...]:
     """Return the disks; `disk` and `spindles` describe one where there is no list of them."""
+    diskless = fields.raw("disk_template") == DiskTemplate.DISKLESS
     if "disks" not in fields:
         spindles = fields.integer("spindles") if "spindles" in fields else None
-        return (Disk(fields.size("disk", 0), spindles),)
+        return (Disk(fields.size("disk", 0 if diskless else None), spindles),)
     if "spindles" in fields:
         fields.wrong("spindles", "is given for each of `disks`, not beside them")
     disks = []
@@ -138,6 +139,11 @@ def _disks(fields: Fields) -> tuple[Disk, ...]:
         disk.only(("size", "spindles"))
         disks.append(Disk(disk.size("size"), disk.integer("spindles") if "spindles" in disk else None))
     return tuple(disks)
+
+
+def _disk(fields: Fields, disks: Sequence[Disk]) -> int:
+    total = sum(disk.size for disk in disks)
+    return fields.size("disk", total) if "disks" in fields else total
 
 
 def _load(fields: Fields) -> Load:

@@ -179,7 +179,7 @@ def _split(text: str, mistakes: Mistakes) -> list[_Lines]:
     if len(sections) < _REQUIRED_SECTIONS:
         missing = ", ".join(_SECTIONS[len(sections) : _REQUIRED_SECTIONS])
         says = f"the file ends after {len(sections)} of {_REQUIRED_SECTIONS} sections; missing: {missing} (one empty line parts sections)"
-        mistakes.add(f"line {len(lines)}", says)
+        mistakes.add(f"line {max(1, len(lines))}", says)
     return (sections + [[] for _section in _SECTIONS])[: len(_SECTIONS)]
 
 
