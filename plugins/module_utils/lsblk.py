@@ -62,11 +62,19 @@ _INTEGERS = frozenset({"log-sec", "opt-io", "partn", "phy-sec", "size", "start"}
 _FLAGS = frozenset({"rm", "ro", "rota"})
 
 
-def known_columns(help_text: str) -> tuple[str, ...]:
-    """Return those of COLUMNS that `lsblk --help` lists; none when this lsblk is too old to be of use (no JSON, before 2.27)."""
+COLUMNS_COMMAND = ("lsblk", "--list-columns")
+
+
+def lists_columns_apart(help_text: str) -> bool:
+    """Return whether the columns stand no longer in the help, as since 2.40, but come from COLUMNS_COMMAND."""
+    return COLUMNS_COMMAND[1] in help_text
+
+
+def known_columns(help_text: str, listed: str) -> tuple[str, ...]:
+    """Return those of COLUMNS that `listed` names, a line each; none when this lsblk is too old to be of use (no JSON, before 2.27)."""
     if "--json" not in help_text:
         return ()
-    offered = {line.split()[0] for line in help_text.splitlines() if line.startswith(" ") and line.split()}
+    offered = {line.split()[0] for line in listed.splitlines() if line.startswith(" ") and line.split()}
     known = tuple(column for column in COLUMNS if column in offered)
     return known if _NEEDED.issubset(known) else ()
 

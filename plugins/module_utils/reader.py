@@ -64,8 +64,9 @@ def is_visibly_used(disk: Device, below: Iterable[Device]) -> bool:
 
 
 def _read_lsblk(host: Host, notes: Notes) -> lsblk.Rows:
-    help_text = _output(host.run(["lsblk", "--help"]))
-    columns = lsblk.known_columns(help_text or "")
+    help_text = _output(host.run(["lsblk", "--help"])) or ""
+    listed = _output(host.run(lsblk.COLUMNS_COMMAND)) or "" if lsblk.lists_columns_apart(help_text) else help_text
+    columns = lsblk.known_columns(help_text, listed)
     if not columns:
         notes.append("lsblk is missing, fails or is older than 2.27: devices are known by sysfs and udev alone")
         return {}

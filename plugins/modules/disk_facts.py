@@ -470,7 +470,9 @@ ansible_facts:
                       type: int
                       sample: 1
             in_use:
-              description: Whether the disk is mounted, swap, part of something that runs, or held by the kernel for another reason.
+              description:
+                - Whether the disk is mounted, swap, part of something that runs, or held by the kernel for another reason.
+                - Where the disk cannot be opened, as without root or in a container, only what can be seen from there counts.
               returned: always
               type: bool
               sample: true

@@ -455,6 +455,32 @@ class TestMissingTools:
         assert [disk["table"] for disk in hardware["disks"] if disk["dev"] == "/dev/sda"] == ["gpt"]
 
 
+class TestContainers:
+    """Containers of other releases on the machine without udev: they see its devices, but not what it has mounted, and have no udevadm."""
+
+    @pytest.mark.parametrize("record", ["container-2.36", "container-2.41"])
+    def test_older_and_newer_tools_tell_the_same_as_those_of_the_machine(self, record):
+        seen, outside = disks(record, "loop"), disks("no-udev-nodes", "loop")
+
+        assert seen["/dev/loop0"] == outside["/dev/loop0"]
+        assert {key: value for key, value in seen["/dev/vda"].items() if key not in ("content", "in_use")} == {
+            key: value for key, value in outside["/dev/vda"].items() if key not in ("content", "in_use")
+        }
+
+    @pytest.mark.parametrize("record", ["container-2.36", "container-2.41"])
+    def test_a_disk_of_the_machine_that_cannot_be_opened_is_not_called_empty(self, record):
+        disk = disks(record)["/dev/vda"]
+
+        assert (disk["probed"], disk["empty"], disk["content"]) == (False, False, [])
+
+    @pytest.mark.parametrize("record", ["container-2.36", "container-2.41"])
+    def test_only_udevadm_is_missing(self, record):
+        first, *others = facts(record, "loop")[1]
+
+        assert first.startswith("udevadm is missing")
+        assert [warning for warning in others if "/dev/vda" not in warning] == []
+
+
 class TestInUse:
     def test_a_disk_that_something_invisible_holds_is_in_use_and_not_empty(self):
         host = RecordedHost.load("vm-fresh.json").with_files(claimed={"/dev/sda": True})

@@ -14,7 +14,7 @@ HELP = (DATA / "lsblk-help.2.38.txt").read_text(encoding="utf-8")
 
 
 def test_asks_only_for_the_columns_that_this_lsblk_lists():
-    columns = lsblk.known_columns(HELP)
+    columns = lsblk.known_columns(HELP, HELP)
 
     assert {"KNAME", "TYPE", "MOUNTPOINTS", "START", "PTTYPE"} <= set(columns)
     assert "PARTN" not in columns
@@ -27,7 +27,16 @@ def test_asks_only_for_the_columns_that_this_lsblk_lists():
     ids=["no help", "no JSON", "no kernel names"],
 )
 def test_an_lsblk_that_cannot_say_what_is_needed_is_of_no_use(help_text):
-    assert lsblk.known_columns(help_text) == ()
+    assert lsblk.known_columns(help_text, help_text) == ()
+
+
+def test_newer_versions_list_their_columns_apart():
+    help_text, listed = ((DATA / f"lsblk-{name}.2.41.txt").read_text(encoding="utf-8") for name in ("help", "list-columns"))
+
+    assert not lsblk.lists_columns_apart(HELP)
+    assert lsblk.lists_columns_apart(help_text)
+    assert lsblk.known_columns(help_text, listed) == lsblk.COLUMNS
+    assert lsblk.known_columns(help_text, help_text) == ()
 
 
 def test_a_device_under_several_parents_is_one_row_with_all_of_them():
