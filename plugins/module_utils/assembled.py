@@ -120,12 +120,7 @@ def _add_volumes(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Not
         notes.append("pvs and lvs of lvm2 are missing or fail: volume groups and volumes that are not active are not known")
         return tree
     nodes = {volume.device: tree.by_node(host.resolve(volume.device) or volume.device) for volume in physical}
-    in_groups = [
-        replace(device, group=volume.group, uuid=volume.uuid)
-        for volume in physical
-        for device in [nodes[volume.device]]
-        if device is not None
-    ]
+    in_groups = [replace(device, group=volume.group) for volume in physical for device in [nodes[volume.device]] if device is not None]
     tree = tree.with_devices(in_groups)
     return tree.with_devices(_logical_volumes(tree, logical, {node: device.name for node, device in nodes.items() if device is not None}))
 

@@ -170,6 +170,7 @@ def describe_disk(tree: Tree, disk: Disk) -> Facts:
         "physical_block": int(device.row.get("phy-sec") or device.logical_block),
         "optimal_io": int(device.row.get("opt-io") or 0),
         **_describe_flags(device, disk),
+        "volume_group": device.group,
         "table": device.table.type if device.table else None,
         "table_uuid": device.table.uuid if device.table else None,
         "partitions": [_describe_partition(part) for part in below if part.partition is not None and device.name in part.parents],
@@ -226,6 +227,7 @@ def _describe_partition(device: Device) -> Facts:
         "size": partition.size // MIB,
         "start_bytes": partition.start,
         "size_bytes": partition.size,
+        "volume_group": device.group,
         **_describe_filesystem(device),
     }
 

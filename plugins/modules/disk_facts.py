@@ -255,6 +255,11 @@ ansible_facts:
               type: list
               elements: str
               sample: [/dev/sda]
+            volume_group:
+              description: The volume group that the whole disk is a physical volume of. V(none) when there is none, or it is not known.
+              returned: always
+              type: str
+              sample: vg0
             table:
               description:
                 - The type of the partition table, V(gpt) or V(dos). V(none) when there is none.
@@ -318,6 +323,11 @@ ansible_facts:
                   returned: always
                   type: int
                   sample: 1073741824
+                volume_group:
+                  description: The volume group that it is a physical volume of. V(none) when there is none, or it is not known.
+                  returned: always
+                  type: str
+                  sample: vg0
                 fs_type:
                   description:
                     - What is on it in the words of C(blkid), such as V(ext4), V(swap), V(LVM2_member), V(crypto_LUKS).
@@ -414,7 +424,7 @@ ansible_facts:
                   type: str
                   sample: nw9xnf-h3fH-MLyJ-SWeH-8wHd-ReRO-U3eqcK
                 volume_group:
-                  description: The volume group of a logical volume. V(none) for others.
+                  description: The volume group that it is a logical or physical volume of. V(none) when there is none, or it is not known.
                   returned: always
                   type: str
                   sample: vg0

@@ -108,6 +108,22 @@ def test_two_groups_of_one_name_are_kept_apart_by_their_disks():
     assert [device.running for device in with_one_running.descendants("sdb")] == [False]
 
 
+def test_an_array_that_is_a_physical_volume_keeps_its_own_identity():
+    member = disk("sda", Signature("linux_raid_member", "array-1", "any:r1"))
+    array = Device("md0", "/dev/md0", "raid1", 2**30, ("sda",), signatures=(Signature("LVM2_member", "pv-1"),))
+    physical = {"pv_name": "/dev/md0", "pv_uuid": "pv-1", "pv_size": "1", "pv_free": "0", "pe_start": "1"}
+    report = {"report": [{"pv": [{**physical, "vg_name": "vg0", "vg_uuid": "vg-1", "vg_extent_size": "4"}]}]}
+    host = (
+        RecordedHost({})
+        .with_command(" ".join(stacks.PHYSICAL_VOLUMES_COMMAND), json.dumps(report))
+        .with_command(" ".join(stacks.LOGICAL_VOLUMES_COMMAND), '{"report": [{"lv": []}]}')
+    )
+
+    found = read_stacks(host, tree(member, array), ["sda"], []).devices["md0"]
+
+    assert (found.uuid, found.title, found.group) == ("array-1", "any:r1", "vg0")
+
+
 def test_a_volume_whose_disks_are_not_looked_at_is_left_out():
     assert read_stacks(RecordedHost({}), tree(disk()), ["sda"], []).descendants("sda") == ()
 

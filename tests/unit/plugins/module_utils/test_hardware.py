@@ -91,6 +91,7 @@ class TestFresh:
             "zoned": False,
             "multipath": False,
             "path_devices": ["/dev/sda"],
+            "volume_group": None,
             "table": None,
             "table_uuid": None,
             "partitions": [],
@@ -201,6 +202,14 @@ class TestStorage:
         assert set(found["mir"]["members"]) == {f"/dev/mapper/vg0-mir_r{kind}_{leg}" for kind in ("image", "meta") for leg in (0, 1)}
         assert found["th"]["members"] == ["/dev/mapper/vg0-tp-tpool"]
 
+    @pytest.mark.parametrize("record", ["vm-storage", "vm-stopped"])
+    def test_physical_volumes_name_their_group(self, record):
+        partitions = [part for disk in disks(record).values() for part in disk["partitions"]]
+
+        assert {part["dev"] for part in partitions if part["volume_group"] == "vg0"} >= {"/dev/sda2"}
+        assert all(part["fs_type"] == "LVM2_member" for part in partitions if part["volume_group"] is not None)
+        assert not [part for part in partitions if part["fs_type"] == "LVM2_member" and part["volume_group"] is None]
+
     def test_what_is_below_comes_before_what_is_on_it(self):
         for disk in disks("vm-storage").values():
             seen = {disk["dev"], *(part["dev"] for part in disk["partitions"])}
@@ -244,7 +253,7 @@ class TestUnprivileged:
 
         for dev, disk in with_root.items():
             assert {key: without[dev][key] for key in same} == {key: disk[key] for key in same}
-            assert without[dev]["partitions"] == disk["partitions"]
+            assert without[dev]["partitions"] == [{**part, "volume_group": None} for part in disk["partitions"]]
             assert [(holder["dev"], holder["uuid"]) for holder in without[dev]["holders"] if holder["type"] != "lvm"] == [
                 (holder["dev"], holder["uuid"]) for holder in disk["holders"] if holder["type"] != "lvm"
             ]
