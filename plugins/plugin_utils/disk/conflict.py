@@ -10,15 +10,21 @@ single names. What is short is the optimum of the elastic program, in which mini
 
 from __future__ import annotations
 
+import math
+import time
 import typing as t
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..common.units import format_mib
 from . import overhead
-from .minimum import Minimum, minimum_program
+from .minimum import Minimum, loose, minimum_program, tight
 from .problem import Companion, Demand, Kind, Pool, Problem
-from .program import FREE, Limits, Undecided, maximise
+from .program import FREE, Limits, Undecided, maximise, maximise_with_prices
+
+_NOTHING = 1e-6
+_FEW = 4
+_FEW_NODES = 50
 
 
 @dataclass(frozen=True)
@@ -30,28 +36,67 @@ class Reason:
 
 
 def explain(problem: Problem, time_limit: float = 10.0) -> Reason:
-    """Return why a problem has no plan."""
+    """Return why a problem has no plan. `time_limit` (seconds) ends the search for fewer constraints; the sentence then says so."""
     limits = Limits(gap=0.0, seconds=time_limit)
-    constraints = minimal_conflict(problem, limits)
-    given_up = least_to_give_up(problem, limits)
+    constraints, minimal = minimal_conflict(problem, limits)
+    given_up = least_to_give_up(problem, limits, constraints)
     grown = least_to_grow(problem, limits)
     short = None if given_up is None else sum(given_up.values())
     said = [{"name": name, "says": _says(problem, name)} for name in constraints]
     data = {"short": short, "constraints": said, "remedies": _remedies(problem, given_up, grown)}
     missing = "" if short is None else f", {short} MiB short"
-    return Reason(f"No plan{missing}: " + "; ".join(item["says"] for item in said), data)
+    doubt = "" if minimal else " (the time was too short to leave out all that does not matter)"
+    return Reason(f"No plan{missing}: {'; '.join(_sentences(problem, said))}{doubt}", data)
 
 
-def minimal_conflict(problem: Problem, limits: Limits) -> list[str]:
-    """Return names of constraints that contradict each other, all of them needed for that; empty when there is no conflict."""
-    model = minimum_program(problem)
+def obvious_conflict(problem: Problem) -> set[str]:
+    """Return names that contradict each other at first sight, not all of them needed perhaps; empty when nothing is obvious."""
+    for demand in problem.demands:
+        name = demand.name
+        if demand.high is not None and demand.high < demand.low and demand.space is not None:
+            return {f"min:{name}", f"max:{name}"}
+        if demand.kind is Kind.VOLUME:
+            continue
+        largest: dict[int, int] = {}
+        for area in demand.areas:
+            disk = problem.areas[area].disk
+            largest[disk] = max(largest.get(disk, 0), problem.areas[area].size)
+        if sum(size >= demand.low for size in largest.values()) < demand.legs:
+            return {f"min:{name}", f"one_disk:{name}", f"legs:{name}", *(f"disk:{problem.disk_names[disk]}" for disk in largest)}
+    return set()
+
+
+def minimal_conflict(problem: Problem, limits: Limits) -> tuple[list[str], bool]:
+    """Return names of constraints that contradict each other, empty when none do, and whether all of them are needed for that."""
+    model = minimum_program(problem, loose(problem))
     names = list(dict.fromkeys(name for name in model.names if name))
-    if not _contradict(model, set(names), limits):
-        return []
+    suspects = [obvious_conflict(problem), _binding(model), set(names)]
+    for suspected in suspects:
+        if suspected and _contradict(model, suspected, limits):
+            return _without_needless(model, [name for name in names if name in suspected], limits)
+    return [], True
+
+
+def _binding(model: Minimum) -> set[str]:
+    """Return the names of the rows that bind when as little as possible is given up, whole units or not: a proof if there is one."""
+    columns = [column for column, _unit in model.given_up.values()]
+    for column in columns:
+        model.program.upper[column] = FREE
+    solved = maximise_with_prices(model.program, {column: -float(unit) for column, unit in model.given_up.values()})
+    for column in columns:
+        model.program.upper[column] = 0.0
+    if solved is None or solved[0].objective > -_NOTHING:
+        return set()
+    return {name for name, price in zip(model.names, solved[1]) if name and price > _NOTHING}
+
+
+def _without_needless(model: Minimum, names: Sequence[str], limits: Limits) -> tuple[list[str], bool]:
+    """Leave out block after block of names as long as the rest contradicts itself; stop at the time limit."""
+    end = time.monotonic() + limits.seconds
     needed: list[str] = []
-    block = max(1, len(names) // 2)
-    pending = names[::-1]
-    while pending:
+    pending = list(reversed(names))
+    block = max(1, len(pending) // 2)
+    while pending and time.monotonic() < end:
         trial, rest = pending[:block], pending[block:]
         if _contradict(model, {*needed, *rest}, limits):
             pending = rest
@@ -62,23 +107,32 @@ def minimal_conflict(problem: Problem, limits: Limits) -> list[str]:
             block = max(1, len(trial) // 2)
             continue
         block = max(1, min(block * 2, len(pending) // 2))
-    return [name for name in names if name in needed]
+    return [name for name in names if name in needed or name in pending], not pending
 
 
-def least_to_give_up(problem: Problem, limits: Limits) -> dict[str, int] | None:
-    """Return the MiB by which minimums must be lowered at least, by name of the minimum; None when that does not help."""
-    model = minimum_program(problem)
+def least_to_give_up(problem: Problem, limits: Limits, blamed: Sequence[str] = ()) -> dict[str, int] | None:
+    """Return the MiB by which minimums must be lowered at least, by name of the minimum; None when that does not help.
+
+    Of equal ways the one that lowers most of the blamed minimums.
+    """
+    model = minimum_program(problem, tight(problem))
     for column, _unit in model.given_up.values():
         model.program.upper[column] = FREE
-    solved = _or_none(model, {column: -float(unit) for column, unit in model.given_up.values()}, limits)
+    cost = {column: -float(unit) for column, unit in model.given_up.values()}
+    solved = _or_none(model, cost, limits)
     if solved is None:
         return None
+    others = {column: cost[column] for name, (column, _unit) in model.given_up.items() if name not in blamed}
+    if blamed and others:
+        least = sum(cost[column] * round(solved[column]) for column in cost)
+        model.row("", list(cost.items()), low=least)
+        solved = _or_none(model, others, replace(limits, seconds=limits.seconds / 4, nodes=_FEW_NODES)) or solved
     return {name: mib for name, (column, unit) in model.given_up.items() if (mib := round(solved[column]) * unit)}
 
 
 def least_to_grow(problem: Problem, limits: Limits) -> dict[str, int] | None:
     """Return the MiB by which disks must be larger at least, by the disk's id; None when that does not help."""
-    model = minimum_program(problem)
+    model = minimum_program(problem, loose(problem))
     for column in model.grown.values():
         model.program.upper[column] = FREE
     solved = _or_none(model, dict.fromkeys(model.grown.values(), -1.0), limits)
@@ -88,11 +142,15 @@ def least_to_grow(problem: Problem, limits: Limits) -> dict[str, int] | None:
 
 
 def _or_none(model: Minimum, objective: Mapping[int, float], limits: Limits) -> Sequence[float] | None:
+    """Return the best values; where a limit came first, those of the relaxation, which come closer to the truth than a first find."""
     try:
         solved = maximise(model.program, objective, limits)
     except Undecided:
         return None
-    return None if solved is None else list(solved.values)
+    if solved is None or solved.proven:
+        return None if solved is None else list(solved.values)
+    relaxed = maximise_with_prices(model.program, objective)
+    return list(solved.values) if relaxed is None else [math.ceil(value - _NOTHING) for value in relaxed[0].values]
 
 
 def _contradict(model: Minimum, kept: set[str], limits: Limits) -> bool:
@@ -159,16 +217,28 @@ def _demand_says(demand: Demand, kind: str) -> str:
     return f"{demand.name} must lie on one disk"
 
 
+def _sentences(problem: Problem, said: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the sentences of a message: many disks become one."""
+    disks = [item["name"].split(":", 1)[1] for item in said if item["name"].startswith("disk:")]
+    if len(disks) <= _FEW:
+        return [item["says"] for item in said]
+    sizes = [sum(area.size for area in problem.areas if problem.disk_names[area.disk] == disk) for disk in disks]
+    others = [item["says"] for item in said if not item["name"].startswith("disk:")]
+    largest, disk = max(zip(sizes, disks))
+    return [*others, f"{len(disks)} disks hold {sum(sizes)} MiB, the largest of them ({disk}) {largest} MiB"]
+
+
 def _remedies(problem: Problem, given_up: Mapping[str, int] | None, grown: Mapping[str, int] | None) -> list[str]:
     remedies = []
     for name, mib in (given_up or {}).items():
         space = name.split(":", 1)[1]
         minimums = [demand.lo for demand in problem.demands if demand.name == space]
+        minimums += [size for companion in problem.companions if companion.name == space for _area, size in companion.sizes]
         wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
-        remedies.append(f"reduce the minimum of {space} by {mib} MiB ({format_mib(mib)}), from {wanted} to {max(0, wanted - mib)} MiB")
+        remedies.append(f"reduce the minimum of {space} from {wanted} to {max(0, wanted - mib)} MiB ({format_mib(mib)} less)")
     for disk, mib in (grown or {}).items():
         size = problem.disk_sizes[problem.disk_names.index(disk)]
-        remedies.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB): {mib} MiB more")
+        remedies.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB, {format_mib(mib)} more)")
     for demand in problem.demands:
         if demand.kind is Kind.LEGS and len({problem.areas[area].disk for area in demand.areas}) < demand.legs:
             remedies.append(f"let {demand.name} use at least {demand.legs} disks, or plan it with fewer legs")

@@ -11,6 +11,7 @@ these would be missing from an explanation (a big M that is as small as it can b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,8 +44,18 @@ class Minimum:
         self.names.append(name)
 
 
-def minimum_program(problem: Problem) -> Minimum:
-    """Return the program with everything that could be given up or grown fixed at 0."""
+def loose(problem: Problem) -> list[float]:
+    """Return what a part may take of each area as far as columns are concerned: anything, so that only rows know the disks."""
+    return [FREE for _area in problem.areas]
+
+
+def tight(problem: Problem) -> list[float]:
+    """Return the same as small as it can be, which solves faster and explains nothing."""
+    return [float(area.size) for area in problem.areas]
+
+
+def minimum_program(problem: Problem, reach: Sequence[float]) -> Minimum:
+    """Return the program with everything that could be given up or grown fixed at 0; `reach` is `loose` or `tight`."""
     model = Minimum()
     used: dict[int, Terms] = {area: [] for area in range(len(problem.areas))}
     steps = {}
@@ -55,8 +66,8 @@ def minimum_program(problem: Problem) -> Minimum:
             steps[at] = _legs(model, used, problem, at, demand)
         else:
             steps[at] = _volume(model, demand)
-    for position, pool in enumerate(problem.pools):
-        _pool(model, used, problem, steps, position, pool)
+    for position in range(len(problem.pools)):
+        _pool(model, used, problem, steps, reach, position)
     for position, companion in enumerate(problem.companions):
         _companion(model, used, problem, position, companion)
     for disk in sorted({area.disk for area in problem.areas}):
@@ -137,13 +148,14 @@ def _volume(model: Minimum, demand: Demand) -> int:
     return step
 
 
-def _pool(model: Minimum, used: dict[int, Terms], problem: Problem, steps: dict[int, int], position: int, pool: Pool) -> None:
-    most = max(1, pool_minimum(problem, pool))
+def _pool(model: Minimum, used: dict[int, Terms], problem: Problem, steps: dict[int, int], reach: Sequence[float], position: int) -> None:
+    pool = problem.pools[position]
+    need = max(1, pool_minimum(problem, pool))
     given: Terms = []
     for area in pool.areas:
         here = model.part[position, area] = model.program.column(0.0, 1.0, integral=True)
-        units = model.program.column(0.0, most, integral=True)
-        model.row("", [(units, 1.0), (here, -most)], high=0.0)
+        units = model.program.column(0.0, need, integral=True)
+        model.row("", [(units, 1.0), (here, -min(float(need), reach[area] / pool.grain))], high=0.0)
         used[area] += [(units, pool.grain), (here, pool.head)]
         given.append((units, 1.0))
     for areas in by_disk(problem.areas, pool.areas).values():

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..common.errors import NoSolution
-from .conflict import explain
+from .conflict import explain, obvious_conflict
 from .divisible import only_divisible, share_out
 from .formulate import formulate
 from .greedy import cannot_be_better, distance, highest_level, is_better, quality, quick_choices
 from .model import Allocation, Hardware, Piece, Schema, SpaceType
 from .problem import Choice, Problem, liking
+from .program import Undecided
 from .search import Found, find_choice, find_tight_choice, only_choice, without_choice, worth_searching
 from .sizing import size_fairly
 from .whole_steps import Sizes
@@ -25,14 +26,21 @@ from .whole_steps import Sizes
 _FIRST_ON_DISK = (SpaceType.BIOS_GRUB, SpaceType.ESP)
 
 
-def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0, time_limit: float = 10.0) -> Allocation:
+def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0, time_limit: float = 4.0) -> Allocation:
     """Return a plan: preferences first, then weighted max-min fair sizes, everything used that anybody can use.
 
     `reserve` MiB of every disk stay free. `time_limit` (seconds) bounds every search; a plan that is not proven to be the best
-    says so. Raises NoSolution with the conflict, InputError for kept data that cannot be planned around.
+    says so. Raises NoSolution with the conflict (or saying that the time was too short to know), InputError for kept data that
+    cannot be planned around.
     """
     problem = formulate(hardware, schema, reserve)
-    solved = _solve(problem, time_limit)
+    try:
+        solved = _solve(problem, time_limit)
+    except Undecided:
+        message = f"no plan was found within {time_limit:g} s, and it is not proven that there is none"
+        raise NoSolution(
+            message, {"short": None, "constraints": [], "remedies": ["allow fewer disks for the spaces that lie on one disk"]}
+        ) from None
     if solved is None:
         reason = explain(problem, time_limit)
         raise NoSolution(reason.message, reason.data)
@@ -40,7 +48,7 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0, time_
 
 
 def _solve(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
-    if any(demand.high is not None and demand.high < demand.low for demand in problem.demands):
+    if obvious_conflict(problem):
         return None
     if only_divisible(problem):
         shared = share_out(problem)

@@ -62,6 +62,7 @@ class Program:
         self._row_of: list[int] = []
         self._column_of: list[int] = []
         self._factor: list[float] = []
+        self._matrix: csr_array | None = None
 
     def column(self, lower: float = 0.0, upper: float = FREE, *, integral: bool = False) -> int:
         """Add a column and return its position."""
@@ -84,7 +85,9 @@ class Program:
     def matrix(self) -> csr_array:
         """Return the rows as a sparse matrix."""
         shape = (len(self.row_low), len(self.lower))
-        return csr_array((self._factor, (self._row_of, self._column_of)), shape=shape)
+        if self._matrix is None or self._matrix.shape != shape:
+            self._matrix = csr_array((self._factor, (self._row_of, self._column_of)), shape=shape)
+        return self._matrix
 
 
 def maximise(program: Program, objective: Mapping[int, float], limits: Limits | None = None) -> Solved | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .minimum import choice_of, minimum_program
+from .minimum import choice_of, minimum_program, tight
 from .problem import Choice, Companion, Demand, Kind, Pool, Problem, Turn, by_disk, liking
 from .program import FREE, Limits, Program, Solved, Undecided, maximise
 
@@ -47,7 +47,7 @@ def find_tight_choice(problem: Problem, time_limit: float) -> Found | None:
 
     Raises Undecided when the limit came first.
     """
-    model = minimum_program(problem)
+    model = minimum_program(problem, tight(problem))
     cost = {column: -_rank_cost(problem.demands[at].tiers, area, problem.demands[at].lo) for (at, area), column in model.site.items()}
     cost.update({column: -_rank_cost(problem.pools[at].tiers, area, 1) - 1.0 for (at, area), column in model.part.items()})
     cost.update(dict.fromkeys(model.companion.values(), -1.0))
