@@ -97,5 +97,5 @@ NESTED_QUERIES = {
         "resources_N=VCPU:2,MEMORY_MB:4096&resources_V1=SRIOV_NET_VF:1&resources_V2=SRIOV_NET_VF:1"
         "&required_NIC=CUSTOM_HW_NIC_ROOT&same_subtree=_V1,_V2,_NIC&group_policy=isolate"
     ),
-    "zero": "resources_N=VCPU:64&resources_V=SRIOV_NET_VF:1&group_policy=none",
+    "zero": "resources_N=VCPU:2,MEMORY_MB:4096&resources_V=SRIOV_NET_VF:1&resources_D=DISK_GB:3000&group_policy=none",
 }

@@ -36,15 +36,16 @@ _EMPTIED = [
 
 
 class Placement:
-    """One Placement with an SQLite file of its own; a process can have only one."""
+    """One Placement with an SQLite file of its own; a process can have only one. `synchronous`: its default is to wait for the disk."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, synchronous=False):
         logging.disable(logging.WARNING)
         config = cfg.ConfigOpts()
         placement_conf.register_opts(config)
         connection = f"sqlite:///{pathlib.Path(folder) / 'placement.sqlite'}"
         config.set_override("connection", connection, group="placement_database")
         config.set_override("sync_on_startup", True, group="placement_database")
+        config.set_override("sqlite_synchronous", synchronous, group="placement_database")
         config.set_override("auth_strategy", "noauth2", group="api")
         config([], project="placement", default_config_files=[], default_config_dirs=[])
         policy.reset()
@@ -75,6 +76,19 @@ class Placement:
         request = Request.blank(f"/allocation_candidates?{query}", headers={"x-auth-token": "admin", "OpenStack-API-Version": NEWEST})
         response = request.get_response(self._app)
         return response.status_int, response.body
+
+    def claim(self, consumer, allocations):
+        """Return the HTTP status of PUT /allocations for a consumer that does not exist yet; `allocations` as in a world."""
+        body = {
+            "allocations": {provider: {"resources": amounts} for provider, amounts in allocations.items()},
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        headers = {"x-auth-token": "admin", "OpenStack-API-Version": NEWEST, "content-type": "application/json"}
+        request = Request.blank(f"/allocations/{consumer}", headers=headers, method="PUT", body=json.dumps(body).encode())
+        return request.get_response(self._app).status_int
 
     def _ensure_names(self, connection, world):
         classes = {name for provider in world["providers"] for name in provider["inventories"]} | set(world.get("custom_classes", ()))

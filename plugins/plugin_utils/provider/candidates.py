@@ -26,18 +26,7 @@ from .order import joined, option_key, ordered_trees
 from .plan import Plan, interchange_key, make_plan
 from .request import UNSUFFIXED, Request
 from .search import Budget, BudgetSpent, Pick, tree_picks
-
-
-class Candidate(t.TypedDict):
-    """One way to satisfy a request.
-
-    `allocations` is {provider UUID: {class: amount}}, `mappings` {suffix: [provider UUIDs]}; `score` is the mean share in use, from 0 to 1,
-    of what the candidate takes from, once it has taken it.
-    """
-
-    allocations: dict[str, dict[str, int]]
-    mappings: dict[str, list[str]]
-    score: float
+from .writing import Candidate, candidate_writer, pick_loads
 
 
 @dataclass(frozen=True)
@@ -77,12 +66,12 @@ def find_candidates(index: Index, request: Request, manner: Manner | None = None
 
 def _candidates(plan: Plan, manner: Manner) -> Iterator[Candidate]:
     """Return an iterator over the candidates, which raises BudgetSpent."""
-    return map(_Writer(plan), _distinct_picks(plan, manner, _all_picks(plan, manner)))
+    if not len(plan.trees):
+        return iter(())
+    return map(candidate_writer(plan), _distinct_picks(plan, manner, _all_picks(plan, manner)))
 
 
 def _all_picks(plan: Plan, manner: Manner) -> Iterator[Pick]:
-    if not len(plan.trees):
-        return iter(())
     budget = Budget(manner.budget)
     trees = ordered_trees(plan, manner.order)
     columns = [_Options(plan, column, manner.order) for column in plan.columns]
@@ -121,7 +110,7 @@ def _distinct_picks(plan: Plan, manner: Manner, picks: Iterator[Pick]) -> Iterat
     if not always and not _all_may_share(plan):
         return picks
     if manner.distinct == "allocations":
-        return _first_of_each(picks, lambda pick: frozenset(_loads(plan, pick).items()), plan.index.sharing, always=always)
+        return _first_of_each(picks, lambda pick: frozenset(pick_loads(plan, pick).items()), plan.index.sharing, always=always)
     return _first_of_each(picks, lambda pick: pick, plan.index.sharing, always=False)
 
 
@@ -161,67 +150,6 @@ def _amounts_may_repeat(plan: Plan) -> bool:
     for column in plan.splits:
         asked.setdefault(column.amounts[0][0], set()).add(UNSUFFIXED)
     return any(len(keys) > 1 for keys in asked.values())
-
-
-def _loads(plan: Plan, pick: Pick) -> dict[tuple[int, str], int]:
-    positions, parts = pick
-    loads: dict[tuple[int, str], int] = {}
-    for column, position in zip(plan.columns, positions, strict=True):
-        for name, amount in column.amounts:
-            loads[position, name] = loads.get((position, name), 0) + amount
-    for column, filling in zip(plan.splits, parts, strict=True):
-        name = column.amounts[0][0]
-        for position, part in filling:
-            loads[position, name] = loads.get((position, name), 0) + part
-    return loads
-
-
-class _Writer:
-    """Writes picks as candidates."""
-
-    def __init__(self, plan: Plan) -> None:
-        index = plan.index
-        self._uuids = index.uuids
-        self._columns = [(column.group.suffix, dict(column.amounts)) for column in plan.columns]
-        self._split_classes = [column.amounts[0][0] for column in plan.splits]
-        self._loads = index.loads
-
-    def __call__(self, pick: Pick) -> Candidate:
-        positions, parts = pick
-        uuids = self._uuids
-        mappings: dict[str, list[str]] = {}
-        allocations: dict[str, dict[str, int]] = {}
-        for (suffix, amounts), position in zip(self._columns, positions, strict=True):
-            uuid = uuids[position]
-            if suffix not in mappings:
-                mappings[suffix] = [uuid]
-            elif uuid not in mappings[suffix]:
-                mappings[suffix].append(uuid)
-            if uuid in allocations:
-                _add(allocations[uuid], amounts)
-            elif amounts:
-                allocations[uuid] = amounts.copy()
-        for name, filling in zip(self._split_classes, parts, strict=True):
-            for position, part in filling:
-                _add(allocations.setdefault(uuids[position], {}), {name: part})
-            mappings[UNSUFFIXED] = list({*mappings.get(UNSUFFIXED, ()), *(uuids[position] for position, _part in filling)})
-        if len(mappings.get(UNSUFFIXED, ())) > 1:
-            mappings[UNSUFFIXED].sort()
-        return {"allocations": allocations, "mappings": mappings, "score": self._score(allocations)}
-
-    def _score(self, allocations: dict[str, dict[str, int]]) -> float:
-        shares, count = 0.0, 0
-        for uuid, amounts in allocations.items():
-            for name, amount in amounts.items():
-                used, capacity = self._loads[name][uuid]
-                shares += (used + amount) / capacity
-                count += 1
-        return shares / count
-
-
-def _add(held: dict[str, int], amounts: dict[str, int]) -> None:
-    for name, amount in amounts.items():
-        held[name] = held.get(name, 0) + amount
 
 
 @contextmanager

@@ -97,11 +97,6 @@ class Index:
         return [provider.uuid for provider in self.providers]
 
     @cached_property
-    def loads(self) -> dict[str, dict[str, tuple[int, int]]]:
-        """(used, capacity) by class and provider UUID."""
-        return {name: {self.uuids[position]: load for position, load in table.loads.items()} for name, table in self.classes.items()}
-
-    @cached_property
     def ends(self) -> list[int]:
         """`end` as a list, which plain Python reads faster."""
         return self.end.tolist()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..common.errors import InputError, Mistake
-from .candidates import Candidate, Manner, find_candidates
+from .candidates import Manner, find_candidates
 from .index import Index, build_index
 from .ledger import load_world
 from .reasons import explain
@@ -20,6 +20,7 @@ from .request_groups import parse_groups
 from .request_query import parse_query
 from .world import World
 from .world_input import parse_world
+from .writing import Candidate
 
 
 def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
