@@ -1,0 +1,72 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Proxmox VE's documents, as pvesh prints them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import RESOURCES, parse_proxmox
+
+RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[4] / "data" / "group" / "proxmox.json").read_text())
+
+
+def test_nodes_have_what_they_report_in_mib():
+    first, second, dead = parse_proxmox(RECORDED).nodes
+    assert (first.total_memory, first.free_memory, first.total_cpus) == (65536, 45056, 16)
+    assert first.node_memory == (20 - 18) * 1024, "what is used beyond the guests' use"
+    assert second.node_memory == 12 * 1024
+    assert (first.offline, dead.offline, dead.total_memory) == (False, True, 0)
+
+
+def test_only_active_storage_for_guests_is_a_pool():
+    first, second, dead = parse_proxmox(RECORDED).nodes
+    assert [(str(pool.name), pool.total, pool.free) for pool in first.storage] == [
+        ("external/ceph", 4096000, 3072000),
+        ("internal/local-lvm", 819200, 614400),
+    ]
+    assert [str(pool.name) for pool in second.storage] == ["external/ceph", "internal/local-lvm"]
+    assert (first.total_disk, first.free_disk) == (819200, 614400)
+    assert dead.storage == ()
+
+
+def test_guests_live_on_the_storage_that_holds_most_of_them():
+    web, database, dns, template = parse_proxmox(RECORDED).instances
+    assert (web.name, str(web.storage), web.disk_template, web.tags) == ("100-web", "external/ceph", DiskTemplate.EXT, ("prod", "web"))
+    assert (str(database.storage), database.disk_template) == ("internal/local-lvm", DiskTemplate.PLAIN)
+    assert (dns.status, dns.memory, dns.disk) == (Status.ADMIN_DOWN, 512, 8192)
+    assert (template.status, template.auto_balance) == (Status.ADMIN_OFFLINE, False)
+
+
+def test_only_storage_of_a_node_is_its_guests():
+    documents = {name: data for name, data in RECORDED.items() if not name.endswith("content")}
+    documents["/nodes/pve1/storage"] = documents["/nodes/pve1/storage"][:2]
+    web, _database, dns, _template = parse_proxmox(documents).instances
+    assert str(web.storage) == "external/ceph"
+    assert dns.storage is None, "the other node has two"
+
+
+def test_mistakes_name_document_and_place():
+    documents = copy.deepcopy(RECORDED)
+    documents[RESOURCES][3]["vmid"] = "many"
+    documents[RESOURCES][4]["node"] = "pve9"
+    documents["/nodes/pve1/storage"][1]["total"] = -1.5
+    with pytest.raises(InputError) as caught:
+        parse_proxmox(documents)
+    assert [mistake.place for mistake in caught.value.mistakes] == ["/nodes/pve1/storage[1].total", "/cluster/resources[3].vmid"]
+    del documents[RESOURCES][3]
+    documents["/nodes/pve1/storage"][1]["total"] = 4 * 1024**4
+    with pytest.raises(InputError, match="unknown node 'pve9'"):
+        parse_proxmox(documents)
+
+
+def test_without_resources_there_is_no_cluster():
+    with pytest.raises(InputError, match="/cluster/resources: is missing"):
+        parse_proxmox({})

@@ -1,0 +1,143 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Ganeti's remote API, asked at a small server on this machine that replays recorded answers."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import copy
+import http.server
+import json
+import pathlib
+import threading
+import time
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import AllocPolicy, Disk, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.http import Server
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import RESOURCES, fetch_rapi, parse_rapi
+
+DATA = pathlib.Path(__file__).resolve().parents[4] / "data" / "group" / "rapi"
+RECORDED = {name: json.loads((DATA / f"{name}.json").read_text()) for name in RESOURCES}
+
+
+@contextlib.contextmanager
+def serving(answers, user=None):
+    """Yield the URL of a server that answers paths with (status, body, seconds to wait)."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, body, wait = answers.get(self.path, (404, "{}", 0))
+            token = base64.b64encode(user.encode()).decode() if user else None
+            if token and self.headers.get("Authorization") != f"Basic {token}":
+                status, body = 401, "{}"
+            time.sleep(wait)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body.encode())))
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+        def log_message(self, *_arguments):
+            """Keep quiet."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def recorded_answers():
+    return {path: (200, json.dumps(RECORDED[name]), 0) for name, path in RESOURCES.items()}
+
+
+def test_running_cluster_is_read():
+    with serving(recorded_answers(), user="reader:secret") as url:
+        cluster = fetch_rapi(Server(url, "reader", "secret"))
+    assert cluster == parse_rapi(RECORDED)
+    assert [(group.name, group.alloc_policy) for group in cluster.groups] == [
+        ("default", AllocPolicy.PREFERRED),
+        ("spare", AllocPolicy.LAST_RESORT),
+    ]
+    assert [(node.name[:5], node.offline, node.master, node.group) for node in cluster.nodes] == [
+        ("node1", False, True, "default"),
+        ("node2", False, False, "default"),
+        ("node3", True, False, "default"),
+        ("node4", True, False, "spare"),
+        ("node5", False, False, "spare"),
+    ]
+    assert cluster.tags == ("htools:iextags:service",)
+
+
+def test_nodes_carry_what_they_report():
+    first, _second, dead, drained, exclusive = parse_rapi(RECORDED).nodes
+    assert (first.total_memory, first.node_memory, first.free_memory, first.total_cpus, first.spindles) == (65536, 1024, 46080, 16, 4)
+    assert (dead.total_memory, dead.total_disk) == (0, 0)
+    assert drained.total_memory == 65536
+    assert (exclusive.exclusive_storage, exclusive.spindles, exclusive.free_spindles) == (True, 8, 6)
+
+
+def test_instances_use_running_memory_or_else_what_they_may():
+    web, database, lost, own = parse_rapi(RECORDED).instances
+    assert (web.memory, web.status, web.secondary, web.disk) == (18432, Status.RUNNING, "node2.example.com", 20608)
+    assert (database.memory, database.status, database.auto_balance, database.spindle_use) == (8192, Status.ADMIN_DOWN, False, 2)
+    assert (lost.memory, lost.status, lost.secondary) == (4096, Status.ERROR_NODE_OFFLINE, "")
+    assert own.disks == (Disk(30000, 1), Disk(20000, 1))
+
+
+def test_node_that_does_not_answer_is_offline():
+    documents = copy.deepcopy(RECORDED)
+    documents["nodes"][1]["mtotal"] = None
+    assert parse_rapi(documents).nodes[1].offline
+
+
+def test_all_mistakes_come_in_one_message():
+    documents = copy.deepcopy(RECORDED)
+    documents["groups"][0]["alloc_policy"] = "sometimes"
+    documents["nodes"][0]["mfree"] = "lots"
+    documents["instances"][0]["status"] = "tired"
+    documents["instances"][1]["disk.sizes"] = ["big"]
+    with pytest.raises(InputError) as caught:
+        parse_rapi(documents)
+    places = [mistake.place for mistake in caught.value.mistakes]
+    assert places == ["groups[0].alloc_policy", "nodes[0].mfree", "instances[0].status", "instances[1].disk.sizes"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((500, "{}", 0), "answers 500"),
+        ((200, "<html>", 0), "does not answer with JSON"),
+        ((200, "[]", 5), "timed out"),
+    ],
+)
+def test_bad_answers_are_one_sentence(answer, says):
+    with serving(recorded_answers() | {"/2/nodes?bulk=1": answer}) as url, pytest.raises(Unavailable, match=says) as caught:
+        fetch_rapi(Server(url, timeout=0.5))
+    assert "/2/nodes?bulk=1" in str(caught.value)
+
+
+def test_wrong_password_is_told_without_the_password():
+    with serving(recorded_answers(), user="reader:secret") as url, pytest.raises(Unavailable, match="401") as caught:
+        fetch_rapi(Server(url, "reader", "wrong-one"))
+    assert "wrong-one" not in str(caught.value) + repr(Server(url, "reader", "wrong-one"))
+
+
+def test_no_server_is_told():
+    with serving({}) as url:
+        pass
+    with pytest.raises(Unavailable, match="cannot ask http://127.0.0.1"):
+        fetch_rapi(Server(url))
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "cluster.example.com", "ftp://x"])
+def test_only_web_addresses_are_asked(url):
+    with pytest.raises(InputError, match="must start with https"):
+        fetch_rapi(Server(url))
