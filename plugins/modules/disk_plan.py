@@ -30,7 +30,7 @@ options:
       - Any value may be an expression in YAQL, written as text that begins with C(yaql=). C($) is the hardware,
         so that C(yaql=$.ram * 2) is twice the memory and C(yaql=$.disks.where($.type = ssd)) are the SSDs.
       - Sizes are MiB as a number, text with a unit such as V(50 GiB) or V(2 TB), or a percentage such as V(30 %) of the room
-        of the disks that the space may use.
+        of all disks that the space may use (with C(per_disk) of the smallest of them).
       - Where the schema has no C(vg), an C(lv) lies straight on disks. Then no overhead is counted, not even a partition table.
       - Exactly one of O(schema) and O(profile) is required.
     type: list

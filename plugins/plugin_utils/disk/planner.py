@@ -10,7 +10,7 @@ import math
 import re
 import typing as t
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from ..common.errors import InputError, Mistake, NoSolution
@@ -135,16 +135,27 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
 
 
 def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    ignored = _ignored_preferences(schema)
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:
-        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve))
+        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), ignored)
     try:
-        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve))
+        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve), ignored)
     except NoSolution:
-        solved = _Solved(schema, allocate_fair(hardware, schema, reserve=reserve))
+        allocation = allocate_fair(hardware, schema, reserve=reserve)
         added = bootable.spaces[-1]
         warning = f"there is no room for the {added.type} that the {hardware.firmware} firmware needs to start from these disks"
-        return replace(solved, warnings=(warning,))
+        return _Solved(schema, allocation, (*ignored, warning))
+
+
+def _ignored_preferences(schema: Schema) -> tuple[str, ...]:
+    """Return warnings about volumes that like other disks best than their group; LVM places them within the group as it likes."""
+    groups = {space.id: space for space in schema.spaces}
+    return tuple(
+        f"{space.place}.best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on {space.volume_group!r}"
+        for space in schema.spaces
+        if space.volume_group is not None and space.tiers != groups[space.volume_group].tiers and len(space.allowed) > 1
+    )
 
 
 _SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int], _Solved]] = {

@@ -75,22 +75,32 @@ class _Reader:
     def __post_init__(self) -> None:
         self.names = DiskNames(self.hardware)
         self.evaluate = Evaluator(self.hardware.facts, self.memory)
+        self.writable = frozenset(at for at, disk in enumerate(self.hardware.disks) if not disk.facts.get("read_only"))
+        self.flat = False
+        self.encrypted: frozenset[str] = frozenset()
 
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         known = self._entries(schema, place)
         groups = self._groups(known)
         types = {item.type for item in known}
-        flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
+        self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
+        self.encrypted = _encrypted(known, groups)
+        self._warn_of_read_only_disks()
         choices = self._choices(known, groups)
         self._check_mounts(known)
-        spaces = tuple(self._space(item, choices[item.id], groups.get(item.id), flat) for item in known)
+        spaces = tuple(self._space(item, choices[item.id], groups.get(item.id)) for item in known)
         if self.mistakes:
             for item, bounds in self.contradictions:
                 self.mistakes.add(f"{item.entry.place}.min_size", _says(bounds))
         self.mistakes.check()
         if self.contradictions:
             raise _no_size_left(self.contradictions)
-        return Schema(spaces=spaces, flat=flat, warnings=tuple(self.warnings))
+        return Schema(spaces=spaces, flat=self.flat, warnings=tuple(self.warnings))
+
+    def _warn_of_read_only_disks(self) -> None:
+        for position, disk in enumerate(self.hardware.disks):
+            if position not in self.writable:
+                self.warnings.append(f"{disk.id} is read-only, so nothing is planned for it")
 
     def _entries(self, schema: Sequence[t.Any], place: str) -> list[_Known]:
         known: dict[str, _Known] = {}
@@ -187,8 +197,12 @@ class _Reader:
             groups[member] = group.id
 
     def _choices(self, known: Sequence[_Known], groups: Mapping[str, str]) -> dict[str, _Choice]:
-        """Return the disks of every space; what a vg contains lies where the vg lies."""
+        """Return the disks of every space. What a vg contains lies where the vg lies; what all of that likes best, the vg does, too."""
         choices = {item.id: self._choice(item) for item in known}
+        for item in known:
+            if item.type is SpaceType.VOLUME_GROUP and not choices[item.id].tiers:
+                wanted = {choices[member].tiers for member, group in groups.items() if group == item.id}
+                choices[item.id] = _Choice(choices[item.id].allowed, wanted.pop() if len(wanted) == 1 else ())
         for item in known:
             if item.type is SpaceType.LOGICAL_VOLUME and item.id in groups:
                 group, own = choices[groups[item.id]], choices[item.id]
@@ -201,7 +215,7 @@ class _Reader:
         return choices
 
     def _choice(self, item: _Known) -> _Choice:
-        allowed = frozenset(range(len(self.hardware.disks)))
+        allowed = self.writable
         if "disks" in item.entry:
             allowed &= self._positions(item.entry, "disks", item.entry.raw("disks"))
         if "avoid_disks" in item.entry:
@@ -235,9 +249,9 @@ class _Reader:
                 item.entry.wrong("mount", f"{mount!r} is where {seen[mount]!r} is mounted already")
             seen.setdefault(mount, item.id)
 
-    def _space(self, item: _Known, choice: _Choice, group: str | None, flat: bool) -> Space:
+    def _space(self, item: _Known, choice: _Choice, group: str | None) -> Space:
         entry = item.entry
-        bounds = entry.bounds(self._whole(choice.allowed, flat))
+        bounds = entry.bounds(self._whole(item, choice.allowed))
         if bounds.contradictory:
             self.contradictions.append((item, bounds))
         level = self._level(item)
@@ -269,10 +283,17 @@ class _Reader:
             fs_label=entry.text("fs_label"),
         )
 
-    def _whole(self, allowed: frozenset[int], flat: bool) -> int:
-        """Return what a percentage is of: the room of the disks that a space may use."""
-        sizes = [self.hardware.disks[position].size for position in allowed]
-        return sum(sizes if flat else map(overhead.usable, sizes))
+    def _whole(self, item: _Known, allowed: frozenset[int]) -> int:
+        """Return what a percentage is of: the room of the disks that a space may use, for one on each disk that of the smallest."""
+        rooms = [self._room(item, self.hardware.disks[position].size) for position in allowed]
+        return min(rooms, default=0) if item.entry.flag("per_disk") else sum(rooms)
+
+    def _room(self, item: _Known, size: int) -> int:
+        if self.flat:
+            return size
+        if item.type not in (SpaceType.VOLUME_GROUP, SpaceType.LOGICAL_VOLUME):
+            return overhead.usable(size)
+        return overhead.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted)) * overhead.EXTENT
 
     def _level(self, item: _Known) -> RaidLevel | None:
         if item.type is not SpaceType.RAID:
@@ -324,6 +345,12 @@ def _members(entry: Entry) -> list[t.Any]:
     if not isinstance(members, (list, tuple)):
         return [members]
     return [member.get("id") if isinstance(member, Mapping) else member for member in members]
+
+
+def _encrypted(known: Sequence[_Known], groups: Mapping[str, str]) -> frozenset[str]:
+    """Return the vgs that lie on LUKS, because they or what is in them are to be encrypted, and all that is in them."""
+    asked = {groups.get(item.id, item.id) for item in known if item.entry.raw("encrypt") is True}
+    return frozenset(item.id for item in known if groups.get(item.id, item.id) in asked)
 
 
 def _says(bounds: Bounds) -> str:

@@ -277,6 +277,14 @@ def test_a_preference_that_no_disk_meets_is_a_warning() -> None:
     assert planned["warnings"] == ["spaces[0].best_with_disks: no disk matches, so journal goes wherever there is room"]
 
 
+def test_a_preference_within_a_vg_is_a_warning() -> None:
+    facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
+    planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", best_with_disks=SSD), lv("b")], facts)
+    assert planned["warnings"] == [
+        "spaces[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on 'g'"
+    ]
+
+
 def test_full_disks_without_a_table_are_a_warning() -> None:
     assert "no room is left for a partition table on sda" in plan([lv("a")], disks(sda=100))["warnings"][0]
     assert plan([lv("a")], disks(sda=100), reserve=2)["warnings"] == []

@@ -87,6 +87,24 @@ def test_percentages_are_of_the_whole_disk_only_where_no_table_is() -> None:
     assert parse({"id": "p", "type": "partition", "size": "100 %", "disks": ["sda"]}).spaces[0].min_size == 1000
 
 
+def test_percentages_of_what_is_on_each_disk_are_of_the_smallest() -> None:
+    assert parse({"id": "p", "type": "partition", "size": "50 %", "per_disk": True, "avoid_disks": ["sdc"]}).spaces[0].min_size == 250
+
+
+@pytest.mark.parametrize(("encrypted", "extents"), [(None, 249 + 124 + 74), ("g", 245 + 120 + 70), ("a", 245 + 120 + 70)])
+def test_percentages_of_volumes_are_of_what_pvs_hold(encrypted: str | None, extents: int) -> None:
+    entries = [{"id": "g", "type": "vg", "contains": ["a"], "max_size": "100 %"}, {**LV, "size": "100 %"}]
+    schema = parse(*({**entry, "encrypt": entry["id"] == encrypted} for entry in entries))
+    assert schema.by_id("g").max_size == schema.by_id("a").min_size == 4 * extents
+
+
+def test_read_only_disks_are_left_alone() -> None:
+    facts = {"disks": [{**FACTS["disks"][0], "read_only": True}, FACTS["disks"][1]]}
+    schema = parse(LV, facts=facts)
+    assert schema.spaces[0].allowed == {1}
+    assert schema.warnings == ("sda is read-only, so nothing is planned for it",)
+
+
 @pytest.mark.parametrize(
     ("entries", "flat"),
     [
@@ -152,7 +170,20 @@ def test_what_a_vg_contains_lies_where_the_vg_lies() -> None:
     assert schema.by_id("a").allowed == schema.by_id("b").allowed == {1, 2}
     assert schema.by_id("a").tiers == ({2},)
     assert schema.by_id("b").tiers == ({1},)
-    assert schema.by_id("b").min_size == 400
+    assert schema.by_id("b").min_size == 4 * 198 / 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "tiers"),
+    [(["sdb"], ["sdb"], ({1},)), (["sdb"], ["sdc"], ()), (["sdb"], None, ())],
+)
+def test_a_vg_likes_best_what_all_in_it_do(first: list[str], second: list[str] | None, tiers: tuple[set[int], ...]) -> None:
+    schema = parse(
+        {"id": "g", "type": "vg", "contains": ["a", "b"]},
+        {**LV, "best_with_disks": first},
+        {"id": "b", "type": "lv", "best_with_disks": second},
+    )
+    assert schema.by_id("g").tiers == tiers
 
 
 @pytest.mark.parametrize(
