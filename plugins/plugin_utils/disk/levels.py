@@ -118,17 +118,15 @@ class Filling:
         None stands for no limit: every grower gets its high, and all rows count as settled.
         """
         level = None
-        rows = (1 << len(self.masks)) - 1
-        pools = self._pools_of(rows)
+        rows, pools = tight = (1 << len(self.masks)) - 1, self._pools_of((1 << len(self.masks)) - 1)
         if sum(self.demands(None)) <= self._room(pools):
             rows, pools = self._too_big(None)
         while rows:
-            level = self._level_of(rows, pools)
             tight = rows, pools
-            if len(self.masks) == 1:
-                return level, *tight
-            rows, pools = self._too_big(level)
-        return (level, *tight) if level is not None else (None, (1 << len(self.masks)) - 1, 0)
+            level = self._level_of(rows, pools)
+            # A single row fits at the level that was found for it.
+            rows, pools = self._too_big(level) if len(self.masks) > 1 else (0, 0)
+        return level, *tight
 
     def whole_sizes(self, level: Fraction | None, rows: int, pools: int) -> dict[int, int]:
         """Return the whole sizes of the growers in the full rows, by position."""

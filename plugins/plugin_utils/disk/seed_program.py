@@ -12,6 +12,7 @@ a disk space by space, so that order decides between equals; 2 more on the disks
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +100,7 @@ def solve_program(request: OrderedRequest, groups: Groups) -> FloatArray | None:
 def broken_groups(request: OrderedRequest, groups: Groups) -> Groups:
     """Return the groups that deviate when the sum of all deviations from the weights is as small as can be."""
     program = _bounded(request)
-    slack = _tie(program, request, groups, elastic=True)
+    slack = [_tie_loosely(program, request, group) for group in groups]
     solved = maximise(program, dict.fromkeys((column for columns in slack for column in columns), -1.0))
     if solved is None:
         return groups
@@ -142,18 +143,30 @@ def _bounded(request: OrderedRequest) -> Program:
     return program
 
 
-def _tie(program: Program, request: OrderedRequest, groups: Groups, *, elastic: bool = False) -> list[list[int]]:
-    """Add the equalities of the groups; return the columns of what each group deviates by, if it may."""
-    return [[column for member in group[1:] for column in _equal(program, request, group[0], member, elastic=elastic)] for group in groups]
+def _tie(program: Program, request: OrderedRequest, groups: Groups) -> None:
+    """Add the equalities of the groups."""
+    for group in groups:
+        for terms in _differences(request, group):
+            program.row(terms, 0.0, 0.0)
 
 
-def _equal(program: Program, request: OrderedRequest, first: int, member: int, *, elastic: bool) -> list[int]:
-    disks = len(request.capacity)
-    slack = [program.column(), program.column()] if elastic else []
-    terms = [(first * disks + disk, 1.0 / float(request.weight[first])) for disk in range(disks)]
-    terms += [(member * disks + disk, -1.0 / float(request.weight[member])) for disk in range(disks)]
-    program.row([*terms, *zip(slack, (1.0, -1.0), strict=False)], 0.0, 0.0)
+def _tie_loosely(program: Program, request: OrderedRequest, group: Sequence[int]) -> list[int]:
+    """Add the equalities of a group with columns for what each is off by, and return these columns."""
+    slack: list[int] = []
+    for terms in _differences(request, group):
+        over, under = program.column(), program.column()
+        program.row([*terms, (over, 1.0), (under, -1.0)], 0.0, 0.0)
+        slack += [over, under]
     return slack
+
+
+def _differences(request: OrderedRequest, group: Sequence[int]) -> Iterator[list[tuple[int, float]]]:
+    """Yield for every further member of a group the terms of: size / weight of the first one less its own."""
+    disks = len(request.capacity)
+    first, *others = group
+    for member in others:
+        signs = ((first, 1.0 / float(request.weight[first])), (member, -1.0 / float(request.weight[member])))
+        yield [(space * disks + disk, factor) for space, factor in signs for disk in range(disks)]
 
 
 def _worth(request: OrderedRequest, scale: float) -> dict[int, float]:
