@@ -9,46 +9,21 @@ MiB are rounded down everywhere; what is exact stands beside it in bytes.
 
 from __future__ import annotations
 
-import fnmatch
 import typing as t
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from . import identity
 from .assembled import read_stacks
 from .blockdev import PARTITION_TABLES, Device, Tree
+from .disks import Disk, find_disks, select_disks
 from .host import Host
 from .reader import Notes, is_visibly_used, read_claims, read_contents, read_devices
+from .signatures import TablePartition
 from .sysfs import read_firmware, read_memory
 
 MIB = 1024**2
 
-LEFT_OUT = ("loop", "ram", "zram", "floppy", "optical")
-"""Transports of what is no disk to install on; asked for by name only."""
-
-_SEVERAL_PATHS = frozenset({"fc", "iscsi", "sas", "scsi", "nvme"})
-"""Transports over which one disk can be reached on several ways. Elsewhere (USB bridges) equal names are sloppy makers' work."""
-
 Facts = dict[str, t.Any]
-
-
-@dataclass(frozen=True)
-class Disk:
-    """A disk: the device to use, its identity, and the devices that are paths to it (itself when there is only one)."""
-
-    device: Device
-    id: str
-    path: t.Optional[str]
-    links: tuple[str, ...]
-    transport: t.Optional[str]
-    source: Device
-    paths: tuple[Device, ...]
-    multipath: bool = False
-
-    @property
-    def order(self) -> tuple[t.Any, ...]:
-        """What sorts disks by where they are attached."""
-        return identity.order_key(identity.attachment(self.path, self.source.row.get("devpath")), self.source.dev or "")
 
 
 def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[str] = ()) -> tuple[Facts, tuple[str, ...]]:
@@ -76,87 +51,11 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     return {"ram": memory, "firmware": read_firmware(host), "disks": described}, tuple(dict.fromkeys(notes))
 
 
-def find_disks(tree: Tree, notes: Notes) -> tuple[Disk, ...]:
-    """Return the disks of a tree in the order of where they are attached; a disk with several paths is one disk."""
-    single = [_disk(device) for device in tree.roots() if identity.is_disk(device.name, device.kind)]
-    mapped = [_mapped_disk(device, tree) for device in tree.devices.values() if device.kind == "mpath"]
-    legs = {path.name for disk in mapped for path in disk.paths}
-    plain = _join_paths([disk for disk in single if disk.device.name not in legs], notes)
-    return tuple(sorted([*plain, *mapped], key=lambda disk: disk.order))
-
-
-def select_disks(disks: Iterable[Disk], include: Iterable[str], patterns: Sequence[str], notes: Notes) -> tuple[Disk, ...]:
-    """Return the disks that are wanted; a pattern that matches none of them is worth a note."""
-    left_out = set(LEFT_OUT) - set(include)
-    matching = {pattern: [disk for disk in disks if _matches(disk, pattern)] for pattern in patterns}
-    for pattern, found in matching.items():
-        hidden = sorted({str(disk.transport) for disk in found if disk.transport in left_out})
-        if not found:
-            notes.append(f"no disk matches {pattern!r} of devices")
-        elif all(disk.transport in left_out for disk in found):
-            notes.append(f"{pattern!r} of devices matches only disks that are left out; add {', '.join(hidden)} to include")
-    wanted = {disk.device.name for found in matching.values() for disk in found}
-    return tuple(disk for disk in disks if disk.transport not in left_out and (not patterns or disk.device.name in wanted))
-
-
-def _matches(disk: Disk, pattern: str) -> bool:
-    names = [disk.id, disk.path or "", *disk.links, *(path.dev or "" for path in (disk.device, *disk.paths))]
-    return any(fnmatch.fnmatchcase(name, pattern) for name in names)
-
-
-def _disk(device: Device) -> Disk:
-    row = device.row
-    path = identity.best_path(device.links, row.get("id-path"))
-    transport = identity.transport(device.name, device.kind, row.get("tran"), row.get("devpath"))
-    return Disk(device, identity.best_id(device.links, device.dev or device.name), path, device.links, transport, device, (device,))
-
-
-def _mapped_disk(device: Device, tree: Tree) -> Disk:
-    """Return the disk of a multipath device: its node and links, the identity and place of its first path."""
-    paths = sorted((_disk(tree.devices[name]) for name in device.parents if name in tree.devices), key=lambda disk: disk.order)
-    links = tuple(sorted({*device.links, *(link for path in paths for link in path.links)}))
-    first = paths[0] if paths else _disk(device)
-    return replace(
-        first,
-        device=device,
-        id=identity.best_id([*device.links, *(link for link in links if link.startswith(identity.BY_ID))], device.dev or device.name),
-        links=links,
-        paths=tuple(path.device for path in paths),
-        multipath=True,
-    )
-
-
-def _join_paths(disks: Sequence[Disk], notes: Notes) -> list[Disk]:
-    """Return the disks with those joined that are one disk reached several ways without a multipath device.
-
-    Given twice it would be planned twice, and one half would overwrite the other.
-    """
-    groups: dict[t.Any, list[Disk]] = {}
-    for disk in disks:
-        row = disk.device.row
-        key = (
-            (row.get("wwn"), row.get("serial"), disk.device.size)
-            if row.get("wwn") and disk.transport in _SEVERAL_PATHS
-            else disk.device.name
-        )
-        groups.setdefault(key, []).append(disk)
-    return [group[0] if len(group) == 1 else _joined(group, notes) for group in groups.values()]
-
-
-def _joined(group: list[Disk], notes: Notes) -> Disk:
-    group = sorted(group, key=lambda disk: (not disk.id.startswith(identity.BY_ID), disk.order))
-    names = ", ".join(str(disk.device.dev) for disk in group)
-    notes.append(f"{names} are one disk reached several ways, and no multipath device is set up: only {group[0].device.dev} is given")
-    return replace(group[0], paths=tuple(disk.device for disk in group), multipath=True)
-
-
 def describe_disk(tree: Tree, disk: Disk) -> Facts:
     """Return a disk's facts."""
     device = tree.devices[disk.device.name]
     below = tree.descendants(device.name)
-    content = [fact for part in (device, *below) for fact in _describe_content(part)]
-    probed = all(part.read for part in (device, *below) if part.running or part.kind == "part")
-    in_use = is_visibly_used(device, below) or any(part.claimed for part in (device, *below)) or _other_path_used(tree, disk)
+    partitions = [part for part in below if part.partition is not None and device.name in part.parents]
     return {
         "id": disk.id,
         "path": disk.path,
@@ -173,12 +72,22 @@ def describe_disk(tree: Tree, disk: Disk) -> Facts:
         "volume_group": device.group,
         "table": device.table.type if device.table else None,
         "table_uuid": device.table.uuid if device.table else None,
-        "partitions": [_describe_partition(part) for part in below if part.partition is not None and device.name in part.parents],
-        "content": content,
-        "holders": [_describe_holder(tree, part) for part in below if part.kind != "part"],
+        "partitions": [_describe_partition(part) for part in partitions],
+        "content": [fact for part in (device, *below) for fact in _describe_content(part)],
+        "holders": [_describe_holder(tree, part) for part in below if part not in partitions],
+        **_describe_use(tree, disk),
+    }
+
+
+def _describe_use(tree: Tree, disk: Disk) -> Facts:
+    device = tree.devices[disk.device.name]
+    below = tree.descendants(device.name)
+    probed = all(part.read for part in (device, *below) if part.running or part.kind == "part")
+    in_use = is_visibly_used(device, below) or any(part.claimed for part in (device, *below)) or _other_path_used(tree, disk)
+    return {
         "in_use": in_use,
         "probed": probed,
-        "empty": probed and not in_use and not below and not content and device.table is None,
+        "empty": probed and not in_use and not below and not device.signatures and device.table is None,
     }
 
 
@@ -216,7 +125,7 @@ def _describe_flags(device: Device, disk: Disk) -> Facts:
 
 
 def _describe_partition(device: Device) -> Facts:
-    partition = t.cast(t.Any, device.partition)
+    partition = t.cast(TablePartition, device.partition)
     return {
         "number": partition.number,
         "dev": device.dev,

@@ -386,7 +386,8 @@ ansible_facts:
                   sample: [1080]
             holders:
               description:
-                - What is built on the disk and its partitions, md arrays, LVM volumes, LUKS, what is below comes before what is on it.
+                - What is built on the disk and its partitions, md arrays and partitions of these, LVM volumes, LUKS.
+                - What is below comes before what is on it.
                 - What is there but does not run (a stopped array, a volume that is not active, LUKS that is closed) is listed, too.
               returned: always
               type: list
@@ -503,7 +504,8 @@ ansible_facts:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.hardware import LEFT_OUT, read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils.disks import LEFT_OUT
+from ansible_collections.bareon.allocator.plugins.module_utils.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.module_utils.host import LocalHost
 
 

@@ -490,6 +490,38 @@ class TestContainers:
         assert [warning for warning in others if "/dev/vda" not in warning] == []
 
 
+class TestNested:
+    def test_partitions_of_an_array_are_among_what_is_built_on_the_disk(self):
+        files = {
+            "sda/size": "8388608",
+            "sda/dev": "8:0",
+            "md0/size": "8380416",
+            "md0/md/level": "raid1",
+            "md0p1/size": "2048",
+            "md0p1/partition": "1",
+        }
+        files = {**files, "md0p1/start": "2048", "md0p1/dev": "259:1"}
+        host = RecordedHost(
+            {
+                "files": {
+                    **{f"/sys/class/block/{name}": text for name, text in files.items()},
+                    "/proc/self/mountinfo": "1 1 259:1 / /mnt rw - ext4 x rw",
+                },
+                "directories": {"/sys/class/block": ["md0", "md0p1", "sda"], "/sys/class/block/md0/slaves": ["sda"]},
+                "links": {"/sys/class/block/md0p1": "/sys/devices/virtual/block/md0/md0p1"},
+            }
+        )
+
+        disk = disks(host)["/dev/sda"]
+
+        assert disk["partitions"] == []
+        assert [(holder["dev"], holder["type"], holder["members"], holder["mountpoints"]) for holder in disk["holders"]] == [
+            ("/dev/md0", "raid1", ["/dev/sda"], []),
+            ("/dev/md0p1", "part", ["/dev/md0"], ["/mnt"]),
+        ]
+        assert disk["in_use"]
+
+
 class TestInUse:
     def test_a_disk_that_something_invisible_holds_is_in_use_and_not_empty(self):
         host = RecordedHost.load("vm-fresh.json").with_files(claimed={"/dev/sda": True})

@@ -124,7 +124,7 @@ def test_every_value_has_the_type_that_is_documented():
 
 def test_the_module_needs_nothing_but_the_standard_library_and_the_collection():
     folder = pathlib.Path(hardware.__file__).parent
-    readers = ["assembled", "blockdev", "hardware", "host", "identity", "lsblk"]
+    readers = ["assembled", "blockdev", "disks", "hardware", "host", "identity", "lsblk"]
     readers += ["mounts", "reader", "signatures", "stacks", "sysfs", "udev"]
     texts = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in readers]
 
