@@ -129,7 +129,11 @@ def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -
 
 def _pieces(hardware: Hardware, schema: Schema, sheet: _Sheet, reserve: int) -> Iterator[Piece]:
     """Return partitions and lvs in schema order, PVs last; the last PV takes what is less than an extent."""
-    groups = {at: _group_sizes(schema, sheet, at) for at, space in enumerate(schema.spaces) if space.type is SpaceType.VOLUME_GROUP}
+    groups = {
+        at: _group_sizes(schema, sheet, at, len(hardware.disks))
+        for at, space in enumerate(schema.spaces)
+        if space.type is SpaceType.VOLUME_GROUP
+    }
     for disk, facts in enumerate(hardware.disks):
         plain = [
             Piece(at, disk, int(sizes[disk]))
@@ -145,11 +149,13 @@ def _pieces(hardware: Hardware, schema: Schema, sheet: _Sheet, reserve: int) -> 
             yield Piece(physical[-1].space, disk, physical[-1].size + padding)
 
 
-def _group_sizes(schema: Schema, sheet: _Sheet, group: int) -> IntArray:
+def _group_sizes(schema: Schema, sheet: _Sheet, group: int, disks: int) -> IntArray:
     """Return (D,) sizes of a vg's PVs."""
     space = schema.spaces[group]
-    volumes = [sizes for at, sizes in sheet.sizes.items() if schema.spaces[at].volume_group == space.id]
-    total: IntArray = np.sum(volumes, axis=0, dtype=np.int64) if volumes else np.zeros(1, dtype=np.int64)
+    total = np.zeros(disks, dtype=np.int64)
+    for at, sizes in sheet.sizes.items():
+        if schema.spaces[at].volume_group == space.id:
+            total += sizes
     return np.where(total > 0, total + overhead.pv_head(is_encrypted(space, schema)), 0)
 
 
