@@ -490,6 +490,19 @@ class TestContainers:
         assert [warning for warning in others if "/dev/vda" not in warning] == []
 
 
+class TestOptical:
+    def test_a_medium_has_no_partition_table_to_look_for(self):
+        files = {"/sys/class/block/sr0/size": "2048", "/sys/class/block/sr0/dev": "11:0", "/sys/class/block/sr0/removable": "1"}
+        host = RecordedHost({"files": files, "directories": {"/sys/class/block": ["sr0"]}})
+        host = host.with_command("wipefs --parsable /dev/sr0", "0x8001,2023-05-01,DEBIAN 12,iso9660\n0x1fe,,,dos\n")
+
+        disk = disks(host, "optical")["/dev/sr0"]
+
+        assert disks(host) == {}
+        assert (disk["transport"], disk["removable"], disk["table"], disk["empty"]) == ("optical", True, None, False)
+        assert content(disk) == [("/dev/sr0", "iso9660"), ("/dev/sr0", "dos")]
+
+
 class TestNested:
     def test_partitions_of_an_array_are_among_what_is_built_on_the_disk(self):
         files = {
