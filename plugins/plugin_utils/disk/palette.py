@@ -18,7 +18,7 @@ COLOURS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#b
 TEXT_ON_COLOUR = "#15181c"
 PATTERNS = ("plain", "stripes", "dots", "grid")
 
-_USUAL = {"root": 0, "log": 1, "esp": 2, "efi": 2, "bios_grub": 2, "swap": 3, "boot": 4, "var": 5, "home": 6, "data": 7}
+_USUAL = {"root": 0, "log": 1, "esp": 2, "efi": 2, "bios_grub": 7, "swap": 3, "boot": 4, "var": 5, "home": 6, "data": 7}
 """Spaces that most schemas have and that lie side by side: they choose first, and differ well from their neighbours."""
 
 
