@@ -10,7 +10,6 @@ single names. What is short is the optimum of the elastic program, in which mini
 
 from __future__ import annotations
 
-import math
 import time
 import typing as t
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from ..common.units import format_mib
 from . import overhead
 from .minimum import Minimum, loose, minimum_program, tight
 from .problem import Companion, Demand, Kind, Pool, Problem
-from .program import FREE, Limits, Undecided, maximise, maximise_with_prices
+from .program import FREE, Limits, Solved, Undecided, maximise, maximise_with_prices
 
 _NOTHING = 1e-6
 _FEW = 4
@@ -142,15 +141,24 @@ def least_to_grow(problem: Problem, limits: Limits) -> dict[str, int] | None:
 
 
 def _or_none(model: Minimum, objective: Mapping[int, float], limits: Limits) -> Sequence[float] | None:
-    """Return the best values; where a limit came first, those of the relaxation, which come closer to the truth than a first find."""
+    """Return the best values; where a limit came first, also with every part opened, which costs a little and is much easier."""
+    first = _tried(model, objective, limits)
+    if first is not None and first.proven:
+        return list(first.values)
+    for column in model.part.values():
+        model.program.lower[column] = 1.0
+    second = _tried(model, objective, limits)
+    for column in model.part.values():
+        model.program.lower[column] = 0.0
+    found = [solved for solved in (first, second) if solved is not None]
+    return list(max(found, key=lambda solved: solved.objective).values) if found else None
+
+
+def _tried(model: Minimum, objective: Mapping[int, float], limits: Limits) -> Solved | None:
     try:
-        solved = maximise(model.program, objective, limits)
+        return maximise(model.program, objective, limits)
     except Undecided:
         return None
-    if solved is None or solved.proven:
-        return None if solved is None else list(solved.values)
-    relaxed = maximise_with_prices(model.program, objective)
-    return list(solved.values) if relaxed is None else [math.ceil(value - _NOTHING) for value in relaxed[0].values]
 
 
 def _contradict(model: Minimum, kept: set[str], limits: Limits) -> bool:
