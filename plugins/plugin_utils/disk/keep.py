@@ -57,17 +57,18 @@ def find_kept(hardware: Hardware, schema: Schema) -> Kept:
             says = f"{space.id} is there, but no PV named {space.volume_group} (its vg) is; name the PVs' partitions after the vg"
             mistakes.add(f"{space.place}.keep_data", says)
     mistakes.check()
-    return Kept(kept | frozenset(volumes), tuple(pieces), volumes, _free_extents(schema, pieces, volumes), tuple(warnings))
+    return Kept(kept | frozenset(volumes), tuple(pieces), volumes, _free_extents(hardware, schema, pieces, volumes), tuple(warnings))
 
 
 def _existing(hardware: Hardware, space: Space) -> Iterator[tuple[int, ExistingSpace]]:
     for position, disk in enumerate(hardware.disks):
         for existing in disk.existing:
-            if space.id in (existing.name, existing.label):
+            if existing.volume_group == space.volume_group and space.id in (existing.name, existing.label):
                 yield position, existing
 
 
-def _free_extents(schema: Schema, pieces: list[Piece], volumes: Mapping[int, int]) -> dict[int, int]:
+def _free_extents(hardware: Hardware, schema: Schema, pieces: list[Piece], volumes: Mapping[int, int]) -> dict[int, int]:
+    """Return what kept vgs have for new volumes: all but the kept volumes and those that the schema does not know."""
     extents: dict[int, int] = {}
     for piece in pieces:
         space = schema.spaces[piece.space]
@@ -76,6 +77,11 @@ def _free_extents(schema: Schema, pieces: list[Piece], volumes: Mapping[int, int
             head = overhead.pv_head(space.encrypt or any(member.encrypt for member in members))
             extents[piece.space] = extents.get(piece.space, 0) + overhead.pv_extents(piece.size, head)
     for group in extents:
-        members_there = [size for at, size in volumes.items() if schema.spaces[at].volume_group == schema.spaces[group].id]
-        extents[group] = max(0, extents[group] - sum(-(-size // overhead.EXTENT) for size in members_there))
+        name = schema.spaces[group].id
+        staying = [size for at, size in volumes.items() if schema.spaces[at].volume_group == name]
+        known = {member.id for member in schema.spaces if member.volume_group == name}
+        staying += [
+            there.size for disk in hardware.disks for there in disk.existing if there.volume_group == name and there.name not in known
+        ]
+        extents[group] = max(0, extents[group] - sum(-(-size // overhead.EXTENT) for size in staying))
     return extents

@@ -145,12 +145,24 @@ def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
             have += extents(DATA_LEGS[other.level.value](other.legs) * (leg - _md(leg, other.boot)), head)
     need = sum(-(-allocation.volumes[member] // EXTENT) for member in members)
     faults = [] if need <= have else [f"{space.id}: volumes need {need} extents, PVs have {have}"]
+    if there:
+        faults += _narrow(schema, allocation, members, {disk: extents(size, head) for disk, (size,) in there.items()})
     if have * EXTENT < space.min_size:
         faults.append(f"{space.id}: {have * EXTENT} is less than {space.min_size}")
     if space.max_size is not None and have * EXTENT > space.max_size:
         faults.append(f"{space.id}: {have * EXTENT} is more than {space.max_size}")
     if space.max_pvs is not None and len(there) > space.max_pvs:
         faults.append(f"{space.id}: {len(there)} PVs")
+    return faults
+
+
+def _narrow(schema: Schema, allocation: Allocation, members: list[int], slots: dict[int, int]) -> list[str]:
+    """Check that volumes which may use some disks only find extents there."""
+    faults = []
+    for disks in {schema.spaces[member].allowed for member in members}:
+        inside = sum(allocation.volumes[member] // EXTENT for member in members if schema.spaces[member].allowed <= disks)
+        if inside > sum(count for disk, count in slots.items() if disk in disks):
+            faults.append(f"volumes need {inside} extents on {sorted(disks)}")
     return faults
 
 

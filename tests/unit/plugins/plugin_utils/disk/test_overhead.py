@@ -1,0 +1,61 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Overheads against what the tools really do: figures measured with sgdisk, pvcreate, mdadm and cryptsetup."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import overhead
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import RaidLevel
+
+
+def test_a_gpt_costs_a_mib_at_each_end_whatever_the_blocks() -> None:
+    assert overhead.usable(10240) == 10238
+    assert overhead.usable(1) == 0
+    # 34 sectors at the start and 33 at the end, of 512 bytes or (6 and 5) of 4096: always below one MiB.
+    assert 34 * 512 < 1024**2
+    assert 6 * 4096 < 1024**2
+
+
+@pytest.mark.parametrize(("size", "extents"), [(1024, 255), (5, 1), (4, 0), (1, 0), (0, 0), (4998, 1249)])
+def test_extents_of_a_pv(size: int, extents: int) -> None:
+    # pvcreate on 1024 MiB: the first extent at 1.00 MiB, 255 extents of 4 MiB.
+    assert overhead.pv_extents(size) == extents
+
+
+@pytest.mark.parametrize("head", [overhead.pv_head(False), overhead.pv_head(True)])
+def test_the_smallest_pv_for_some_extents(head: int) -> None:
+    for extents in range(1, 50):
+        size = overhead.pv_size(extents, head)
+        assert overhead.pv_extents(size, head) == extents
+        assert overhead.pv_extents(size - 1, head) == extents - 1
+    assert overhead.pv_size(0, head) == 0
+
+
+def test_luks_lies_below_an_encrypted_pv() -> None:
+    assert overhead.pv_head(True) == 17
+
+
+@pytest.mark.parametrize(("leg", "reserve"), [(512, 1), (1024, 2), (10240, 9), (102400, 65), (131072, 129), (4_000_000, 129)])
+def test_md_with_metadata_in_front_keeps_a_headroom(leg: int, reserve: int) -> None:
+    # Data offsets of mdadm 4: 2 MiB of 1 GiB, 9 of 10 GiB, 65 of 100 GiB, 129 from 128 GiB on.
+    assert overhead.md_reserve(leg, "1.2") == reserve
+
+
+def test_md_with_metadata_at_the_end_keeps_next_to_nothing() -> None:
+    assert overhead.md_reserve(4_000_000, "1.0") == 1
+    assert overhead.md_metadata(boot=True) == "1.0"
+    assert overhead.md_metadata(boot=False) == "1.2"
+
+
+@pytest.mark.parametrize(("level", "legs", "data"), [("raid0", 4, 4), ("raid1", 3, 1), ("raid5", 4, 3), ("raid6", 6, 4), ("raid10", 6, 3)])
+def test_data_legs(level: str, legs: int, data: int) -> None:
+    assert overhead.data_legs(RaidLevel(level), legs) == data
+    assert overhead.least_legs(RaidLevel(level)) <= legs
+
+
+def test_fat32_needs_its_clusters() -> None:
+    assert overhead.esp_minimum(512) == 33
+    assert overhead.esp_minimum(4096) == 260
