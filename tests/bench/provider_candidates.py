@@ -6,8 +6,9 @@
 
     $(tests/peers/placement-venv) tests/bench/provider_candidates.py [--hosts 5000] [--repeat 3] [--json FILE]
 
-Placement answers through its WSGI application (no HTTP server, no Keystone, SQLite file, warm), we from an index that is loaded once;
-`cold` adds, for us, reading the world and building the index. Exits with 1 when a target is missed.
+Placement answers through its WSGI application (no HTTP server, no Keystone, SQLite file, warm), we from an index that is loaded once.
+`cold` adds, for us, reading everything from a ledger in SQLite and building the index, which is what one task pays; importing libraries
+is not in it, since Ansible imports them once. It must not be slower than Placement warm. Exits with 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers
 import provider_worlds as made
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates import Manner, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import load_world, open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_import import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request_query import parse_query
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world
 from placement_peer import Placement
@@ -65,13 +68,23 @@ def class_of(count):
     return "none" if count == 0 else "limited" if count == LIMIT else "unlimited"
 
 
+def indexed(world, folder):
+    """Return (the index of a world that was kept in SQLite, CPU seconds that reading it and building the index take)."""
+    url = f"sqlite:///{pathlib.Path(folder) / 'ledger.sqlite'}"
+    parsed = parse_world(world)
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: store_world(connection, parsed))
+    start = time.process_time()
+    index = build_index(load_world(url))
+    return index, time.process_time() - start
+
+
 def compare(peer, name, hosts, repeat):
     """Yield a row for each query on one world, limited and not."""
     make, queries = WORLDS[name]
     world = make(hosts)
-    start = time.process_time()
-    index = build_index(parse_world(world))
-    cold = time.process_time() - start
+    with tempfile.TemporaryDirectory() as folder:
+        index, cold = indexed(world, folder)
     peer.load(world)
     for kind, query in queries.items():
         for limit in (f"&limit={LIMIT}", ""):
@@ -91,7 +104,7 @@ def compare(peer, name, hosts, repeat):
                 "cold_s": cold + ours,
                 "times": theirs / ours,
                 "target": target,
-                "met": theirs / ours >= target,
+                "met": theirs / ours >= target and (class_of(len(candidates)) != "limited" or cold + ours <= theirs),
             }
 
 
@@ -118,9 +131,8 @@ def show(row):
             flush=True,
         )
     else:
-        print(
-            f"{row['world']}, {row['query']}: {row['candidates']} candidates, ours {row['ours_s'] * 1000:.2f} ms  {'met' if row['met'] else 'MISSED'}"
-        )
+        verdict = "met" if row["met"] else "MISSED"
+        print(f"{row['world']}, {row['query']}: {row['candidates']} candidates, ours {row['ours_s'] * 1000:.2f} ms  {verdict}")
 
 
 def main():

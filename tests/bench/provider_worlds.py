@@ -53,7 +53,7 @@ def flat_world(hosts):
 
 
 def nested_world(hosts):
-    """Hosts of 9 providers: the root, 2 NUMA nodes, 2 NICs with 2 physical functions each, and 4 VMs that fill two thirds of the NUMA nodes."""
+    """Hosts of 9 providers: root, 2 NUMA nodes, 2 NICs, 4 physical functions; 4 VMs on each fill two thirds of the NUMA nodes."""
     providers, allocations = [], {}
     for number in range(hosts):
         host = f"host{number:05}"

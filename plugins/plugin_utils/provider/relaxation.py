@@ -47,8 +47,8 @@ def largest_that_fits(index: Index, request: Request, fits: Callable[[Request], 
     for group in request.groups:
         for name, amount in group.resources:
             asking = partial(_asking, request, group, name)
-            less = _largest(_smaller_pieces(index, name, amount), asking, fits)
-            if less is not None:
+            less = _largest(_smaller_pieces(index, name, amount), amount, _through(asking, fits))
+            if less:
                 says = f"with {less} {name} instead of {amount}"
                 yield Relaxation(f"groups.{group.suffix or repr('')}.resources.{name}", says, asking(less))
 
@@ -123,19 +123,28 @@ def _smaller_pieces(index: Index, name: str, amount: int) -> list[int]:
     return [piece for piece in np.unique(pieces).tolist() if piece > 0]
 
 
+def _through(asking: Callable[[int], Request], fits: Callable[[Request], bool]) -> Callable[[int], bool]:
+    return lambda less: fits(asking(less))
+
+
 def _asking(request: Request, group: Group, name: str, less: int) -> Request:
     """Return the request with another amount of one class in one group."""
     resources = tuple((asked, less if asked == name else amount) for asked, amount in group.resources)
     return replace(request, groups=tuple(replace(one, resources=resources) if one is group else one for one in request.groups))
 
 
-def _largest(pieces: Sequence[int], asking: Callable[[int], Request], fits: Callable[[Request], bool]) -> int | None:
-    """Return the largest piece that fits, by bisection: what fits with more fits with less, step sizes aside."""
-    low, high = 0, len(pieces)
-    while low < high:
+def _largest(pieces: Sequence[int], too_much: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest amount that fits, 0 if none does, by bisection: what fits with more fits with less, step sizes aside.
+
+    The pieces that providers can give are tried first, so that step sizes are kept; then what lies between two of them.
+    """
+    tried = [0, *pieces, too_much]
+    low, high = 0, len(tried) - 1
+    while high - low > 1:
         middle = (low + high) // 2
-        if fits(asking(pieces[middle])):
-            low = middle + 1
-        else:
-            high = middle
-    return pieces[low - 1] if low else None
+        low, high = (middle, high) if fits(tried[middle]) else (low, middle)
+    least, most = tried[low], tried[high]
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if fits(middle) else (least, middle)
+    return least
