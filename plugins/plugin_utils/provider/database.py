@@ -11,11 +11,13 @@ sees what was committed before it, which is what the ledger's guards rely on.
 from __future__ import annotations
 
 import os
+import random
+import time
 import typing as t
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import StaticPool
 
 from ..common.errors import InputError, Mistake, Unavailable
@@ -31,6 +33,8 @@ _DRIVERS = {
 _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
 _WAIT_SECONDS = 30.0
 _CONNECT_SECONDS = 10
+_POLL_SECONDS = 0.004
+_SQLITE_BUSY = 5
 
 _SQLITE_ERRORS = {
     3: "may not be opened by this user",
@@ -159,9 +163,27 @@ def _prepare_sqlite(connection: t.Any, _record: t.Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that reads first and writes later would fail at once, without waiting, when another one writes in between.
-    reads_only = connection.get_execution_options().get("bareon_reads_only", False)
-    connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+    """Begin at once as a reader, or wait to be the one writer.
+
+    A transaction that read first and wrote later would fail, without waiting, when another one wrote in between.
+    """
+    if connection.get_execution_options().get("bareon_reads_only", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # SQLite itself waits longer each time, up to 0.1 s. A claim takes one millisecond, so that the database would mostly lie idle.
+    cursor = connection.connection.cursor()
+    deadline = time.monotonic() + _WAIT_SECONDS
+    cursor.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            if sqlite_code(error.orig) != _SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0, _POLL_SECONDS))
+        else:
+            cursor.execute(f"PRAGMA busy_timeout = {int(_WAIT_SECONDS * 1000)}")
+            return
 
 
 def _read_own_writes(connection: t.Any, _record: t.Any) -> None:
