@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -104,8 +105,7 @@ def _on_disk(hardware: Hardware, schema: Schema, pieces: Sequence[Piece], seed: 
 def _facts_at(disk: Disk, start: int) -> Mapping[str, t.Any]:
     """Return what the facts say about the partition that begins at `start` MiB; nothing for one they do not number."""
     entries = disk.facts.get("partitions") or ()
-    by_start = {existing.start: entry for existing, entry in zip(disk.existing, sorted(entries, key=_start), strict=False)}
-    return by_start.get(start, {})
+    return next((entry for entry in entries if math.floor(_start(entry)) == start), {})
 
 
 def _start(entry: Mapping[str, t.Any]) -> float:

@@ -17,6 +17,7 @@ from ..common.units import MIB, parse_mib
 from .model import Disk, ExistingSpace, Firmware, Hardware
 
 _DEFAULT_BLOCK = 512
+_VOLUME = "lvm"
 
 
 def parse_hardware(facts: t.Any, place: str = "hardware") -> Hardware:
@@ -65,7 +66,7 @@ def _disks(facts: Mapping[str, t.Any], place: str, mistakes: Mistakes) -> tuple[
             mistakes.add(f"{place}[{position}].id", f"{disk.id!r} is the id of {place}[{seen[disk.id]}] already; ids must differ")
         seen.setdefault(disk.id, position)
         disks.append(disk)
-    return tuple(disks)
+    return _with_volumes(disks)
 
 
 def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk | None:
@@ -87,7 +88,7 @@ def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk | None:
         type=_text(entry, "type", place, mistakes),
         logical_block=_block(entry, "logical_block", place, mistakes),
         physical_block=_block(entry, "physical_block", place, mistakes),
-        existing=_existing(entry.get("partitions"), f"{place}.partitions", mistakes),
+        existing=_partitions(entry, f"{place}.partitions", mistakes),
         facts=entry,
     )
 
@@ -157,17 +158,19 @@ def _firmware(value: t.Any, place: str, mistakes: Mistakes) -> Firmware | None:
     return Firmware(value)
 
 
-def _existing(entries: t.Any, place: str, mistakes: Mistakes) -> tuple[ExistingSpace, ...]:
+def _partitions(disk: Mapping[str, t.Any], place: str, mistakes: Mistakes) -> tuple[ExistingSpace, ...]:
+    entries = disk.get("partitions")
     if entries is None:
         return ()
     if not isinstance(entries, (list, tuple)):
         mistakes.add(place, f"is {kind_of(entries)}, but must be a list")
         return ()
-    found = [_partition(entry, f"{place}[{position}]", mistakes) for position, entry in enumerate(entries)]
+    arrays = {dev: str(holder.get("name")) for holder in _holders(disk) if _is_array(holder) for dev in holder.get("members") or ()}
+    found = [_partition(entry, arrays, f"{place}[{position}]", mistakes) for position, entry in enumerate(entries)]
     return tuple(sorted((space for space in found if space is not None), key=lambda space: space.start))
 
 
-def _partition(entry: t.Any, place: str, mistakes: Mistakes) -> ExistingSpace | None:
+def _partition(entry: t.Any, arrays: Mapping[str, str], place: str, mistakes: Mistakes) -> ExistingSpace | None:
     if not isinstance(entry, Mapping):
         mistakes.add(place, f"is {kind_of(entry)}, but must be a mapping with 'start' and 'size'")
         return None
@@ -175,7 +178,32 @@ def _partition(entry: t.Any, place: str, mistakes: Mistakes) -> ExistingSpace | 
     if start is None or size is None:
         return None
     first, last = math.floor(start), math.ceil(start + size)
-    return ExistingSpace(name=str(entry.get("name") or ""), start=first, size=last - first, label=str(entry.get("label") or ""))
+    label = entry.get("label") or entry.get("volume_group") or arrays.get(str(entry.get("dev")))
+    return ExistingSpace(name=str(entry.get("name") or ""), start=first, size=last - first, label=str(label or ""))
+
+
+def _with_volumes(disks: Sequence[Disk]) -> tuple[Disk, ...]:
+    """Return the disks with the volumes that lie on them; one that lies on several is listed with the first."""
+    seen: set[tuple[str, str]] = set()
+    result = []
+    for disk in disks:
+        volumes = []
+        for holder in _holders(disk.facts):
+            group, name, size = holder.get("volume_group"), holder.get("name"), holder.get("size")
+            if holder.get("type") == _VOLUME and group and name and isinstance(size, int) and (str(group), str(name)) not in seen:
+                seen.add((str(group), str(name)))
+                volumes.append(ExistingSpace(name=str(name), start=0, size=size, volume_group=str(group)))
+        result.append(replace(disk, existing=(*disk.existing, *volumes)) if volumes else disk)
+    return tuple(result)
+
+
+def _holders(disk: Mapping[str, t.Any]) -> list[Mapping[str, t.Any]]:
+    holders = disk.get("holders")
+    return [holder for holder in holders if isinstance(holder, Mapping)] if isinstance(holders, (list, tuple)) else []
+
+
+def _is_array(holder: Mapping[str, t.Any]) -> bool:
+    return str(holder.get("type")).startswith("raid")
 
 
 def _extent(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> float | Fraction | None:

@@ -50,12 +50,17 @@ class Firmware(StrEnum):
 
 @dataclass(frozen=True)
 class ExistingSpace:
-    """A partition or logical volume that is on the disk before planning; start and size in MiB, rounded outwards."""
+    """A partition or logical volume that is on the disk before planning; start and size in MiB, rounded outwards.
+
+    `label` is the other name that a partition may be known by: of its file system, or of the vg or array that it is a part of.
+    A logical volume (`volume_group` says of which vg) has no start, and is listed with one disk only.
+    """
 
     name: str
     start: int
     size: int
     label: str = ""
+    volume_group: str | None = None
 
 
 @dataclass(frozen=True)

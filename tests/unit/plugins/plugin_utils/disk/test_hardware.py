@@ -65,6 +65,23 @@ def test_partitions_that_are_there_are_rounded_outwards() -> None:
     assert second.start + second.size == math.ceil(546_000_000 / 2**20)
 
 
+def test_what_is_there_is_known_by_the_names_of_groups_arrays_and_volumes() -> None:
+    volume = {"type": "lvm", "name": "root", "volume_group": "os", "size": 300}
+    array = {"type": "raid1", "name": "boot", "members": ["/dev/sda2", "/dev/sdb2"], "size": 100}
+
+    def disk(name: str) -> dict[str, t.Any]:
+        partitions = [
+            {"dev": f"/dev/{name}1", "start": 1, "size": 500, "name": "primary", "volume_group": "os", "label": None},
+            {"dev": f"/dev/{name}2", "start": 501, "size": 100, "name": None, "volume_group": None, "label": None},
+        ]
+        return {"id": name, "size": 1000, "partitions": partitions, "holders": [volume, array]}
+
+    first, second = parse_hardware({"disks": [disk("sda"), disk("sdb")]}).disks
+    assert [(space.name, space.label, space.start) for space in second.existing] == [("primary", "os", 1), ("", "boot", 501)]
+    assert first.existing[:2] == second.existing
+    assert first.existing[2:] == (ExistingSpace("root", 0, 300, volume_group="os"),)
+
+
 @pytest.mark.parametrize(
     ("facts", "place", "says"),
     [

@@ -308,6 +308,40 @@ def test_wrong_reserves(written: t.Any) -> None:
         parse_reserve(written)
 
 
+def test_what_is_kept_is_planned_around() -> None:
+    partitions = [
+        {"number": 1, "dev": "/dev/sda1", "start": 1, "size": 99, "name": "old"},
+        {"number": 2, "dev": "/dev/sda2", "start": 400, "size": 200, "name": "data", "uuid": "22222222-2222-2222-2222-222222222222"},
+        {"number": 5, "dev": "/dev/sda5", "start": 600, "size": 101, "volume_group": "os"},
+    ]
+    holders = [{"type": "lvm", "name": "root", "volume_group": "os", "size": 60}]
+    facts = {"disks": [{"id": "sda", "size": 1000, "partitions": partitions, "holders": holders}]}
+    schema = [
+        {"id": "new", "type": "partition"},
+        {"id": "data", "type": "partition", "keep_data": True, "mount": "/data"},
+        {"id": "os", "type": "vg", "contains": ["root", "var"], "keep_data": True},
+        lv("root", keep_data=True, mount="/"),
+        lv("var", size=20),
+    ]
+    planned = plan(schema, facts)
+    rows = {
+        row["space_id"]: (row["count"], row["begin"], row["end"], row["keep_data"]) for row in planned["schema"]["parteds"][0]["partitions"]
+    }
+    assert rows == {"new": (1, 1, 400, False), "data": (2, 400, 600, True), "os": (5, 600, 701, True)}
+    assert {(volume["name"], volume["size"], volume["keep_data"]) for volume in planned["schema"]["lvs"]} == {
+        ("root", 60, True),
+        ("var", 20, False),
+    }
+    assert {fs["mount"]: fs["keep_data"] for fs in planned["schema"]["fss"]} == {"/data": True, "/": True}
+    assert planned["warnings"] == []
+
+
+def test_what_is_to_be_kept_but_is_not_there_is_a_warning() -> None:
+    planned = plan([{"id": "data", "type": "partition", "keep_data": True}], disks(sda=100))
+    assert planned["warnings"] == ["data is to be kept, but is not on any disk yet; it will be made"]
+    assert planned["schema"]["parteds"][0]["partitions"][0]["keep_data"] is False
+
+
 # Fleets.
 
 
