@@ -49,11 +49,11 @@ def find_in_world(world: World, arguments: Mapping[str, t.Any]) -> dict[str, t.A
 
 
 def _check_counts(arguments: Mapping[str, t.Any]) -> None:
-    least = {"budget": 1, "explain_below": 0}
+    least = {"budget": 1, "explain_below": 0, "limit": 1}
     wrong = [
         Mistake(name, f"must be a whole number from {number}, not {arguments[name]!r}")
         for name, number in least.items()
-        if arguments[name] < number
+        if arguments[name] is not None and arguments[name] < number
     ]
     if wrong:
         raise InputError(wrong)
