@@ -60,6 +60,10 @@ class Mistakes:
         """Remember the mistakes of a part that was read on its own."""
         self._found.extend(mistakes)
 
+    def found(self) -> tuple[Mistake, ...]:
+        """Return what was found so far."""
+        return tuple(self._found)
+
     def __bool__(self) -> bool:
         return bool(self._found)
 

@@ -23,6 +23,8 @@ class Places:
     instances: Sequence[str]
     cluster: str = ""
     """What stands before the name of a field of the cluster itself."""
+    whole: bool = True
+    """Whether everything could be read; if not, a name that seems to refer to nothing may refer to what is missing."""
     separator: str = "."
     """What stands between a place and the name of a field."""
 
@@ -45,22 +47,44 @@ _LARGEST = 2**53
 
 
 def check_cluster(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
-    """Add every dangling name, doubled name and impossible size of `cluster` to `mistakes`."""
-    _check_unique("group", [group.name for group in cluster.groups], places.groups, mistakes)
-    _check_unique("group uuid", [group.uuid for group in cluster.groups], places.groups, mistakes)
-    _check_unique("node", [node.name for node in cluster.nodes], places.nodes, mistakes)
-    _check_unique("instance", [instance.name for instance in cluster.instances], places.instances, mistakes)
-    check_policy(cluster.policy, places.cluster, mistakes)
+    """Add every dangling name, doubled name and impossible size of `cluster` to `mistakes`.
+
+    May be called on what could be read of an input with mistakes: places that have one already get no second.
+    """
+    found = Mistakes()
+    _check_names(cluster, places, found)
+    check_policy(cluster.policy, places.cluster, found)
     for group, place in zip(cluster.groups, places.groups):
-        check_policy(group.policy, place + places.separator, mistakes)
-    groups = cluster.group_positions()
+        check_policy(group.policy, place + places.separator, found)
     for node, place in zip(cluster.nodes, places.nodes):
-        _check_node(node, place + places.separator, groups, mistakes)
-    nodes = cluster.node_positions()
+        _check_node(node, place + places.separator, found)
     pools = pool_names(cluster.nodes)
     for instance, place in zip(cluster.instances, places.instances):
-        _check_homes(instance, place + places.separator, nodes, mistakes)
-        check_instance(instance, place + places.separator, pools, mistakes)
+        check_instance(instance, place + places.separator, pools, found)
+    told = {_spot(mistake.place) for mistake in mistakes.found()}
+    mistakes.extend(mistake for mistake in found.found() if _spot(mistake.place) not in told)
+
+
+def _spot(place: str) -> str:
+    """Return the place, of a policy as a whole: one wrong number in it makes others look wrong."""
+    return place.partition("ipolicy")[0] if "ipolicy" in place else place
+
+
+def _check_names(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
+    """Check that names are there, are unique, and refer to something, as far as everything could be read."""
+    separator = places.separator
+    _check_unique("group", "name", [group.name for group in cluster.groups], places.groups, separator, mistakes)
+    _check_unique("group", "uuid", [group.uuid for group in cluster.groups], places.groups, separator, mistakes)
+    _check_unique("node", "name", [node.name for node in cluster.nodes], places.nodes, separator, mistakes)
+    _check_unique("instance", "name", [instance.name for instance in cluster.instances], places.instances, separator, mistakes)
+    groups, nodes = cluster.group_positions(), cluster.node_positions()
+    if not places.whole or "" in groups or "" in nodes:
+        return
+    for node, place in zip(cluster.nodes, places.nodes):
+        if node.group not in groups:
+            mistakes.add(f"{place}{separator}group", f"unknown group {node.group!r}{suggest(node.group, groups)}")
+    for instance, place in zip(cluster.instances, places.instances):
+        _check_homes(instance, place + separator, nodes, mistakes)
 
 
 def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
@@ -96,20 +120,18 @@ def pool_names(nodes: Iterable[Node]) -> frozenset[PoolName]:
     return frozenset({NODE_DISK}) | {pool.name for node in nodes for pool in node.storage}
 
 
-def _check_unique(kind: str, names: Sequence[str], places: Sequence[str], mistakes: Mistakes) -> None:
+def _check_unique(kind: str, field: str, values: Sequence[str], places: Sequence[str], separator: str, mistakes: Mistakes) -> None:
     seen: dict[str, str] = {}
-    for name, place in zip(names, places):
-        if not name:
-            mistakes.add(place, f"the {kind} has no name")
-        elif name in seen:
-            mistakes.add(place, f"the {kind} {name} is there twice, also at {seen[name]}")
+    for value, place in zip(values, places):
+        if not value:
+            mistakes.add(f"{place}{separator}{field}", "is missing")
+        elif value in seen:
+            mistakes.add(place, f"the {kind} with the {field} {value} is there twice, also at {seen[value]}")
         else:
-            seen[name] = place
+            seen[value] = place
 
 
-def _check_node(node: Node, prefix: str, groups: dict[str, int], mistakes: Mistakes) -> None:
-    if node.group not in groups:
-        mistakes.add(f"{prefix}group", f"unknown group {node.group!r}{suggest(node.group, groups)}")
+def _check_node(node: Node, prefix: str, mistakes: Mistakes) -> None:
     for name in _NODE_SIZES:
         _check_size(getattr(node, name), f"{prefix}{name}", mistakes)
     if not (math.isfinite(node.cpu_speed) and node.cpu_speed > 0):

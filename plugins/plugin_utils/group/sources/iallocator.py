@@ -57,13 +57,12 @@ def parse_iallocator(data: t.Any) -> Message:
     instances = [_placed_instance(name, instance) for name, instance in fields.named("instances")]
     cluster = Cluster(tuple(groups), tuple(nodes), tuple(instances), fields.strings("cluster_tags"), policy)
     request = fields.child("request")
-    if not mistakes:
-        places = Places(
-            groups=[f"nodegroups.{group.uuid}" for group in groups],
-            nodes=[f"nodes.{node.name}" for node in nodes],
-            instances=[f"instances.{instance.name}" for instance in instances],
-        )
-        check_cluster(cluster, places, mistakes)
+    places = Places(
+        groups=[f"nodegroups.{group.uuid}" for group in groups],
+        nodes=[f"nodes.{node.name}" for node in nodes],
+        instances=[f"instances.{instance.name}" for instance in instances],
+    )
+    check_cluster(cluster, places, mistakes)
     mistakes.check()
     return Message(cluster, {name: request.raw(name) for name in request.names()})
 

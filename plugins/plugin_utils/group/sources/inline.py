@@ -61,14 +61,13 @@ def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
     residents = _Residents(instances)
     nodes = tuple(_node(node, groups, residents) for node in fields.children("nodes", required=True))
     cluster = Cluster(groups=groups, nodes=nodes, instances=instances, tags=fields.strings("tags"), policy=policy)
-    if not mistakes:
-        places = Places(
-            groups=[f"{place}.groups[{position}]" for position in range(len(groups))],
-            nodes=[f"{place}.nodes[{position}]" for position in range(len(nodes))],
-            instances=[f"{place}.instances[{position}]" for position in range(len(instances))],
-            cluster=f"{place}.",
-        )
-        check_cluster(cluster, places, mistakes)
+    places = Places(
+        groups=[f"{place}.groups[{position}]" for position in range(len(groups))],
+        nodes=[f"{place}.nodes[{position}]" for position in range(len(nodes))],
+        instances=[f"{place}.instances[{position}]" for position in range(len(instances))],
+        cluster=f"{place}.",
+    )
+    check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster
 

@@ -60,9 +60,8 @@ def parse_proxmox(documents: Mapping[str, t.Any]) -> Cluster:
         used[guest.text("node")] += guest.integer("mem", 0)
     nodes = [_node(machine, storages, used[machine.text("node")]) for machine in machines]
     cluster = Cluster((Group(GROUP, GROUP),), tuple(nodes), tuple(instances))
-    if not mistakes:
-        places = Places([RESOURCES], [node.place for node in machines], [guest.place for guest in guests])
-        check_cluster(cluster, places, mistakes)
+    places = Places([RESOURCES], [node.place for node in machines], [guest.place for guest in guests])
+    check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster
 

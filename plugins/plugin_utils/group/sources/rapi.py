@@ -45,13 +45,12 @@ def parse_rapi(documents: Mapping[str, t.Any]) -> Cluster:
     nodes = [_node(node, names, master, memory) for node in fields.children("nodes", required=True)]
     instances = [_instance(instance) for instance in fields.children("instances", required=True)]
     cluster = Cluster(tuple(groups), tuple(nodes), tuple(instances), info.strings("tags"), policy)
-    if not mistakes:
-        places = Places(
-            groups=[f"groups[{position}]" for position in range(len(groups))],
-            nodes=[f"nodes[{position}]" for position in range(len(nodes))],
-            instances=[f"instances[{position}]" for position in range(len(instances))],
-        )
-        check_cluster(cluster, places, mistakes)
+    places = Places(
+        groups=[f"groups[{position}]" for position in range(len(groups))],
+        nodes=[f"nodes[{position}]" for position in range(len(nodes))],
+        instances=[f"instances[{position}]" for position in range(len(instances))],
+    )
+    check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster
 

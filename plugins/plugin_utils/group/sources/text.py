@@ -94,9 +94,9 @@ def parse_text(text: str) -> Cluster:
         tags=tags,
         policy=policies.get("", Policy()),
     )
-    if not mistakes:
-        places = Places(_lines(groups), _lines(nodes), _lines(instances), separator=", ")
-        check_cluster(cluster, places, mistakes)
+    whole = [len(groups), len(nodes), len(instances)] == [len(section) for section in sections[:3]]
+    places = Places(_lines(groups), _lines(nodes), _lines(instances), whole=whole, separator=", ")
+    check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster
 
@@ -112,9 +112,11 @@ class _Row:
         self._number = number
         self._values = dict(zip(columns, values))
         self._mistakes = mistakes
+        self.is_wrong = False
 
     def wrong(self, column: str, says: str) -> None:
         """Remember a mistake of a column."""
+        self.is_wrong = True
         self._mistakes.add(f"line {self._number}, {column}", says)
 
     def text(self, column: str) -> str:
@@ -218,7 +220,7 @@ def _group(row: _Row) -> Group:
 def _node(row: _Row, group_names: dict[str, str]) -> Node:
     uuid = row.text("group uuid")
     if uuid not in group_names:
-        row.wrong("group uuid", f"unknown group {uuid!r}{suggest(uuid, group_names)}")
+        row.wrong("group", f"unknown group {uuid!r}{suggest(uuid, group_names)}")
     role = row.text("role")
     if role not in ("Y", "N", "M"):
         row.wrong("role", f"{role!r} is none of Y (offline), N (online), M (master)")
@@ -301,7 +303,7 @@ def _owned_policy(row: _Row, groups: set[str]) -> tuple[str, Policy]:
         vcpu_ratio=row.number("vcpu_ratio"),
         spindle_ratio=row.number("spindle_ratio"),
     )
-    return owner, policy
+    return owner, Policy() if row.is_wrong else policy
 
 
 def _spec(row: _Row, column: str, text: str) -> Spec:

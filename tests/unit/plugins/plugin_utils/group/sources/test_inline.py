@@ -136,11 +136,11 @@ def test_all_mistakes_of_meaning_come_in_one_message():
             "instances": [WEB | {"memory": -1, "secondary": "n3", "storage": {"pool": "fats"}}],
         },
     ) == [
-        "cluster.groups[1]: the group a is there twice, also at cluster.groups[0]",
+        "cluster.groups[1]: the group with the name a is there twice, also at cluster.groups[0]",
         "cluster.nodes[0].group: unknown group 'b'",
+        "cluster.instances[0].secondary: unknown node 'n3'",
         "cluster.nodes[0].cpu_speed: is 0.0; must be above 0",
         "cluster.nodes[1].free_disk: is -5; must be 0 or more",
-        "cluster.instances[0].secondary: unknown node 'n3'",
         "cluster.instances[0].memory: is -1; must be 0 or more",
         "cluster.instances[0].storage: no node has the storage pool internal/fats (did you mean internal/fast?)",
     ]

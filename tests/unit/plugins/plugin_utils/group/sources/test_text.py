@@ -72,7 +72,7 @@ def test_all_mistakes_are_told_at_once_with_line_and_column():
     )
     assert mistakes(broken) == [
         "line 2, alloc_policy: 'lastresort' is none of preferred, last_resort, unallocable (did you mean last_resort?)",
-        "line 4, group uuid: unknown group 'u9'",
+        "line 4, group: unknown group 'u9'",
         "line 4, role: 'X' is none of Y (offline), N (online), M (master)",
         "line 4, t_cpu: '-4' is no number of 0 or more",
         "line 6, t_mem: 'much' is no number of 0 or more",
@@ -85,7 +85,7 @@ def test_all_mistakes_are_told_at_once_with_line_and_column():
 def test_names_must_refer_to_something():
     broken = SHORT.replace("|n1|n3|drbd", "|n7|n7|drbd").replace("i2|", "i1|")
     assert mistakes(broken) == [
-        "line 9: the instance i1 is there twice, also at line 8",
+        "line 9: the instance with the name i1 is there twice, also at line 8",
         "line 8, primary: unknown node 'n7'",
         "line 8, secondary: unknown node 'n7'",
         "line 8, secondary: is the primary node, n7, too; the two must differ",
