@@ -212,6 +212,36 @@ def test_giving_up_what_is_short_or_growing_disks_makes_a_plan(problem: tuple[Ha
         assert planned(dataclasses.replace(hardware, disks=one_less), schema) is None
 
 
+@st.composite
+def large_problems(draw: st.DrawFn) -> tuple[Hardware, Schema]:
+    """Machines of real sizes with every type, also those that the exhaustive search leaves out."""
+    hardware = hardware_of(*draw(st.lists(st.integers(20_000, 4_000_000), min_size=1, max_size=60)))
+    disks = [disk.id for disk in hardware.disks]
+    entries: list[dict] = [{"id": f"p{at}", "type": "partition", **draw(bounds(3000))} for at in range(draw(st.integers(0, 12)))]
+    entries += [{"id": f"s{at}", "type": "partitions", **draw(bounds(9000))} for at in range(draw(st.integers(0, 3)))]
+    entries += [
+        {"id": f"r{at}", "type": "raid", "level": "raid1", "legs": 2, **draw(bounds(3000))}
+        for at in range(draw(st.integers(0, 3)) if len(disks) > 1 else 0)
+    ]
+    for at in range(draw(st.integers(1, 4))):
+        members = [
+            {"id": f"l{at}{number}", "type": "lv", **draw(bounds(3000)), **draw(choices(disks))}
+            for number in range(draw(st.integers(1, 6)))
+        ]
+        group = {"id": f"g{at}", "type": "vg", "contains": [member["id"] for member in members], "encrypt": draw(st.booleans())}
+        entries += [group, *members]
+    return hardware, schema_of(hardware, *entries)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(large_problems())
+def test_large_machines(problem: tuple[Hardware, Schema]) -> None:
+    hardware, schema = problem
+    allocation = planned(hardware, schema)
+    if allocation is not None:
+        assert broken(hardware, schema, allocation) == []
+
+
 @pytest.mark.parametrize("sizes", [(500, 300), (700, 200, 200)])
 def test_no_divisible_space_can_grow_but_by_shrinking_a_poorer_one(sizes: tuple[int, ...]) -> None:
     hardware = hardware_of(*sizes)

@@ -184,7 +184,8 @@ def _clamped(total: float, bounds: Sequence[tuple[float, float, float]]) -> list
         else:
             above = level
             break
-    rising = [weight for low, high, weight in bounds if low <= below * weight < high]
+    # Compared as levels, the way they were made: `low / weight * weight` may miss `low` by a last bit.
+    rising = [weight for low, high, weight in bounds if low / weight <= below < high / weight]
     level = below + (total - _sum_at(below, bounds)) / sum(rising) if rising else below
     level = min(level, above)
     return [min(max(level * weight, low), high) for low, high, weight in bounds]
