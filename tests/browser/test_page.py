@@ -1,0 +1,234 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The page and the drawings in a real browser: Debian's Chromium, headless, with a profile of its own and no network.
+
+Run with `pytest tests/browser`; needs Debian's packages chromium and poppler-utils. Screenshots are left in tests/output/browser to be
+looked at. What the browser measured is written into the page's title by a script that only these tests add.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import zlib
+
+import pytest
+import yaml
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render_html import FleetHost, fleet_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render_svg import svg
+
+ROOT = pathlib.Path(__file__).parents[2]
+SHOTS = ROOT / "tests" / "output" / "browser"
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+]
+PHONE = 390
+DARK = "--blink-settings=preferredColorScheme=0"
+LIGHT = "--blink-settings=preferredColorScheme=1"
+
+MEASURE = """
+const box = (element) => { const r = element.getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; };
+const bars = [...document.querySelectorAll('.bars:not(.slim)')].map((row) => {
+  const bar = row.querySelector('.bar:not(.true)'), stub = row.querySelector('.true');
+  const parts = [...bar.querySelectorAll('.part')].map((part) => ({ box: box(part), grow: Number(getComputedStyle(part).flexGrow),
+    name: (part.getAttribute('aria-label') || '').split(',')[0] }));
+  return { box: box(bar), stub: stub && box(stub), row: box(row), parts };
+});
+const part = [...document.querySelectorAll('.part[tabindex]')].at(-1);
+const before = getComputedStyle(part.querySelector('.tip')).display;
+part.focus();
+const tip = part.querySelector('.tip');
+const style = getComputedStyle(document.body);
+const result = { bars, wide: document.documentElement.scrollWidth, view: innerWidth, before, after: getComputedStyle(tip).display,
+  tip: box(tip), paper: style.backgroundColor, ink: style.color, requests: performance.getEntriesByType('resource').length };
+parent.document.title = document.title = JSON.stringify(result);
+"""
+
+
+@pytest.fixture(scope="session")
+def fleet() -> list[FleetHost]:
+    sample = yaml.safe_load((ROOT / "playbooks" / "inventory" / "sample.yml").read_text())
+    hosts = []
+    for name, variables in sample["all"]["children"]["sample"]["hosts"].items():
+        profile = yaml.safe_load((ROOT / "profiles" / f"{variables['bareon_profile']}.yml").read_text())
+        hardware = variables["bareon_hardware"]
+        plan = Planner(profile["schema"]).plan(hardware)
+        if name == "nuc":
+            plan["warnings"].append("a warning for the sake of the picture")
+        hosts.append(FleetHost(name, plan, hardware, profile["schema"], profile["why"]))
+    web = next(host for host in hosts if host.name == "web-1u")
+    twins = [FleetHost(f"web-1u-{at}", web.plan, web.hardware, web.schema, web.why) for at in range(2, 12)]
+    failure = {
+        "msg": "No plan",
+        "conflict": {
+            "short": 30722,
+            "constraints": [{"name": "min:root", "says": "root needs at least 51200 MiB"}],
+            "remedies": ["reduce the minimum of root from 51200 to 20478 MiB (30722 MiB less)"],
+        },
+    }
+    return [*hosts, *twins, FleetHost("too-small", failure=failure)]
+
+
+@pytest.fixture(scope="session")
+def page(fleet, tmp_path_factory) -> pathlib.Path:
+    file = tmp_path_factory.mktemp("page") / "fleet.html"
+    file.write_text(fleet_page(fleet, "Sample fleet"), encoding="utf-8")
+    return file
+
+
+def chromium(profile: pathlib.Path, *arguments: str) -> str:
+    command = ["chromium", *FLAGS, f"--user-data-dir={profile}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def screenshot(profile: pathlib.Path, file: pathlib.Path, name: str, size: str, *flags: str) -> list[list[tuple[int, int, int]]]:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    target = SHOTS / f"{name}.png"
+    target.unlink(missing_ok=True)
+    chromium(profile, *flags, f"--screenshot={target}", f"--window-size={size}", file.as_uri())
+    return pixels(target.read_bytes())
+
+
+def in_frame(file: pathlib.Path, width: int, height: int) -> pathlib.Path:
+    """Return a page that shows another one as wide as a phone does: the browser's own window does not get so narrow."""
+    frame = file.with_name(f"{file.stem}-{width}.html")
+    frame.write_text(f'<body style="margin:0"><iframe src="{file.name}" style="width:{width}px;height:{height}px;border:0"></iframe>')
+    return frame
+
+
+def measured(profile: pathlib.Path, page: pathlib.Path, width: int, *flags: str) -> dict:
+    """Return what the browser measures of the page, shown at a width of so many pixels."""
+    text = re.sub(r"<meta http-equiv[^>]*>", "", page.read_text(encoding="utf-8"))
+    probe = page.with_name("probe.html")
+    probe.write_text(text.replace("</body>", f"<script>{MEASURE}</script></body>"), encoding="utf-8")
+    frame = in_frame(probe, width, 3000)
+    dump = chromium(
+        profile,
+        *flags,
+        "--allow-file-access-from-files",
+        "--window-size=1400,3000",
+        "--virtual-time-budget=2000",
+        "--dump-dom",
+        frame.as_uri(),
+    )
+    return json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dump, re.DOTALL)[1]))
+
+
+def pixels(png: bytes) -> list[list[tuple[int, int, int]]]:
+    """Return the rows of an 8-bit RGB or RGBA image (PNG specification, section 9: filters 0 to 4)."""
+    chunks: dict[bytes, bytes] = {}
+    at = 8
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        kind = png[at + 4 : at + 8]
+        chunks[kind] = chunks.get(kind, b"") + png[at + 8 : at + 8 + length]
+        at += length + 12
+    width, _height, _depth, colours = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    step = {2: 3, 6: 4}[colours]
+    data = zlib.decompress(chunks[b"IDAT"])
+    above = bytearray(width * step)
+    rows = []
+    for start in range(0, len(data), width * step + 1):
+        row = bytearray(data[start + 1 : start + 1 + width * step])
+        for x in range(len(row)):
+            left = row[x - step] if x >= step else 0
+            up, corner = above[x], above[x - step] if x >= step else 0
+            row[x] = (row[x] + (0, left, up, (left + up) // 2, paeth(left, up, corner))[data[start]]) & 255
+        rows.append([tuple(row[x : x + 3]) for x in range(0, len(row), step)])
+        above = row
+    return rows
+
+
+def paeth(left: int, up: int, corner: int) -> int:
+    guess = left + up - corner
+    return min((left, up, corner), key=lambda value: abs(guess - value))
+
+
+@pytest.mark.parametrize("width", [1200, PHONE])
+def test_bars_are_to_scale_where_they_are_seen(page, tmp_path, width):
+    seen = measured(tmp_path, page, width)
+    assert len(seen["bars"]) > 20
+    for bar in seen["bars"]:
+        parts = [part for part in bar["parts"] if part["box"][2] > 20]
+        for part in parts[1:]:
+            expected = part["grow"] / parts[0]["grow"]
+            assert part["box"][2] / parts[0]["box"][2] == pytest.approx(expected, rel=0.12, abs=0.05), part["name"]
+        assert all(part["box"][2] >= 2.9 for part in bar["parts"])
+        assert bar["box"][0] + bar["box"][2] <= width + 0.5
+
+
+@pytest.mark.parametrize("width", [1200, 768, PHONE])
+def test_nothing_reaches_beyond_the_page(page, tmp_path, width):
+    seen = measured(tmp_path, page, width)
+    assert seen["view"] == width
+    assert seen["wide"] <= width
+
+
+@pytest.mark.parametrize("width", [1200, PHONE])
+def test_a_tip_comes_with_the_focus_and_stays_on_the_page(page, tmp_path, width):
+    seen = measured(tmp_path, page, width)
+    assert (seen["before"], seen["after"]) == ("none", "block")
+    left, _top, wide, _height = seen["tip"]
+    assert left >= 0
+    assert left + wide <= width
+
+
+def test_light_and_dark(page, tmp_path):
+    light, dark = measured(tmp_path, page, 1200, LIGHT), measured(tmp_path, page, 1200, DARK)
+    assert (light["paper"], light["ink"]) == ("rgb(255, 255, 255)", "rgb(21, 24, 28)")
+    assert (dark["paper"], dark["ink"]) == ("rgb(21, 24, 28)", "rgb(236, 239, 243)")
+
+
+def test_the_page_asks_for_nothing(page, tmp_path):
+    assert measured(tmp_path, page, 1200)["requests"] == 0
+
+
+@pytest.mark.parametrize(("name", "flags", "paper"), [("light", [LIGHT], (255, 255, 255)), ("dark", [DARK], (21, 24, 28))])
+def test_screenshots(page, tmp_path, name, flags, paper):
+    rows = screenshot(tmp_path, page, name, "1200,1500", *flags)
+    colours = {pixel for row in rows[::3] for pixel in row[::3]}
+    assert rows[2][2] == paper
+    assert {(0x77, 0xAA, 0xDD), (0x44, 0xBB, 0x99)} <= colours
+
+
+def test_screenshot_as_wide_as_a_phone(page, tmp_path):
+    rows = screenshot(tmp_path, in_frame(page, PHONE, 2400), "phone", f"{PHONE + 110},2400", LIGHT)
+    assert {(0x77, 0xAA, 0xDD), (0x44, 0xBB, 0x99)} <= {pixel for row in rows[::3] for pixel in row[:PHONE:3]}
+
+
+def test_print_has_everything_that_hides_on_the_screen(page, fleet, tmp_path):
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    target = SHOTS / "print.pdf"
+    chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}", page.as_uri())
+    text = subprocess.run(["pdftotext", "-layout", str(target), "-"], capture_output=True, text=True, check=True, timeout=60).stdout
+    words = re.sub(r"\s+", "", text)
+    for host in fleet:
+        assert host.name in words
+    assert "web-1u-11" in words
+    assert "wwn-0x50025387cc75da43" in words
+
+
+@pytest.mark.parametrize(("name", "flags", "paper"), [("light", [LIGHT], (255, 255, 255)), ("dark", [DARK], (21, 24, 28))])
+def test_the_drawing_alone(fleet, tmp_path, name, flags, paper):
+    host = next(host for host in fleet if host.name == "database")
+    file = tmp_path / "database.svg"
+    file.write_text(svg(host.plan, host.hardware, host.name), encoding="utf-8")
+    rows = screenshot(tmp_path / "profile", file, f"svg-{name}", "960,600", *flags)
+    assert rows[2][2] == paper
+    assert {(0x77, 0xAA, 0xDD), (0x44, 0xBB, 0x99)} <= {pixel for row in rows[::3] for pixel in row[::3]}
