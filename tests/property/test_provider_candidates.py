@@ -36,7 +36,7 @@ def inventories(draw):
     found = {}
     for name in draw(st.lists(st.sampled_from(CLASSES), min_size=1, max_size=2, unique=True)):
         found[name] = {
-            "total": draw(st.integers(1, 6)),
+            "total": draw(st.integers(2, 8)),
             "reserved": 0,
             "min_unit": draw(st.sampled_from([1, 1, 1, 2])),
             "max_unit": draw(st.sampled_from([100, 100, 3])),
@@ -48,25 +48,25 @@ def inventories(draw):
 
 @st.composite
 def worlds(draw):
-    count = draw(st.integers(1, 6))
+    count = draw(st.integers(2, 6))
     uuids = [provider_uuid(f"provider {number}") for number in range(count)]
     providers = []
     for number, uuid in enumerate(uuids):
-        parent = draw(st.sampled_from([None, *uuids[:number]])) if number else None
-        sharing = [SHARES] if draw(st.integers(0, 4)) == 0 else []
+        parent = draw(st.sampled_from([*uuids[:number], None])) if number else None
+        sharing = [SHARES] if draw(st.integers(0, 4)) == 4 else []
         providers.append(
             {
                 "uuid": uuid,
                 "name": f"{draw(st.sampled_from('abc'))}{number}",
                 "parent": parent,
-                "inventories": draw(inventories()) if draw(st.integers(0, 5)) else {},
+                "inventories": {} if draw(st.integers(0, 5)) == 5 else draw(inventories()),
                 "traits": draw(subset(TRAITS, 2)) + sharing,
                 "aggregates": draw(subset(AGGREGATES, 2)),
             }
         )
     held = {}
     for provider in providers:
-        amounts = {name: draw(st.integers(1, 3)) for name in provider["inventories"] if draw(st.integers(0, 3)) == 0}
+        amounts = {name: draw(st.integers(1, 3)) for name in provider["inventories"] if draw(st.integers(0, 3)) == 3}
         if amounts:
             held[provider["uuid"]] = amounts
     return {"providers": providers, "allocations": {CONSUMER: held} if held else {}, "custom_traits": TRAITS, "custom_classes": []}
@@ -77,10 +77,10 @@ def groups(draw, uuids, resourceless):
     group = {}
     if not resourceless:
         classes = draw(st.lists(st.sampled_from(CLASSES), min_size=1, max_size=2, unique=True))
-        group["resources"] = {name: draw(st.integers(1, 4)) for name in classes}
-    kind = draw(st.integers(0, 9))
-    if kind in (0, 1):
-        group["required"] = draw(subset(TRAITS, 2))
+        group["resources"] = {name: draw(st.sampled_from([1, 2, 3, 4])) for name in classes}
+    kind = draw(st.integers(0, 11))
+    if kind == 1:
+        group["required"] = draw(st.lists(st.sampled_from(TRAITS), min_size=1, max_size=2, unique=True))
     elif kind == 2:
         group["any_of"] = [TRAITS]
     elif kind == 3:
@@ -97,12 +97,12 @@ def groups(draw, uuids, resourceless):
 @st.composite
 def requests(draw, world):
     uuids = [provider["uuid"] for provider in world["providers"]]
-    suffixes = ["A", "B", "C"][: draw(st.integers(0, 3))]
-    resourceless = [suffix for suffix in suffixes[1:] if draw(st.integers(0, 4)) == 0]
+    suffixes = ["A", "B", "C"][: draw(st.sampled_from([2, 3, 1, 0]))]
+    resourceless = [suffix for suffix in suffixes[1:] if draw(st.integers(0, 4)) == 4]
     asked = {suffix: draw(groups(uuids, suffix in resourceless)) for suffix in suffixes}
     if not suffixes or draw(st.booleans()):
         asked[""] = draw(groups(uuids, False))
-    if len(suffixes) > 1 and draw(st.integers(0, 3)) == 0:
+    if len(suffixes) > 1 and draw(st.integers(0, 3)) == 3:
         asked[suffixes[1]] = {**asked[suffixes[0]]}
     ask = {"groups": asked}
     subtrees = draw(st.lists(st.lists(st.sampled_from(suffixes), min_size=1, max_size=3, unique=True), max_size=2)) if suffixes else []
@@ -112,16 +112,16 @@ def requests(draw, world):
     if subtrees:
         ask["same_subtree"] = [_deny_some(draw, entry) for entry in subtrees]
     kind = draw(st.integers(0, 4))
-    if kind == 0:
+    if kind == 1:
         ask["group_policy"] = "isolate"
-    elif kind == 1 and suffixes:
+    elif kind == 2 and suffixes:
         ask["isolate"] = [draw(st.lists(st.sampled_from(suffixes), min_size=1, max_size=2, unique=True))]
-    kind = draw(st.integers(0, 9))
-    if kind == 0:
+    kind = draw(st.integers(0, 12))
+    if kind == 1:
         ask["root_required"] = draw(subset(TRAITS, 1))
-    elif kind == 1:
-        ask["root_forbidden"] = draw(subset(TRAITS, 1))
     elif kind == 2:
+        ask["root_forbidden"] = draw(subset(TRAITS, 1))
+    elif kind == 3:
         ask["root_member_of"] = [draw(st.sampled_from([AGGREGATES[:1], AGGREGATES[0], f"!{AGGREGATES[0]}"]))]
     if "" in asked and draw(st.integers(0, 3)) == 0:
         ask["can_split"] = draw(st.lists(st.sampled_from(sorted(asked[""]["resources"])), min_size=1, max_size=2, unique=True))
