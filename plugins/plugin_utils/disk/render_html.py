@@ -59,13 +59,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Bar:
-    """One disk: its words, its length as percent of the longest disk of the host, how much it must be magnified."""
+    """One disk: its words, its length as percent of the longest disk of the host, whether a magnified copy is needed."""
 
     name: str
     words: str
     link: str
     percent: float
-    magnified: str
+    magnified: bool
     parts: tuple[Part, ...]
     alike: tuple[str, ...] = ()
 
@@ -180,7 +180,7 @@ def _bar(view: HostPicture, run: Sequence[DiskPicture], largest: int, painted: M
         words=shown(run_size(run)),
         link=shown(run_link(run)),
         percent=100 * part,
-        magnified=f"×{1 / part:.0f}" if 0 < part < SMALLEST_LEGIBLE else "",
+        magnified=0 < part < SMALLEST_LEGIBLE,
         parts=_parts(view, disk, painted),
         alike=tuple(_disk_words(other) for other in run[1:]),
     )

@@ -31,7 +31,7 @@ SLIM_HEIGHT = 10
 ROW_HEIGHT = 16
 BOLDER = 1.1
 SMALLEST = 3.0
-GAP_TO_MAGNIFIED = 36
+GAP_TO_MAGNIFIED = 44
 LEGEND_COLUMN = 304
 LABEL_ROWS = 8
 LEGEND_ROW = 22
@@ -155,8 +155,7 @@ def _run(root: Element, subject: Subject, run: Sequence[DiskPicture], y: float) 
     y = _named_disk(root, subject, run[0], y + 8)
     slim = SLIM_HEIGHT if len(run) <= 12 else SLIM_HEIGHT / 2
     for disk in run[1:]:
-        _true, shown_box = _boxes(subject, disk, y + 3, slim)
-        _bar(sub(root, "g", {"class": "disk alike"}), _areas(subject, disk, shown_box), shown_box, "bar")
+        _scaled_bar(sub(root, "g", {"class": "disk alike"}), subject, disk, _boxes(subject, disk, y + 3, slim))
         y += slim + 3
     return y + 4
 
@@ -175,6 +174,13 @@ def _named_disk(root: Element, subject: Subject, disk: DiskPicture, y: float) ->
     areas = _areas(subject, disk, box, strip_height)
     _bar(group, areas, box, "bar")
     return _names(group, areas, box)
+
+
+def _scaled_bar(group: Element, subject: Subject, disk: DiskPicture, boxes: tuple[Box, Box]) -> None:
+    true, box = boxes
+    if box != true:
+        _bar(group, _areas(subject, disk, true), true, "true-to-scale")
+    _bar(group, _areas(subject, disk, box), box, "bar")
 
 
 def _boxes(subject: Subject, disk: DiskPicture, y: float, height: float) -> tuple[Box, Box]:

@@ -87,6 +87,14 @@ def test_disks_of_a_host_have_one_scale():
         assert width(frame) == pytest.approx(912 * disk["size"] / largest, abs=0.01)
 
 
+def test_alike_disks_that_are_small_have_their_scale_too():
+    disks = [
+        {"disk_id": name, "size": size, "spaces": [{"space_id": "a", "size": size}]} for name, size in [("x", 10), ("y", 10), ("z", 100)]
+    ]
+    drawn = all_with_class(ElementTree.fromstring(svg({"disks": disks})), "disk")
+    assert [width(frame) for disk in drawn[:2] for frame in all_with_class(disk, "true-to-scale")] == pytest.approx([91.2, 91.2])
+
+
 def test_small_disks_are_magnified_as_much_as_is_written():
     first = all_with_class(draw("storage"), "disk")[0]
     (true,), (magnified,) = all_with_class(first, "true-to-scale"), all_with_class(first, "bar")
