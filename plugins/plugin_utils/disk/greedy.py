@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from .problem import Choice, Companion, Demand, Kind, Pool, Problem, Turn, by_disk, liking
+from .problem import Choice, Companion, Demand, Kind, Pool, Problem, Tiers, Turn, by_disk, liking
 from .whole_steps import Sizes
 
 _TRIFLE = 8
@@ -31,12 +31,12 @@ _RULES: tuple[Rule, ...] = (lambda _left, area: area, lambda left, _area: left, 
 
 @dataclass(frozen=True)
 class Quality:
-    """How good a plan is; larger is better, one after the other."""
+    """How good a plan is; larger is better, one after the other, but for `idle`."""
 
     liked: float
     """Minus the MiB of pieces off the first tier of what they prefer."""
-    level: float
-    """MiB per weight of the poorest that could still grow."""
+    levels: tuple[float, float]
+    """MiB per weight of the poorest that could still grow: of the spaces with a preference, of the others."""
     used: int
     """MiB in use."""
     idle: int
@@ -55,34 +55,61 @@ def quality(problem: Problem, choice: Choice, sizes: Sizes) -> Quality:
         off += sum(demand.low * liking(demand.tiers, area) for area in sites)
     for (pool, area), units in sizes.parts.items():
         off += units * problem.pools[pool].grain * liking(problem.pools[pool].tiers, area)
-    poorest = [
+    levels = _poorest(problem, sizes, Turn.PREFERRED), _poorest(problem, sizes, Turn.NORMAL)
+    used = sum(area.size for area in problem.areas) - sum(sizes.left)
+    return Quality(-off, levels, used, _idle(problem, choice, sizes, min(levels)))
+
+
+def _poorest(problem: Problem, sizes: Sizes, turn: Turn) -> float:
+    hungry = [
         step * demand.unit / demand.weight
         for demand, step in zip(problem.demands, sizes.steps)
-        if grows(demand) and (demand.high is None or step < demand.high)
+        if demand.turn is turn and grows(demand) and (demand.high is None or step < demand.high)
     ]
-    used = sum(area.size for area in problem.areas) - sum(sizes.left)
-    level = min(poorest, default=math.inf)
-    return Quality(-off, level, used, _idle(problem, choice, sizes, level))
+    return min(hungry, default=math.inf)
 
 
 def is_better(one: Quality, other: Quality) -> bool:
-    """Tell whether one plan is better: by preferences, by the level if it differs by a percent, by what is in use, by the level."""
+    """Tell whether one plan is better: by preferences, by the levels if they differ by a percent, by what is in use, by the levels."""
     if one.liked != other.liked:
         return one.liked > other.liked
-    if min(one.level, other.level) < _GOOD_ENOUGH * max(one.level, other.level):
-        return one.level > other.level
-    return (one.used, one.level) > (other.used, other.level)
+    for mine, yours in zip(one.levels, other.levels):
+        if min(mine, yours) < _GOOD_ENOUGH * max(mine, yours):
+            return mine > yours
+    return (one.used, one.levels) > (other.used, other.levels)
 
 
-def cannot_be_better(found: Quality, bound: float) -> bool:
-    """Tell whether a plan reaches the bound within one percent, every preference is met and nothing usable lies idle."""
-    return found.liked == 0 and found.idle == 0 and found.level >= _GOOD_ENOUGH * bound
+def cannot_be_better(found: Quality, bounds: tuple[float, float]) -> bool:
+    """Tell whether a plan reaches the bounds within one percent, every preference is met and nothing usable lies idle."""
+    reached = all(level >= _GOOD_ENOUGH * bound for level, bound in zip(found.levels, bounds))
+    return found.liked == 0 and found.idle == 0 and reached
 
 
-def distance(problem: Problem, found: Quality, bound: float) -> float:
-    """Return how far a plan may be from the best: relative to the bound of the level and to all that could be in use."""
-    level = 0.0 if bound in (0.0, math.inf) or found.level >= bound else (bound - found.level) / bound
-    return max(level, found.idle / max(1, sum(area.size for area in problem.areas)))
+def distance(problem: Problem, found: Quality, bounds: tuple[float, float]) -> float:
+    """Return how far a plan may be from the best: relative to the bounds of the levels and to all that could be in use."""
+    gaps = [(bound - level) / bound for level, bound in zip(found.levels, bounds) if level < bound < math.inf]
+    return max([0.0, *gaps, found.idle / max(1, sum(area.size for area in problem.areas))])
+
+
+def level_bounds(problem: Problem, sizes: Sizes) -> tuple[float, float]:
+    """Return levels that no placement exceeds: of spaces with a preference, and of the others beside what these got."""
+    liking_first = [_confined(demand) if demand.turn is Turn.PREFERRED else _settled(demand, demand.low) for demand in problem.demands]
+    pools = tuple(replace(pool, areas=_liked(pool.areas, pool.tiers)) for pool in problem.pools)
+    others = [_settled(demand, step) if demand.turn is Turn.PREFERRED else demand for demand, step in zip(problem.demands, sizes.steps)]
+    first = replace(problem, demands=tuple(liking_first), pools=pools)
+    return highest_level(first), highest_level(replace(problem, demands=tuple(others)))
+
+
+def _settled(demand: Demand, steps: int) -> Demand:
+    return replace(demand, lo=steps * demand.unit, hi=steps * demand.unit, turn=Turn.NEVER)
+
+
+def _confined(demand: Demand) -> Demand:
+    return replace(demand, areas=_liked(demand.areas, demand.tiers))
+
+
+def _liked(areas: tuple[int, ...], tiers: Tiers) -> tuple[int, ...]:
+    return tuple(area for area in areas if liking(tiers, area) < len(tiers)) or areas
 
 
 def _idle(problem: Problem, choice: Choice, sizes: Sizes, level: float) -> int:

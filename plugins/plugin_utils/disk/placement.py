@@ -15,7 +15,7 @@ from ..common.errors import NoSolution
 from .conflict import explain, obvious_conflict
 from .divisible import only_divisible, share_out
 from .formulate import formulate
-from .greedy import cannot_be_better, distance, highest_level, is_better, quality, quick_choices
+from .greedy import cannot_be_better, distance, highest_level, is_better, level_bounds, quality, quick_choices
 from .model import Allocation, Hardware, Piece, Schema, SpaceType
 from .problem import Choice, Problem, liking
 from .program import Undecided
@@ -67,14 +67,14 @@ def _best(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
     quick = None
     for choice in quick_choices(problem, bound):
         quick = _better(problem, quick, _sized(problem, Found(choice)))
-        if quick is not None and cannot_be_better(quality(problem, quick[0].choice, quick[1]), bound):
+        if quick is not None and cannot_be_better(quality(problem, quick[0].choice, quick[1]), level_bounds(problem, quick[1])):
             return quick
     if quick is not None and not worth_searching(problem):
-        return _unproven(problem, quick, bound)
+        return _unproven(problem, quick)
     searched = _sized(problem, find_choice(problem, time_limit))
     best = _better(problem, searched, quick)
     if best is None or searched is None:
-        return None if best is None else _unproven(problem, best, bound)
+        return None if best is None else _unproven(problem, best)
     # What is no worse than a proven best is one, too.
     return Found(best[0].choice, searched[0].proven, searched[0].gap), best[1]
 
@@ -86,8 +86,8 @@ def _better(problem: Problem, first: tuple[Found, Sizes] | None, second: tuple[F
     return second if is_better(ranks[1], ranks[0]) else first
 
 
-def _unproven(problem: Problem, plan: tuple[Found, Sizes], bound: float) -> tuple[Found, Sizes]:
-    gap = distance(problem, quality(problem, plan[0].choice, plan[1]), bound)
+def _unproven(problem: Problem, plan: tuple[Found, Sizes]) -> tuple[Found, Sizes]:
+    gap = distance(problem, quality(problem, plan[0].choice, plan[1]), level_bounds(problem, plan[1]))
     return Found(plan[0].choice, proven=False, gap=gap), plan[1]
 
 

@@ -58,13 +58,13 @@ def test_a_quick_placement_that_meets_the_bound_is_as_good_as_a_searched_one() -
     sizes = size_fairly(problem, found.choice)
     assert sizes is not None
     searched = quality(problem, found.choice, sizes)
-    assert searched.level <= bound
+    assert searched.levels[1] <= bound
     levels = []
     for choice in quick_choices(problem, bound):
         quick = size_fairly(problem, choice)
         assert quick is not None
-        levels.append(quality(problem, choice, quick).level)
-    assert max(levels) <= searched.level * 1.02
+        levels.append(quality(problem, choice, quick).levels[1])
+    assert max(levels) <= searched.levels[1] * 1.02
 
 
 def test_there_is_no_quick_placement_of_what_does_not_fit() -> None:
@@ -73,12 +73,14 @@ def test_there_is_no_quick_placement_of_what_does_not_fit() -> None:
 
 
 def test_preferences_count_before_levels_and_levels_before_use() -> None:
-    plain = Quality(0, 100, 500, 0)
-    assert is_better(plain, Quality(-1, 900, 900, 0))
-    assert is_better(Quality(0, 200, 1, 0), plain)
-    assert is_better(Quality(0, 99.9, 501, 0), plain)
+    none = math.inf
+    plain = Quality(0, (none, 100), 500, 0)
+    assert is_better(plain, Quality(-1, (none, 900), 900, 0))
+    assert is_better(Quality(0, (none, 200), 1, 0), plain)
+    assert is_better(Quality(0, (none, 99.9), 501, 0), plain)
+    assert is_better(Quality(0, (20, 10), 1, 0), Quality(0, (10, 20), 1, 0))
     assert not is_better(plain, plain)
-    assert cannot_be_better(plain, 100.5)
-    assert not cannot_be_better(plain, 200)
-    assert not cannot_be_better(Quality(-1, 100, 500, 0), 100)
-    assert not cannot_be_better(Quality(0, 100, 500, 50), 100)
+    assert cannot_be_better(plain, (none, 100.5))
+    assert not cannot_be_better(plain, (none, 200))
+    assert not cannot_be_better(Quality(-1, (none, 100), 500, 0), (none, 100))
+    assert not cannot_be_better(Quality(0, (none, 100), 500, 50), (none, 100))
