@@ -34,7 +34,7 @@ class Maker:
         """An inventory whose min_unit is a multiple of step_size: there seed 002 and Placement word step_size alike."""
         step = self.random.choice([1, 1, 1, 2])
         return {
-            "total": self.random.randint(2, 12),
+            "total": self.random.randint(4, 16),
             "reserved": self.random.choice([0, 0, 1]),
             "min_unit": self.random.choice([1, 1, 2]) * step,
             "max_unit": self.random.choice([100, 100, 6]),
@@ -48,7 +48,7 @@ class Maker:
         for number in range(self.random.randint(2, 12)):
             parent = self.random.choice(providers)["uuid"] if providers and self.random.random() < 0.6 else None
             sharing = [SHARES] if self.random.random() < 0.15 else []
-            names = self.some(CLASSES, 3)
+            names = self.some(CLASSES, 4)
             provider = {
                 "uuid": self.uuid(),
                 "name": f"provider{number}",
@@ -90,7 +90,7 @@ class Maker:
 
     def group_limits(self, suffix, world, *, needed):
         """Zero to two limits on a group's providers; at least one where a group has nothing else."""
-        kinds = self.random.sample(["required", "any", "forbidden", "member", "not_member", "in_tree"], self.random.choice([0, 0, 1, 2]))
+        kinds = self.random.sample(["required", "any", "forbidden", "member", "not_member", "in_tree"], self.random.choice([0, 0, 0, 1, 2]))
         for kind in kinds or (["required"] if needed else []):
             trait, aggregate = self.random.choice(TRAITS), self.random.choice(self.aggregates)
             if kind == "required":
