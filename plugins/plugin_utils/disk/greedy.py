@@ -19,7 +19,7 @@ from .whole_steps import Sizes
 
 _TRIFLE = 8
 """MiB that are not worth a search."""
-_HALVINGS = 24
+_HALVINGS = 32
 _GOOD_ENOUGH = 0.99
 _GROWS = (Turn.PREFERRED, Turn.NORMAL)
 
@@ -91,8 +91,13 @@ def distance(problem: Problem, found: Quality, bounds: tuple[float, float]) -> f
     return max([0.0, *gaps, found.idle / max(1, sum(area.size for area in problem.areas))])
 
 
-def level_bounds(problem: Problem, sizes: Sizes) -> tuple[float, float]:
-    """Return levels that no placement exceeds: of spaces with a preference, and of the others beside what these got."""
+def level_bounds(problem: Problem, sizes: Sizes, bound: float) -> tuple[float, float]:
+    """Return levels that no placement exceeds: of spaces with a preference, and of the others beside what these got.
+
+    `bound` is `highest_level` of the problem.
+    """
+    if not any(demand.turn is Turn.PREFERRED and grows(demand) for demand in problem.demands):
+        return math.inf, bound
     liking_first = [_confined(demand) if demand.turn is Turn.PREFERRED else _settled(demand, demand.low) for demand in problem.demands]
     pools = tuple(replace(pool, areas=_liked(pool.areas, pool.tiers)) for pool in problem.pools)
     others = [_settled(demand, step) if demand.turn is Turn.PREFERRED else demand for demand, step in zip(problem.demands, sizes.steps)]
@@ -192,13 +197,21 @@ def _level_in(sizes: Sequence[int], demands: Sequence[Demand]) -> float:
     low, high = 0.0, sum(sizes) / min(demand.weight for demand in growing) + 1.0
     if _may_fit(sizes, demands, high):
         return math.inf
-    for _halving in range(50):
+    for _halving in range(_HALVINGS):
         middle = (low + high) / 2
         if _may_fit(sizes, demands, middle):
             low = middle
         else:
             high = middle
     return high
+
+
+def _level_beside(size: int, others: Sequence[Demand], demand: Demand) -> float:
+    """Return the highest level on one area when a piece of the demand lies there, too."""
+    if others:
+        return _level_in([size], [*others, replace(demand, legs=1)])
+    limited = grows(demand) and (demand.high is None or demand.high > size)
+    return size * demand.unit / demand.weight if limited else math.inf
 
 
 def _may_fit(sizes: Sequence[int], demands: Sequence[Demand], level: float) -> bool:

@@ -67,14 +67,14 @@ def _best(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
     quick = None
     for choice in quick_choices(problem, bound):
         quick = _better(problem, quick, _sized(problem, Found(choice)))
-        if quick is not None and cannot_be_better(quality(problem, quick[0].choice, quick[1]), level_bounds(problem, quick[1])):
+        if quick is not None and cannot_be_better(quality(problem, quick[0].choice, quick[1]), level_bounds(problem, quick[1], bound)):
             return quick
     if quick is not None and not worth_searching(problem):
-        return _unproven(problem, quick)
+        return _unproven(problem, quick, bound)
     searched = _sized(problem, find_choice(problem, time_limit))
     best = _better(problem, searched, quick)
     if best is None or searched is None:
-        return None if best is None else _unproven(problem, best)
+        return None if best is None else _unproven(problem, best, bound)
     # What is no worse than a proven best is one, too.
     return Found(best[0].choice, searched[0].proven, searched[0].gap), best[1]
 
@@ -86,8 +86,8 @@ def _better(problem: Problem, first: tuple[Found, Sizes] | None, second: tuple[F
     return second if is_better(ranks[1], ranks[0]) else first
 
 
-def _unproven(problem: Problem, plan: tuple[Found, Sizes]) -> tuple[Found, Sizes]:
-    gap = distance(problem, quality(problem, plan[0].choice, plan[1]), level_bounds(problem, plan[1]))
+def _unproven(problem: Problem, plan: tuple[Found, Sizes], bound: float) -> tuple[Found, Sizes]:
+    gap = distance(problem, quality(problem, plan[0].choice, plan[1]), level_bounds(problem, plan[1], bound))
     return Found(plan[0].choice, proven=False, gap=gap), plan[1]
 
 
