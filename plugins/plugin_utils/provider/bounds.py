@@ -30,7 +30,7 @@ def _lacks_room(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int
         if not amounts:
             continue
         rules: Rules = plan.index.classes[name].rules
-        free = [rules[position][0] for position in union if position in rules]
+        free = [max(0, rules[position][0]) for position in union if position in rules]
         if sum(amounts) > sum(free) or len(amounts) > sum(most // min(amounts) for most in free):
             return True
     return False

@@ -104,6 +104,18 @@ def test_as_many_interchangeable_groups_as_devices_have_one_candidate():
     assert not answer.truncated
 
 
+def test_a_provider_that_shrank_below_its_use_does_not_count_against_the_others():
+    providers = [
+        {"name": "a"},
+        {"name": "full", "parent": "a", "inventories": {"VCPU": {"total": 50}, "FPGA": 1}},
+        {"name": "free", "parent": "a", "inventories": {"VCPU": 4, "FPGA": 1}},
+    ]
+    groups = {f"G{number}": {"resources": {"VCPU": 1}} for number in range(3)}
+    groups.update({f"F{number}": {"resources": {"FPGA": 1}} for number in range(2)})
+    (found,) = named(ask(providers, used={"full": {"VCPU": 60}}, groups=groups))
+    assert found == {"free": {"VCPU": 3, "FPGA": 1}, "full": {"FPGA": 1}}
+
+
 def test_a_spent_budget_is_told():
     providers = host("a", 0, {f"gpu{number}": 100 for number in range(8)})
     groups = {f"G{number}": {"resources": {"VCPU": number + 1}} for number in range(8)}
