@@ -1,0 +1,66 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The playbooks that plan and report, run on hosts of the sample fleet."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def play(playbook, folder, **variables):
+    command = [sys.executable, "-m", "ansible", "playbook", "--inventory", "playbooks/inventory/sample.yml", f"playbooks/{playbook}.yml"]
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_NOCOLOR": "1"}
+    # Workers inherit standard output, and a pipe that nobody empties would stop them: it goes to a file.
+    with (folder / "output.txt").open("w+", encoding="utf-8") as output:
+        options = ["--extra-vars", json.dumps(variables)]
+        done = subprocess.run(
+            [*command, *options], cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=300
+        )
+        output.seek(0)
+        text = output.read()
+    assert done.returncode == 0, text
+    return text
+
+
+def test_plan_shows_and_draws_each_host(tmp_path):
+    text = play("plan", tmp_path, bareon_hosts="web-1u,nuc", bareon_drawings=str(tmp_path / "drawings"))
+    assert "sda wwn-0x50025387cc75da43         447 GiB" in text
+    assert "├─ esp " in text
+    assert sorted(file.name for file in (tmp_path / "drawings").iterdir()) == ["nuc.svg", "web-1u.svg"]
+    assert ElementTree.parse(tmp_path / "drawings" / "nuc.svg").getroot().get("role") == "img"
+
+
+def test_overrides_change_the_profile(tmp_path):
+    overrides = [{"id": "home", "state": "absent"}, {"id": "root", "min_size": "20 GiB"}]
+    options = {"bareon_profile": "general", "bareon_overrides": overrides, "bareon_drawings": str(tmp_path)}
+    text = play("plan", tmp_path, bareon_hosts="nuc", **options)
+    assert "├─ root " in text
+    assert "home" not in text
+
+
+def test_report_shows_hosts_with_and_without_a_plan(tmp_path):
+    overrides = [{"id": "root", "min_size": "60 GiB", "max_size": "100 GiB"}]
+    report = tmp_path / "fleet.html"
+    text = play(
+        "report",
+        tmp_path,
+        bareon_hosts="app-mixed,nuc,web-1u",
+        bareon_overrides=overrides,
+        bareon_report=str(report),
+        bareon_title="Rack 12",
+    )
+    page = report.read_text(encoding="utf-8")
+    assert "shows 3 hosts (1 without a plan)" in " ".join(text.split())
+    assert "<h1>Rack 12</h1>" in page
+    assert "root needs at least 61440 MiB" in page
+    assert page.count("<article") == 2
+    assert "Takes most of what is left" in page
