@@ -136,6 +136,19 @@ def test_exclusion_tags_and_failure_domains_are_counted(bench):
     assert found["location_exclusion_score"] == 2, "three instances of one service in one rack"
 
 
+def test_service_that_meets_itself_in_a_failure_domain_costs_one_for_each_domain(bench):
+    tags = ["htools:iextags:s", "htools:nlocation:rack", "htools:nlocation:power"]
+    nodes = [bench.node("a", tags=("rack:1", "power:1")), bench.node("b", tags=("rack:1", "power:1")), bench.node("c", tags=("rack:2",))]
+    state = bench.state(nodes, [bench.instance("there", "a", tags=("s:1",))], [bench.instance("new", tags=("s:1",))], tags=tags)
+    scorer = Scorer(state, ScoreMode.HTOOLS)
+    scores = scorer.primary_scores(state, 1, state.online())
+    assert scores[1] - scores[2] == pytest.approx(2), "b shares rack and power with the one that is there, and is as empty as c"
+    for node, score in enumerate(scores):
+        trial = state.copy()
+        trial.place(1, node)
+        assert scorer.score(trial) == pytest.approx(score)
+
+
 def test_scores_of_places_leave_the_state_alone(lopsided):
     before = lopsided.copy()
     scorer = Scorer(lopsided, ScoreMode.HTOOLS)
