@@ -14,11 +14,11 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict import least_to_grow, minimal_conflict
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.formulate import formulate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.placement import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program import Limits
 from ansible_collections.bareon.allocator.tests.unit.data.disk.build import hardware_of, schema_of
-from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import DATA_LEGS, broken, on_disks, size_of
+from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import DATA_LEGS, broken, metadata, on_disks, size_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -65,11 +65,13 @@ def schemas(draw: st.DrawFn, hardware: Hardware) -> Schema:
         entries.append({"id": "r", "type": "raid", "level": level, "legs": legs, "boot": draw(st.booleans()), **draw(bounds(150))})
     for at in range(draw(st.integers(0, 2))):
         members = [f"l{at}{number}" for number in range(draw(st.integers(0, 3)))]
-        group = {"id": f"g{at}", "type": "vg", "contains": members, **draw(choices(disks))}
+        group = {"id": f"g{at}", "type": "vg", "contains": [*members], **draw(choices(disks))}
         if draw(st.integers(0, 2)) == 0:
             group["max_pvs"] = draw(st.integers(1, 2))
         if not members:
             group["min_size"] = draw(st.integers(1, 100))
+        if at == 0 and any(entry["id"] == "r" for entry in entries) and draw(st.booleans()):
+            group = {"id": "g0", "type": "vg", "contains": [*members, "r"], "min_size": group.get("min_size", 0)}
         entries.append(group)
         entries += [{"id": member, "type": "lv", **draw(bounds(150))} for member in members]
     if any(entry.get("boot") for entry in entries):
@@ -102,8 +104,9 @@ def fits(hardware: Hardware, schema: Schema) -> bool:
             ways = [tuple(allowed)] if space.per_disk else [(disk,) for disk in allowed]
             options.append([(space, way, space.min_size) for way in ways])
         elif space.type == "raid":
-            leg = -(-space.min_size // DATA_LEGS[space.level.value](space.legs))
-            leg = max(leg, 2 if space.boot or leg < 1024 else 3)
+            leg = least_leg(schema, space)
+            if space.max_size is not None and leg * DATA_LEGS[space.level.value](space.legs) > max(space.max_size, space.min_size + 2):
+                return False
             options.append([(space, way, leg) for way in itertools.combinations(allowed, space.legs)])
     for way in itertools.product(*options):
         left = [disk.size - 2 for disk in hardware.disks]
@@ -118,13 +121,26 @@ def fits(hardware: Hardware, schema: Schema) -> bool:
     return False
 
 
+def least_leg(schema: Schema, raid: Space) -> int:
+    """Return the smallest leg that holds the minimum of a raid, its metadata, and the extents of a vg on it."""
+    data = DATA_LEGS[raid.level.value](raid.legs)
+    leg = max(-(-raid.min_size // data), 2)
+    need = sum(extents_needed(schema, group) for group in schema.spaces if raid.id in group.contains)
+    while need and (data * (leg - metadata(leg, raid.boot)) - 1) // 4 < need:
+        leg += 1
+    return leg
+
+
+def extents_needed(schema: Schema, group: Space) -> int:
+    """Return how many extents the volumes or the minimum of a vg need."""
+    members = [space for space in schema.spaces if space.volume_group == group.id]
+    return max(sum(max(1, -(-member.min_size // 4)) for member in members), -(-group.min_size // 4))
+
+
 def pools_fit(schema: Schema, left: list[int]) -> bool:
     """Tell whether PVs can be opened so that every vg holds its volumes' extents (Hall's condition over the vgs)."""
-    groups = [space for space in schema.spaces if space.type == "vg"]
-    needs = []
-    for group in groups:
-        members = [space for space in schema.spaces if space.volume_group == group.id]
-        needs.append(max(sum(max(1, -(-member.min_size // 4)) for member in members), -(-group.min_size // 4)))
+    groups = [space for space in schema.spaces if space.type == "vg" and "r" not in space.contains]
+    needs = [extents_needed(schema, group) for group in groups]
     ways = []
     for group in groups:
         most = group.max_pvs or len(group.allowed)

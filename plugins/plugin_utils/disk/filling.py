@@ -141,6 +141,7 @@ class _Filling:
         """Return the sizes as they are now, with parts on the first areas for the first pools."""
         program, steps, parts = self._program(exactly=True)
         cost = {column: -self._place_cost(pool, area) for (pool, area), column in parts.items()}
+        cost.update({steps[at]: -1.0 for at in self._cluster.demands if self._follows(at)})
         solved = maximise_with_prices(program, cost)
         if solved is None:
             return None

@@ -4,8 +4,8 @@
 
 """Exact sizes once it is decided what lies where.
 
-The placement falls apart into clusters of areas that share nothing. One area alone is a closed form; the rest is a few linear
-programs (`filling`). Then whole steps (`whole_steps`).
+The placement falls apart into clusters of areas that share nothing. One area alone and one pool alone are closed forms; the
+rest is a few linear programs (`filling`). Then whole steps (`whole_steps`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 
 from . import overhead
 from .filling import Targets, fill_cluster
-from .problem import Choice, Kind, Problem, Turn, liking
+from .problem import Choice, Kind, Pool, Problem, Turn, liking
 from .whole_steps import Sizes, round_targets
 
 _REPEATS = 6
+_NOISE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,11 @@ def _size(problem: Problem, choice: Choice, lost: Sequence[int]) -> Sizes | None
     steps = [float(demand.low) for demand in problem.demands]
     parts: dict[tuple[int, int], float] = {}
     for cluster in clusters(problem, choice):
-        targets = _simple(problem, choice, cluster, left) or fill_cluster(problem, choice, cluster, left, lost)
+        targets = (
+            _one_area(problem, choice, cluster, left)
+            or _one_pool(problem, choice, cluster, left)
+            or fill_cluster(problem, choice, cluster, left, lost)
+        )
         if targets is None:
             return None
         for position in cluster.demands:
@@ -128,29 +133,58 @@ def _size(problem: Problem, choice: Choice, lost: Sequence[int]) -> Sizes | None
     return round_targets(problem, choice, Targets(dict(enumerate(steps)), parts), left, lost)
 
 
-def _simple(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence[int]) -> Targets | None:
+def _one_area(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence[int]) -> Targets | None:
     """Return the targets of one area without bounds on its pools, in closed form; None when it is not that simple."""
-    pools = [problem.pools[pool] for pool in cluster.pools]
-    plain = all(not (pool.lo or pool.arrays or pool.kept) and pool.hi is None for pool in pools)
-    if len(cluster.areas) != 1 or not plain or any(problem.demands[at].legs > 1 for at in cluster.demands):
+    if len(cluster.areas) != 1 or any(problem.demands[at].legs > 1 for at in cluster.demands):
         return None
     area = cluster.areas[0]
-    if any(pool.tiers and liking(pool.tiers, area) == len(pool.tiers) for pool in pools):
+    pools = [problem.pools[pool] for pool in cluster.pools]
+    if not all(_is_unbound(pool) for pool in pools) or any(pool.tiers and liking(pool.tiers, area) == len(pool.tiers) for pool in pools):
         return None
     used = [pool for pool in cluster.pools if choice.parts[pool]]
-    capacity = left[area] - sum(problem.pools[pool].head for pool in used)
+    steps = _filled(problem, cluster.demands, left[area] - sum(problem.pools[pool].head for pool in used))
+    if steps is None:
+        return None
+    return Targets(steps, {(pool, area): sum(steps[at] for at in problem.pools[pool].volumes) for pool in used})
+
+
+def _one_pool(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence[int]) -> Targets | None:
+    """Return the targets of a pool that has all its areas to itself, first areas used first; None when it is not that simple.
+
+    This is the usual vg over many disks: whole units of all areas are one room.
+    """
+    if len(cluster.pools) != 1 or any(problem.demands[at].kind is not Kind.VOLUME for at in cluster.demands):
+        return None
+    position = cluster.pools[0]
+    pool = problem.pools[position]
+    if pool.tiers or not _is_unbound(pool):
+        return None
+    units = {area: max(0, left[area] - pool.head) // pool.grain for area in choice.parts[position]}
+    steps = _filled(problem, cluster.demands, sum(units.values()) * pool.grain)
+    if steps is None:
+        return None
+    parts: dict[tuple[int, int], float] = {}
+    needed = math.ceil(sum(steps.values()) - _NOISE)
+    for area, there in units.items():
+        parts[position, area] = min(there, needed)
+        needed -= min(there, needed)
+    return Targets(steps, parts)
+
+
+def _is_unbound(pool: Pool) -> bool:
+    return not (pool.lo or pool.arrays or pool.kept) and pool.hi is None
+
+
+def _filled(problem: Problem, demands: Sequence[int], capacity: int) -> dict[int, float] | None:
+    """Return the steps of demands that share `capacity` MiB; None when their minimums exceed it."""
     mib = fill(
         capacity,
-        [problem.demands[at].low * problem.demands[at].unit for at in cluster.demands],
-        [_top(problem, at) for at in cluster.demands],
-        [problem.demands[at].weight for at in cluster.demands],
-        [problem.demands[at].turn for at in cluster.demands],
+        [problem.demands[at].low * problem.demands[at].unit for at in demands],
+        [_top(problem, at) for at in demands],
+        [problem.demands[at].weight for at in demands],
+        [problem.demands[at].turn for at in demands],
     )
-    if mib is None:
-        return None
-    steps = {at: size / problem.demands[at].unit for at, size in zip(cluster.demands, mib)}
-    parts = {(pool, area): sum(steps[at] for at in problem.pools[pool].volumes) for pool in used}
-    return Targets(steps, parts)
+    return None if mib is None else {at: size / problem.demands[at].unit for at, size in zip(demands, mib)}
 
 
 def _top(problem: Problem, position: int) -> float:

@@ -142,7 +142,7 @@ def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
     for position, other in enumerate(schema.spaces):
         if other.type is SpaceType.RAID and other.id in space.contains:
             leg = min(size for sizes in on_disks(allocation, position).values() for size in sizes)
-            have += extents(DATA_LEGS[other.level.value](other.legs) * (leg - _md(leg, other.boot)), head)
+            have += extents(DATA_LEGS[other.level.value](other.legs) * (leg - metadata(leg, other.boot)), head)
     need = sum(-(-allocation.volumes[member] // EXTENT) for member in members)
     faults = [] if need <= have else [f"{space.id}: volumes need {need} extents, PVs have {have}"]
     if there:
@@ -166,7 +166,7 @@ def _narrow(schema: Schema, allocation: Allocation, members: list[int], slots: d
     return faults
 
 
-def _md(leg: int, boot: bool) -> int:
+def metadata(leg: int, boot: bool) -> int:
     """Return what md keeps of a leg, from the table of what mdadm does."""
     if boot:
         return 1
