@@ -35,37 +35,15 @@ options:
         be had by its providers together; no provider of it may have a forbidden one.
       - A group may ask for no resources. Then it stands for a provider with certain traits or aggregates, and must be named
         in O(same_subtree).
+      - C(resources) are amounts by resource class.
+      - C(required) are traits that the provider must have, C(forbidden) those that it must not have. C(any_of) is a list of lists of traits,
+        of each of which the provider must have at least one; a list of traits alone is one such list.
+      - C(member_of) are UUIDs of aggregates that the provider must be in. An entry that is a list is one of which a single aggregate is
+        enough. C(not_member_of) are those that the provider must not be in. Of the group whose suffix is empty, the root of the tree may be
+        in the aggregate instead, but must not be in a forbidden one.
+      - C(in_tree) is the UUID of a provider. Only its tree is looked at.
       - Exactly one of O(groups) and O(query) is required.
     type: dict
-    suboptions:
-      resources:
-        description: Amounts by resource class.
-        type: dict
-      required:
-        description: Traits that the provider must have.
-        type: list
-        elements: str
-      any_of:
-        description: Lists of traits. The provider must have at least one of each list. A list of traits alone is one such list.
-        type: list
-        elements: raw
-      forbidden:
-        description: Traits that the provider must not have.
-        type: list
-        elements: str
-      member_of:
-        description:
-          - UUIDs of aggregates that the provider must be in. An entry that is a list is one of which a single aggregate is enough.
-          - Of the group whose suffix is empty, the root of the tree may be in the aggregate instead.
-        type: list
-        elements: raw
-      not_member_of:
-        description: UUIDs of aggregates that the provider must not be in; of the group whose suffix is empty, nor the root of the tree.
-        type: list
-        elements: str
-      in_tree:
-        description: The UUID of a provider. Only its tree is looked at.
-        type: str
   same_subtree:
     description:
       - Lists of suffixes. The providers of a list must be in one subtree, that is, one of them is the ancestor of all others, or they
