@@ -36,7 +36,7 @@ options:
       - A group may ask for no resources. Then it stands for a provider with certain traits or aggregates, and must be named
         in O(same_subtree).
       - C(resources) are amounts by resource class.
-      - C(required) are traits that the provider must have, C(forbidden) those that it must not have. C(any_of) is a list of lists of traits,
+      - C(required) are traits that the provider must have, C(forbidden) those that it must not. C(any_of) is a list of lists of traits,
         of each of which the provider must have at least one; a list of traits alone is one such list.
       - C(member_of) are UUIDs of aggregates that the provider must be in. An entry that is a list is one of which a single aggregate is
         enough. C(not_member_of) are those that the provider must not be in. Of the group whose suffix is empty, the root of the tree may be
