@@ -39,6 +39,8 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
         sheet = _solve_all(schema, _room(hardware, schema, reserve))
     except (Infeasible, DoesNotPack) as error:
         reason = explain(formulate(hardware, schema, reserve))
+        if not reason.data["constraints"]:
+            raise _too_tight() from error
         raise NoSolution(reason.message, reason.data) from error
     return Allocation(
         pieces=tuple(_pieces(hardware, schema, sheet, reserve)),
@@ -48,6 +50,12 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
         off_preferred=_off_preferred(schema, sheet),
         warnings=sheet.warnings,
     )
+
+
+def _too_tight() -> NoSolution:
+    says = "the objective ordered keeps room for the head of a PV of every vg on every disk that the vg may use"
+    remedies = ["use the objective fair, which finds a plan", "say with 'disks' where each vg may lie"]
+    return NoSolution(f"No plan: {says}", {"short": None, "constraints": [{"name": "pv_heads", "says": says}], "remedies": remedies})
 
 
 def _check_expressible(schema: Schema) -> None:
@@ -89,8 +97,18 @@ def _solve_all(schema: Schema, room: IntArray) -> _Sheet:
         return _solve(schema, others, room, _MIB)
     if not others:
         return _solve(schema, volumes, room, overhead.EXTENT)
-    # Partitions are sized together with the volumes, which are then sized again in the extents that the partitions leave them.
-    together = _solve(schema, sorted([*volumes, *others]), np.maximum(room - (overhead.EXTENT - 1), 0), _MIB)
+    try:
+        return _solve_mixed(schema, volumes, others, room, overhead.EXTENT - 1)
+    except (Infeasible, DoesNotPack):
+        return _solve_mixed(schema, volumes, others, room, 0)
+
+
+def _solve_mixed(schema: Schema, volumes: Sequence[int], others: Sequence[int], room: IntArray, spare: int) -> _Sheet:
+    """Size partitions together with the volumes, and then the volumes again, in the extents that the partitions leave them.
+
+    With less than an extent to spare on every disk the second step cannot fail; a tight fit has to try without.
+    """
+    together = _solve(schema, sorted([*volumes, *others]), np.maximum(room - spare, 0), _MIB)
     partitions = {at: together.sizes[at] for at in others}
     in_extents = _solve(schema, volumes, room - sum(partitions.values()), overhead.EXTENT)
     return _Sheet(partitions | in_extents.sizes, max(together.gap, in_extents.gap), together.warnings)

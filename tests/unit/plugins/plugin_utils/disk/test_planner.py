@@ -216,6 +216,21 @@ def test_ordered_keeps_partitions_on_one_disk_beside_volumes() -> None:
     assert volumes(planned) == {"a": 72}
 
 
+def test_ordered_finds_a_tight_fit_of_partitions_and_volumes() -> None:
+    schema = [{"id": "p", "type": "partition", "size": 60}, {"id": "g", "type": "vg", "contains": ["a"]}, lv("a", size=40)]
+    planned = plan(schema, disks(sda=103), Objective.ORDERED)
+    assert on_disks(planned) == {"sda": {"p": 60, "g": 41}}
+
+
+def test_ordered_says_when_heads_of_pvs_are_what_does_not_fit() -> None:
+    schema = [{"id": "p", "type": "partition", "size": 101}, {"id": "g", "type": "vg", "contains": ["a"]}, lv("a", size=40)]
+    with pytest.raises(NoSolution) as caught:
+        plan(schema, disks(sda=103, sdb=103), Objective.ORDERED)
+    assert [constraint["name"] for constraint in caught.value.conflict["constraints"]] == ["pv_heads"]
+    narrowed = [schema[0], {**schema[1], "disks": ["sdb"]}, schema[2]]
+    assert on_disks(plan(narrowed, disks(sda=103, sdb=103), Objective.ORDERED)) == {"sda": {"p": 101}, "sdb": {"g": 41}}
+
+
 def test_ordered_takes_preferences_of_volumes() -> None:
     facts = {"disks": [{"id": "sda", "size": 103, "type": "hdd"}, {"id": "sdb", "size": 103, "type": "ssd"}]}
     schema = [{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", size=40, best_with_disks=SSD), lv("b", size=40)]
