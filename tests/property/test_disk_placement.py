@@ -228,6 +228,39 @@ def test_giving_up_what_is_short_or_growing_disks_makes_a_plan(problem: tuple[Ha
         assert planned(dataclasses.replace(hardware, disks=one_less), schema) is None
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.integers(50, 2000), min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(1, 40), st.sampled_from([1, 1, 2, 3])), min_size=1, max_size=5),
+)
+def test_no_other_placement_makes_the_poorest_much_richer(disks: list[int], spaces: list[tuple[int, int]]) -> None:
+    hardware = hardware_of(*disks)
+    entries = [{"id": f"p{at}", "type": "partition", "min_size": low, "weight": weight} for at, (low, weight) in enumerate(spaces)]
+    schema = schema_of(hardware, *entries)
+    levels = []
+    for way in itertools.product(range(len(disks)), repeat=len(spaces)):
+        here = [[spaces[at] for at, disk in enumerate(way) if disk == number] for number in range(len(disks))]
+        if all(sum(low for low, _weight in there) <= disk - 2 for there, disk in zip(here, disks, strict=True)):
+            levels.append(min(poorest(disk - 2, there) for there, disk in zip(here, disks, strict=True) if there))
+    allocation = planned(hardware, schema)
+    assert (allocation is not None) == bool(levels)
+    if allocation is not None:
+        got = min(size_of(schema, allocation, at) / weight for at, (_low, weight) in enumerate(spaces))
+        assert got >= 0.98 * max(levels) - 2
+
+
+def poorest(room: int, spaces: list[tuple[int, int]]) -> float:
+    """Return MiB per weight of the poorest when spaces (minimum, weight) share a disk fairly: found by bisection."""
+    low, high = 0.0, float(room)
+    for _halving in range(60):
+        level = (low + high) / 2
+        if sum(max(least, level * weight) for least, weight in spaces) <= room:
+            low = level
+        else:
+            high = level
+    return min(max(least, low * weight) / weight for least, weight in spaces)
+
+
 @st.composite
 def large_problems(draw: st.DrawFn) -> tuple[Hardware, Schema]:
     """Machines of real sizes with every type, also those that the exhaustive search leaves out."""

@@ -10,8 +10,10 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import search
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Disk, Hardware, Schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.placement import allocate_fair
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program import Undecided
 from ansible_collections.bareon.allocator.tests.unit.data.disk.build import CASES, case_models, hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.unit.data.disk.expectations import missed
 from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import broken
@@ -296,6 +298,37 @@ def test_disks_count_in_the_order_of_their_paths() -> None:
     hardware = Hardware(disks)
     schema = schema_of(hardware, {"id": "a", "type": "partition", "size": 600}, {"id": "b", "type": "partition", "size": 600})
     assert sizes(hardware, schema, allocate_fair(hardware, schema)) == {"a": {"wwn-1": 600}, "b": {"wwn-0": 600}}
+
+
+HARD = ({"id": "r", "type": "raid", "level": "raid5", "legs": 3, "min_size": 1000}, (954, 1908, 1908, 3815, 3815))
+
+
+def cut_short(*_arguments: object) -> None:
+    raise Undecided("the time is over")
+
+
+def test_a_search_that_is_cut_short_leaves_a_plan_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, disks = HARD
+    hardware = hardware_of(*disks)
+    schema = schema_of(hardware, space)
+    proven = allocate_fair(hardware, schema)
+    assert proven.proven
+    assert proven.gap == 0
+    monkeypatch.setattr(search, "maximise", cut_short)
+    allocation = allocate_fair(hardware, schema)
+    assert broken(hardware, schema, allocation) == []
+    assert not allocation.proven
+    assert 0 < allocation.gap < 1
+
+
+def test_without_any_answer_in_time_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "maximise", cut_short)
+    hardware = hardware_of(100, 100)
+    schema = schema_of(hardware, *({"id": name, "type": "partition", "size": 60} for name in "abc"))
+    with pytest.raises(NoSolution, match="not proven that there is none") as caught:
+        allocate_fair(hardware, schema, time_limit=3)
+    assert caught.value.conflict["short"] is None
+    assert caught.value.conflict["remedies"]
 
 
 def test_a_large_fleet_server_is_planned_quickly_enough_to_be_planned_at_all() -> None:
