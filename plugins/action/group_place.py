@@ -1,0 +1,40 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Find places for instances on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.group.place_report import place
+    from ..plugin_utils.group.sources.load import load_cluster
+except ImportError as error:
+    IMPORT_ERROR = error
+
+
+class ActionModule(PlanningAction):
+    """group_place: every group that can take an instance, best first, and why the others cannot."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **CLUSTER_ARGUMENTS,
+        "instances": {"type": "list", "elements": "dict"},
+        "group": {"type": "str"},
+        "nodes": {"type": "list", "elements": "str"},
+        "strategy": {"type": "str", "choices": ["auto", "balanced", "partitioned"], "default": "auto"},
+        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Place the instances."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
+        return place(load_cluster(arguments, self._loader.path_dwim), arguments)

@@ -1,0 +1,182 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_place."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_place
+short_description: Find places for virtual machines in a cluster
+version_added: 0.1.0
+description:
+  - Tells for each instance every group that can take it, best first, with the best nodes in it, and for each other group which node
+    fails which limit by how much.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+  - Several instances share one state, each counts on the places of those before it. When one by one leaves somebody out, an integer
+    program looks for an arrangement that leaves out fewer.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+options:
+  instances:
+    description:
+      - What to place, each as in O(cluster.instances) without C(primary) and C(secondary). A key C(group) restricts one of them to a group.
+      - Default is what the request in an IAllocator message asks for.
+    type: list
+    elements: dict
+  group:
+    description:
+      - Name or UUID of the only group to look at. It may be one that takes no instances by itself.
+      - The score is then that of the group alone.
+    type: str
+  nodes:
+    description: The only nodes to look at.
+    type: list
+    elements: str
+  strategy:
+    description:
+      - V(balanced) takes the place after which the cluster has the best score.
+      - V(partitioned) takes the place that loses the fewest possible allocations of the largest sizes that the policy allows, and then
+        leaves the least disk. It keeps room for large instances where nodes are given away in halves and quarters.
+      - V(auto) is V(partitioned) in groups whose nodes all have exclusive storage, and V(balanced) in the others.
+    type: str
+    choices: [auto, balanced, partitioned]
+    default: auto
+  score:
+    description: How the score is computed, as in M(bareon.allocator.group_info).
+    type: str
+    choices: [htools, capacity]
+    default: htools
+attributes:
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Nothing is ever changed.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: N/A
+    details:
+      - Nothing is ever changed.
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+    details:
+      - Nothing is ever changed.
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  async:
+    description: Supports the C(async) keyword.
+    support: none
+  platform:
+    description: The platforms that the module works on.
+    platforms: all
+    support: full
+notes:
+  - Nodes may be filled to the last MiB. A node that fails N+1 already takes what does not make it worse.
+  - Only the group that an instance would go to is checked for what the failure of a node would do, and nothing may get worse there.
+    A group in trouble keeps no instance out of another one.
+  - Groups are ordered by their policy of allocation, then groups with exclusive storage before others, then by what the place costs.
+"""
+
+EXAMPLES = r"""
+---
+- name: Find a place for a mirrored instance
+  bareon.allocator.group_place:
+    source:
+      type: ganeti_text
+      path: cluster.data
+    instances:
+      - {name: web, memory: 4 GiB, disk: 40 GiB, vcpus: 2, disk_template: drbd}
+  register: places
+
+- name: Show the best one
+  ansible.builtin.debug:
+    msg: "{{ places.solutions[0].groups[0].nodes | join(':') }}"
+
+- name: Place several instances on a storage pool, or stop
+  bareon.allocator.group_place:
+    source:
+      type: proxmox
+      path: pve
+    instances: "{{ wanted }}"
+    score: capacity
+  register: places
+  failed_when: places.unplaced | length > 0
+"""
+
+RETURN = r"""
+---
+solutions:
+  description: One entry for each instance, in their order.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    instance:
+      description: Name of the instance.
+      type: str
+    groups:
+      description: Every group that can take it, best first. The instances that follow count on the first.
+      type: list
+      elements: dict
+      contains:
+        group:
+          description: Name of the group.
+          type: str
+        alloc_policy:
+          description: Its policy of allocation.
+          type: str
+        nodes:
+          description: The primary, and the secondary if it needs one.
+          type: list
+          elements: str
+        score:
+          description: Score after the instance is placed there. Lower is better.
+          type: float
+        lost:
+          description: Possible allocations that are lost, for each size of the policy from the largest. V(null) where places are balanced.
+          type: list
+          elements: int
+        free_after:
+          description: Internal storage that its nodes have left after, in MiB.
+          type: int
+    rejected:
+      description: Every group that cannot take it.
+      type: list
+      elements: dict
+      contains:
+        group:
+          description: Name of the group.
+          type: str
+        reasons:
+          description: What is in the way on each node.
+          type: list
+          elements: dict
+          contains:
+            node:
+              description: Name of the node. V(null) when it is the group.
+              type: str
+            limit:
+              description: >-
+                One of V(memory), V(disk), V(pool), V(spindles), V(spindle_use), V(redundancy), V(cpus), V(tags), V(offline), V(nodes),
+                V(shared_redundancy), V(alloc_policy), V(network), or V(policy_) and the field that the policy does not allow.
+              type: str
+            short:
+              description: What is missing, in MiB, CPUs, spindles or tags in conflict. For policies negative when something is too small.
+              type: float
+            says:
+              description: The reason in words, where the limit does not say all.
+              type: str
+unplaced:
+  description: Names of the instances that no group can take.
+  type: list
+  elements: str
+  returned: success
+"""

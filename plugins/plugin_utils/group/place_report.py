@@ -1,0 +1,122 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What group_place answers: requests in, plain data by name out; placement itself is in placement.py and batch.py."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping, Sequence
+
+from ..common.errors import InputError, Mistake, Mistakes, suggest
+from .batch import place_instances
+from .facts import NOWHERE
+from .model import Cluster, Instance
+from .placement import Reason, Strategy, Survey, Wish
+from .score import ScoreMode
+from .sources.iallocator import Message, requested_instances
+from .sources.inline import parse_new_instances
+from .state import ClusterState
+
+Plain = dict[str, t.Any]
+
+
+def place(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+    """Return `solutions` and `unplaced` for the arguments of group_place.
+
+    Instances are those of the arguments, or those that an IAllocator message asks for. Raises InputError with all mistakes.
+    """
+    cluster = message.cluster
+    given = arguments.get("instances")
+    instances = requested_instances(message) if given is None else parse_new_instances([_without_group(item) for item in given], cluster)
+    if not instances:
+        raise InputError([Mistake("instances", "there is nothing to place; list instances, or use a source with a request to allocate")])
+    state = ClusterState.from_cluster(cluster, instances)
+    wishes = _wishes(cluster, arguments, _groups_of(message, given, len(instances)))
+    first = len(cluster.instances)
+    surveys, _after = place_instances(state, [(first + position, wish) for position, wish in enumerate(wishes)])
+    return {
+        "solutions": [_solution(cluster, instance, survey) for instance, survey in zip(instances, surveys)],
+        "unplaced": [instance.name for instance, survey in zip(instances, surveys) if not survey.options],
+    }
+
+
+def reason_told(cluster: Cluster, reason: Reason) -> Plain:
+    """Return a reason as plain data; `node` is None when it is the group that is in the way."""
+    node = None if reason.node == NOWHERE else cluster.nodes[reason.node].name
+    short = int(reason.short) if reason.short == int(reason.short) else reason.short
+    told = {"node": node, "limit": reason.limit, "short": short}
+    return told | {"says": reason.says} if reason.says else told
+
+
+def group_named(cluster: Cluster, name: str, place: str, mistakes: Mistakes) -> int | None:
+    """Return the position of the group with this name or UUID; add a mistake when there is none."""
+    known = {group.uuid: position for position, group in enumerate(cluster.groups)} | cluster.group_positions()
+    if name not in known:
+        mistakes.add(place, f"unknown group {name!r}{suggest(name, known)}")
+    return known.get(name)
+
+
+def _without_group(item: t.Any) -> t.Any:
+    return {key: value for key, value in item.items() if key != "group"} if isinstance(item, Mapping) else item
+
+
+def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> list[tuple[str, str | None]]:
+    """Return for each instance where its own group is named, and that group."""
+    if given is not None:
+        return [(f"instances[{position}].group", item.get("group")) for position, item in enumerate(given)]
+    request = message.request
+    if request.get("type") != "multi-allocate":
+        return [("request.group_name", request.get("group_name"))] * count
+    asked = request["instances"]
+    return [(f"request.instances[{position}].group_name", item.get("group_name")) for position, item in enumerate(asked)]
+
+
+def _wishes(cluster: Cluster, arguments: Mapping[str, t.Any], own: Sequence[tuple[str, str | None]]) -> list[Wish]:
+    mistakes = Mistakes()
+    common = arguments.get("group")
+    nodes = _nodes(cluster, arguments.get("nodes"), mistakes)
+    base = None if common is None else group_named(cluster, common, "group", mistakes)
+    wishes = [
+        Wish(
+            strategy=Strategy(arguments.get("strategy", Strategy.AUTO)),
+            score=ScoreMode(arguments.get("score", ScoreMode.HTOOLS)),
+            group=base if name is None else group_named(cluster, name, where, mistakes),
+            nodes=nodes,
+        )
+        for where, name in own
+    ]
+    mistakes.check()
+    return wishes
+
+
+def _nodes(cluster: Cluster, names: Sequence[str] | None, mistakes: Mistakes) -> tuple[int, ...] | None:
+    if names is None:
+        return None
+    known = cluster.node_positions()
+    for position, name in enumerate(names):
+        if name not in known:
+            mistakes.add(f"nodes[{position}]", f"unknown node {name!r}{suggest(name, known)}")
+    return tuple(known[name] for name in names if name in known)
+
+
+def _solution(cluster: Cluster, instance: Instance, survey: Survey) -> Plain:
+    return {
+        "instance": instance.name,
+        "groups": [
+            {
+                "group": cluster.groups[option.group].name,
+                "alloc_policy": str(cluster.groups[option.group].alloc_policy),
+                "nodes": [cluster.nodes[node].name for node in option.nodes],
+                "score": option.score,
+                "lost": None if option.lost is None else list(option.lost),
+                "free_after": option.disk_left,
+            }
+            for option in survey.options
+        ],
+        "rejected": [
+            {"group": cluster.groups[refusal.group].name, "reasons": [reason_told(cluster, reason) for reason in refusal.reasons]}
+            for refusal in survey.refusals
+        ],
+    }
