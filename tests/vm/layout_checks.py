@@ -1,0 +1,108 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What must be true of a layout that was made: it is the plan, to the MiB and the extent. Reports are those of make_layout.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import overhead
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import RaidLevel
+
+MIB = 1024**2
+EXTENT = 4 * MIB
+FAT32_CLUSTERS = 65525
+
+Plain = dict[str, t.Any]
+
+
+def check_all(plan: Plain, report: Plain) -> None:
+    assert report["failed"] is None
+    schema = plan["schema"]
+    check_partitions(schema, report)
+    check_arrays(schema, report)
+    check_containers(schema, report)
+    check_groups(schema, report)
+    check_fats(schema, report)
+
+
+def check_partitions(schema: Plain, report: Plain) -> None:
+    """Every partition lies where it was planned, as the kernel sees it, and sfdisk finds nothing wrong with the tables."""
+    planned = {part["name"]: (part["begin"] * MIB, (part["end"] - part["begin"]) * MIB) for part in _partitions(schema)}
+    made = {name: (facts["begin"], facts["size"]) for name, facts in report["partitions"].items()}
+    assert made == planned
+    for words in report["tables"].values():
+        assert "No errors detected" in words
+
+
+def check_arrays(schema: Plain, report: Plain) -> None:
+    """An array holds what was planned, and less than a MiB per leg more."""
+    for array in schema["mds"]:
+        planned = array_size(schema, array)
+        found = report["arrays"][array["name"]]["size"] / MIB
+        legs = overhead.data_legs(RaidLevel(array["level"]), len(array["devices"]))
+        assert planned <= found < planned + legs, array["name"]
+
+
+def check_containers(schema: Plain, report: Plain) -> None:
+    """The data of every LUKS container begin where it was planned."""
+    for container in schema["luks"]:
+        if container["device"] in report["containers"]:
+            found = report["containers"][container["device"]]
+            assert found["offset"] == overhead.LUKS_HEAD * MIB, container["name"]
+            assert found["size"] in (None, found["below"] - found["offset"])
+
+
+def check_groups(schema: Plain, report: Plain) -> None:
+    """Every volume has its size to the byte, every group has the extents that were counted on, not one more or less."""
+    for volume in report["pvs"]:
+        assert int(volume["pe_start"]) == overhead.PV_HEAD * MIB, volume["pv_name"]
+        assert int(volume["pv_pe_count"]) == planned_extents(schema, volume["pv_name"]), volume["pv_name"]
+    made = {group["vg_name"]: group for group in report["vgs"]}
+    volumes = {(volume["vg_name"], volume["lv_name"]): int(volume["lv_size"]) for volume in report["lvs"]}
+    planned = {(volume["vgname"], volume["name"]): volume["size"] * MIB for volume in schema["lvs"] if volume["vgname"] in made}
+    assert volumes == planned
+    for name, group in made.items():
+        extents = sum(planned_extents(schema, device) for device in _devices(schema, name))
+        taken = sum(size // EXTENT for (owner, _volume), size in planned.items() if owner == name)
+        assert int(group["vg_extent_size"]) == EXTENT
+        assert (int(group["vg_extent_count"]), int(group["vg_free_count"])) == (extents, extents - taken), name
+
+
+def check_fats(schema: Plain, report: Plain) -> None:
+    """What should be FAT32 is that for firmware, too, which counts clusters, and does not reach beyond its partition."""
+    sizes = {part["name"]: (part["end"] - part["begin"]) * MIB for part in _partitions(schema)}
+    for device, fat in report["fats"].items():
+        assert fat["old_table"] == 0
+        assert fat["clusters"] >= FAT32_CLUSTERS, device
+        assert device not in sizes or fat["end"] <= sizes[device]
+
+
+def planned_extents(schema: Plain, device: str) -> int:
+    """Return how many extents the planner counts on from a PV: a partition or an array, perhaps with LUKS between."""
+    container = next((container for container in schema["luks"] if f"/dev/mapper/{container['name']}" == device), None)
+    below = container["device"] if container else device
+    array = next((array for array in schema["mds"] if array["name"] == below), None)
+    size = array_size(schema, array) if array else _size(schema, below)
+    return overhead.pv_extents(size, overhead.pv_head(container is not None))
+
+
+def array_size(schema: Plain, array: Plain) -> int:
+    """Return the MiB that the planner counts on from an array."""
+    leg = min(_size(schema, device) for device in array["devices"])
+    return overhead.data_legs(RaidLevel(array["level"]), len(array["devices"])) * (leg - overhead.md_reserve(leg, array["metadata"]))
+
+
+def _partitions(schema: Plain) -> t.Iterator[Plain]:
+    for disk in schema["parteds"]:
+        yield from disk["partitions"]
+
+
+def _size(schema: Plain, name: str) -> int:
+    return next(part["end"] - part["begin"] for part in _partitions(schema) if part["name"] == name)
+
+
+def _devices(schema: Plain, group: str) -> list[str]:
+    return next(entry["pvnames"] for entry in schema["vgs"] if entry["name"] == group)
