@@ -69,7 +69,9 @@ class ActionModule(PlanningAction):
         known = self._known_hardware(task_vars)
         if known is not None:
             return known
-        gathered = self._execute_module(module_name="bareon.allocator.disk_facts", module_args={}, task_vars=dict(task_vars))
+        gathered: dict[str, t.Any] = self._execute_module(
+            module_name="bareon.allocator.disk_facts", module_args={}, task_vars=dict(task_vars)
+        )
         if gathered.get("failed"):
             raise AnsibleActionFail(f"the facts of the disks could not be gathered: {gathered.get('msg', 'no reason given')}")
         return gathered["ansible_facts"][_FACT]
@@ -84,11 +86,10 @@ class ActionModule(PlanningAction):
     def _plan_hosts(self, planner: Planner, hosts: list[str], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         hardware = self._hardware_of(hosts, task_vars)
         fleet = planner.plan_fleet(hardware)
-        warnings = [f"{host}: {warning}" for host, plan in fleet.plans.items() for warning in plan["warnings"]]
         result = {
             "plans": fleet.plans,
             "summary": "\n\n".join(f"{host}\n{summary(plan, hardware[host])}" for host, plan in fleet.plans.items()),
-            "warnings": warnings,
+            "warnings": _gathered_warnings(fleet.plans),
         }
         if fleet.failures:
             raise AnsibleActionFail(_describe_failures(fleet), result=plain(result | {"failures": _failures(fleet)}))
@@ -116,6 +117,19 @@ class ActionModule(PlanningAction):
             headers = {"before_header": f"{host} (present layout)", "after_header": f"{host} (planned layout)"}
             diffs.append({"before": before, "after": after, **headers})
         return {"diff": diffs, "changed": any(diff["before"] != diff["after"] for diff in diffs)}
+
+
+def _gathered_warnings(plans: Mapping[str, t.Any]) -> list[str]:
+    """Return every warning once, with the hosts that it is about."""
+    hosts: dict[str, list[str]] = {}
+    for host, plan in plans.items():
+        for warning in plan["warnings"]:
+            hosts.setdefault(warning, []).append(host)
+    return [f"{_named(about)}: {warning}" for warning, about in hosts.items()]
+
+
+def _named(hosts: list[str], most: int = 5) -> str:
+    return ", ".join(hosts[:most]) + (f" and {len(hosts) - most} more" if len(hosts) > most else "")
 
 
 def _describe_failures(fleet: Fleet) -> str:

@@ -37,6 +37,7 @@ TASKS: dict[str, dict[str, t.Any]] = {
     "given": {"schema": SCHEMA, "hardware": SMALL},
     "text": {"schema": SCHEMA, "hardware": "{{ small_as_text | from_json }}", "reserve": "{{ '40' }}", "objective": "ordered"},
     "fleet": {"schema": SCHEMA, "hosts": ["localhost", "big"]},
+    "warned": {"schema": [{"id": "p", "type": "partition", "best_with_disks": "yaql=[]"}], "hosts": ["localhost", "big"]},
     "partly": {"schema": [{"id": "p", "type": "partition", "size": 5000}], "hosts": ["localhost", "big"]},
     "no_facts": {"schema": SCHEMA, "hosts": ["big", "bare", "nobody"]},
     "infeasible": {"schema": [{"id": "p", "type": "partition", "size": 500}]},
@@ -198,6 +199,10 @@ def test_warnings_are_shown(run: Run) -> None:
     warning = "spaces[0].best_with_disks: no disk matches, so p goes wherever there is room"
     assert run.results["empty_query"]["plan"]["warnings"] == [warning]
     assert "no disk matches" in run.output
+
+
+def test_a_warning_about_several_hosts_is_shown_once(run: Run) -> None:
+    assert "[WARNING]: localhost, big: spaces[0].best_with_disks: no disk matches" in run.output
 
 
 def test_nothing_else_is_printed(run: Run) -> None:
