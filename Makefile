@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint bench peers-ganeti test-loop test-vm clean
+.PHONY: help setup demo test lint typing unit sanity docs-lint bench peers-ganeti test-databases test-loop test-vm clean
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -66,6 +66,10 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which are installed if need be
 	tests/peers/ganeti-htools
 	$(BIN)/python -m pytest -q tests/peers/test_ganeti_*.py
+
+test-databases: $(DEVELOP) ## Test the ledger on real PostgreSQL, MariaDB and Galera servers, which are installed if need be
+	tests/database/install-servers
+	$(BIN)/python -m pytest -q tests/database
 
 test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 	$(BIN)/python -m pytest -q tests/loop
