@@ -103,9 +103,9 @@ options:
   order:
     description:
       - V(none) goes by the names of the trees.
-      - V(spread) begins with the trees, and within them the providers, of which the least share is in use, and takes one candidate of
-        every tree before a second one of any.
-      - V(pack) begins with those of which the greatest share is in use, and takes all candidates of a tree before the next tree.
+      - V(spread) begins with the trees, and within them the providers, of which the least share will be in use, and takes one candidate
+        of every tree before a second one of any.
+      - V(pack) begins with those of which the greatest share will be in use, and takes all candidates of a tree before the next tree.
       - All of them are total orders that depend on nothing but the providers and the request.
     type: str
     choices: [none, spread, pack]

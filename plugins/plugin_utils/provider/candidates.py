@@ -34,8 +34,9 @@ class Manner:
     """How candidates are looked for.
 
     `distinct`: "allocations" counts candidates that allot the same amounts to the same providers once, "mappings" keeps every assignment
-    of groups. `order`: "spread" takes the least used tree first and one candidate of every tree before a second of any; "pack" takes the
-    fullest tree first, and all of its candidates; "none" goes by the trees' names. `budget`: how many choices are looked at, at most.
+    of groups. `order`: "spread" takes the tree first of which the least share will be in use, and one candidate of every tree before a
+    second of any; "pack" the tree of which the most will be, and all of its candidates; "none" goes by the trees' names. `budget`: how
+    many choices are looked at, at most.
     """
 
     distinct: str = "allocations"

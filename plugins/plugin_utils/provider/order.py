@@ -21,7 +21,7 @@ ORDERS = ("none", "spread", "pack")
 
 
 def ordered_trees(plan: Plan, order: str) -> list[int]:
-    """Return the plan's trees: by name, or the least used (spread) or the most used (pack) first."""
+    """Return the plan's trees: by name, or those first of which the least (spread) or the most (pack) will be in use."""
     if order == "none" or not len(plan.trees):
         return plan.trees.tolist()
     shares = _tree_shares(plan)[plan.trees]
@@ -33,12 +33,15 @@ def option_key(index: Index, column: Column, order: str) -> Callable[[int], floa
     """Return what a column's choices are sorted by in one tree; None leaves them in the order of their names."""
     if order == "none" or not column.amounts:
         return None
-    tables = [index.classes[name].loads for name, _amount in column.amounts if name in index.classes]
+    asked = [(index.classes[name].loads, amount) for name, amount in column.amounts if name in index.classes]
     sign = 1 if order == "spread" else -1
 
     def share(position: int) -> float:
-        loads = [table[position] for table in tables]
-        return round(sign * sum(used / capacity for used, capacity in loads if capacity > 0), 9)
+        shares = 0.0
+        for loads, amount in asked:
+            used, capacity = loads[position]
+            shares += (used + amount) / capacity
+        return round(sign * shares, 9)
 
     return share
 
@@ -63,15 +66,19 @@ def _round_robin(searches: Iterator[Iterator[Pick]]) -> Iterator[Pick]:
 
 
 def _tree_shares(plan: Plan) -> npt.NDArray[np.float64]:
-    """Return by tree how much of the asked classes is in use: the mean, over the classes it has, of used / capacity."""
+    """Return by tree how much will be in use: the mean, over the asked classes that it has, of (used + asked) / capacity."""
     index = plan.index
+    asked: dict[str, int] = {}
+    for column in (*plan.columns, *plan.splits):
+        for name, amount in column.amounts:
+            asked[name] = asked.get(name, 0) + amount
     total, kinds = np.zeros(index.trees), np.zeros(index.trees)
-    for name in sorted({name for column in (*plan.columns, *plan.splits) for name, _amount in column.amounts}):
+    for name, amount in sorted(asked.items()):
         table = index.classes[name]
         trees = index.tree[table.positions]
         capacity = np.bincount(trees, weights=table.capacity, minlength=index.trees)
         used = np.bincount(trees, weights=table.used, minlength=index.trees)
         has = capacity > 0
-        total[has] += used[has] / capacity[has]
+        total[has] += (used[has] + amount) / capacity[has]
         kinds += has
     return np.divide(total, kinds, out=np.zeros(index.trees), where=kinds > 0)

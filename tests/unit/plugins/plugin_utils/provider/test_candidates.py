@@ -67,6 +67,12 @@ def test_pack_takes_the_most_used_first_and_tree_after_tree():
     assert [list(found) for found in named(ask(providers, Manner(order="pack"), used, groups=ONE_VCPU))] == [["b1"], ["b2"], ["a1"], ["a2"]]
 
 
+def test_what_the_request_itself_takes_counts_for_the_order():
+    providers = [*host("a", 4), *host("b", 16)]
+    assert [list(found) for found in named(ask(providers, Manner(order="spread"), groups=ONE_VCPU))] == [["b"], ["a"]]
+    assert [list(found) for found in named(ask(providers, Manner(order="pack"), groups=ONE_VCPU))] == [["a"], ["b"]]
+
+
 def test_score_is_the_mean_share_in_use_afterwards():
     answer, _names = ask([*host("a", 8), *host("b", 16)], used={"a": {"VCPU": 3}}, groups=ONE_VCPU)
     assert [candidate["score"] for candidate in answer.candidates] == [4 / 8, 1 / 16]
