@@ -193,7 +193,9 @@ class _Builder:
     def _lone_companion(self, position: int, space: Space) -> None:
         # Nothing says what boots, so it lies once, on the first disk with room.
         never_grows = dataclasses.replace(space, weight=0.0)
-        self._add(position, never_grows, Kind.SINGLE, least=_default_size(space), areas=self._allowed(space))
+        areas = self._allowed(space)
+        least = max((self._companion_size(space, area) for area in areas), default=1)
+        self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas)
 
     def _add(
         self,

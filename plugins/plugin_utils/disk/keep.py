@@ -31,33 +31,31 @@ class Kept:
 def find_kept(hardware: Hardware, schema: Schema) -> Kept:
     """Return where the spaces with `keep_data` are now; those that are not there yet are planned as new, with a warning.
 
-    Raises InputError for an lv that is there while its vg is not: making the vg anew would destroy it.
+    A vg stays with the first of its volumes that does, and with the arrays it is on. Raises InputError for an lv that is there
+    while its vg is not: making the vg anew would destroy it.
     """
-    pieces: list[Piece] = []
-    volumes: dict[int, int] = {}
-    warnings: list[str] = []
-    mistakes = Mistakes()
     wanted = {at for at, space in enumerate(schema.spaces) if space.keep_data}
-    groups = {space.volume_group for at, space in enumerate(schema.spaces) if at in wanted and space.volume_group}
-    for position, space in enumerate(schema.spaces):
-        if position not in wanted and space.id not in groups:
-            continue
-        found = list(_existing(hardware, space))
-        if not found:
-            if position in wanted:
-                warnings.append(f"{space.id} is to be kept, but is not on any disk yet; it will be made")
-        elif space.volume_group is None:
-            pieces += [Piece(position, disk, existing.size, existing.start) for disk, existing in found]
-        else:
-            volumes[position] = sum(existing.size for _disk, existing in found)
-    kept = frozenset({piece.space for piece in pieces})
-    for position in volumes:
-        space = schema.spaces[position]
-        if not any(schema.spaces[piece].id == space.volume_group for piece in kept):
-            says = f"{space.id} is there, but no PV named {space.volume_group} (its vg) is; name the PVs' partitions after the vg"
-            mistakes.add(f"{space.place}.keep_data", says)
-    mistakes.check()
-    return Kept(kept | frozenset(volumes), tuple(pieces), volumes, _free_extents(hardware, schema, pieces, volumes), tuple(warnings))
+    needed = {space.volume_group for at, space in enumerate(schema.spaces) if at in wanted and space.volume_group}
+    staying = [at for at, space in enumerate(schema.spaces) if at in wanted or space.id in needed]
+    found = {at: list(_existing(hardware, schema.spaces[at])) for at in staying}
+    pieces = [
+        Piece(at, disk, existing.size, existing.start)
+        for at in staying
+        if schema.spaces[at].volume_group is None
+        for disk, existing in found[at]
+    ]
+    kept = {piece.space for piece in pieces}
+    kept |= {at for at in staying if _arrays_of(schema, at) and _arrays_of(schema, at) <= kept}
+    volumes = {at: sum(existing.size for _disk, existing in found[at]) for at in staying if schema.spaces[at].volume_group and found[at]}
+    _check_groups(schema, kept, volumes)
+    missing = [schema.spaces[at].id for at in staying if at in wanted and at not in kept and at not in volumes]
+    return Kept(
+        spaces=frozenset(kept | volumes.keys()),
+        pieces=tuple(pieces),
+        volumes=volumes,
+        extents=_free_extents(hardware, schema, pieces, volumes),
+        warnings=tuple(f"{name} is to be kept, but is not on any disk yet; it will be made" for name in missing),
+    )
 
 
 def _existing(hardware: Hardware, space: Space) -> Iterator[tuple[int, ExistingSpace]]:
@@ -67,21 +65,47 @@ def _existing(hardware: Hardware, space: Space) -> Iterator[tuple[int, ExistingS
                 yield position, existing
 
 
+def _arrays_of(schema: Schema, group: int) -> set[int]:
+    contained = schema.spaces[group].contains
+    return {at for at, space in enumerate(schema.spaces) if space.type is SpaceType.RAID and space.id in contained}
+
+
+def _check_groups(schema: Schema, kept: set[int], volumes: Mapping[int, int]) -> None:
+    mistakes = Mistakes()
+    for position in volumes:
+        space = schema.spaces[position]
+        if not any(schema.spaces[at].id == space.volume_group for at in kept):
+            says = f"{space.id} is there, but no PV named {space.volume_group} (its vg) is; name the PVs' partitions after the vg"
+            mistakes.add(f"{space.place}.keep_data", says)
+    mistakes.check()
+
+
 def _free_extents(hardware: Hardware, schema: Schema, pieces: list[Piece], volumes: Mapping[int, int]) -> dict[int, int]:
-    """Return what kept vgs have for new volumes: all but the kept volumes and those that the schema does not know."""
+    """Return what vgs on kept partitions and arrays have for new volumes: all but the kept ones and those the schema does not know."""
     extents: dict[int, int] = {}
-    for piece in pieces:
-        space = schema.spaces[piece.space]
-        if space.type is SpaceType.VOLUME_GROUP:
-            members = [member for member in schema.spaces if member.volume_group == space.id]
-            head = overhead.pv_head(space.encrypt or any(member.encrypt for member in members))
-            extents[piece.space] = extents.get(piece.space, 0) + overhead.pv_extents(piece.size, head)
-    for group in extents:
-        name = schema.spaces[group].id
-        staying = [size for at, size in volumes.items() if schema.spaces[at].volume_group == name]
-        known = {member.id for member in schema.spaces if member.volume_group == name}
-        staying += [
-            there.size for disk in hardware.disks for there in disk.existing if there.volume_group == name and there.name not in known
-        ]
-        extents[group] = max(0, extents[group] - sum(-(-size // overhead.EXTENT) for size in staying))
-    return extents
+    for group, space in enumerate(schema.spaces):
+        if space.type is not SpaceType.VOLUME_GROUP:
+            continue
+        head = overhead.pv_head(space.encrypt or any(member.encrypt for member in schema.spaces if member.volume_group == space.id))
+        room = [piece.size for piece in pieces if piece.space == group]
+        room += [_capacity(schema.spaces[array], pieces, array) for array in _arrays_of(schema, group)]
+        if any(room):
+            extents[group] = sum(overhead.pv_extents(size, head) for size in room) - _taken(hardware, schema, space.id, volumes)
+    return {group: max(0, free) for group, free in extents.items()}
+
+
+def _capacity(array: Space, pieces: list[Piece], position: int) -> int:
+    """Return the MiB that a kept array offers; 0 for one that is not kept."""
+    legs = [piece.size for piece in pieces if piece.space == position]
+    if not legs or array.level is None:
+        return 0
+    leg = min(legs)
+    return overhead.data_legs(array.level, len(legs)) * (leg - overhead.md_reserve(leg, overhead.md_metadata(array.boot)))
+
+
+def _taken(hardware: Hardware, schema: Schema, group: str, volumes: Mapping[int, int]) -> int:
+    staying = [size for at, size in volumes.items() if schema.spaces[at].volume_group == group]
+    known = {member.id for member in schema.spaces if member.volume_group == group}
+    present = [there for disk in hardware.disks for there in disk.existing if there.volume_group == group]
+    staying += [there.size for there in present if there.name not in known]
+    return sum(-(-size // overhead.EXTENT) for size in staying)

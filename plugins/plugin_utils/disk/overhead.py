@@ -41,11 +41,6 @@ def pv_extents(size: int, head: int = PV_HEAD) -> int:
     return max(0, (size - head) // EXTENT)
 
 
-def pv_size(extents: int, head: int = PV_HEAD) -> int:
-    """Return the smallest size of a PV that gives so many extents; 0 for none."""
-    return extents * EXTENT + head if extents else 0
-
-
 def pv_head(encrypted: bool) -> int:
     """Return how many MiB of a partition come before the first extent; an encrypted PV lies in LUKS."""
     return PV_HEAD + (LUKS_HEAD if encrypted else 0)

@@ -10,7 +10,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import
 
 from .rules import on_disks, size_of
 
-UNKNOWN = {
+SILENT = {
     "feasible",
     "flat",
     "fully_used",
@@ -27,7 +27,7 @@ UNKNOWN = {
 def missed(case: dict, hardware: Hardware, schema: Schema, allocation: Allocation) -> list[str]:
     """Return the expectations of a case that its plan misses."""
     plan = _Plan(hardware, schema, allocation)
-    return [f"{word}: {fault}" for word, wanted in case["expect"].items() if word not in UNKNOWN for fault in getattr(plan, word)(wanted)]
+    return [f"{word}: {fault}" for word, wanted in case["expect"].items() if word not in SILENT for fault in getattr(plan, word)(wanted)]
 
 
 class _Plan:

@@ -25,15 +25,6 @@ def test_extents_of_a_pv(size: int, extents: int) -> None:
     assert overhead.pv_extents(size) == extents
 
 
-@pytest.mark.parametrize("head", [overhead.pv_head(False), overhead.pv_head(True)])
-def test_the_smallest_pv_for_some_extents(head: int) -> None:
-    for extents in range(1, 50):
-        size = overhead.pv_size(extents, head)
-        assert overhead.pv_extents(size, head) == extents
-        assert overhead.pv_extents(size - 1, head) == extents - 1
-    assert overhead.pv_size(0, head) == 0
-
-
 def test_luks_lies_below_an_encrypted_pv() -> None:
     assert overhead.pv_head(True) == 17
 

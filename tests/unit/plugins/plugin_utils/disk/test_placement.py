@@ -285,6 +285,23 @@ def test_a_kept_vg_keeps_its_pvs_and_takes_new_volumes_into_what_is_free() -> No
     assert volumes(schema, allocation) == {"data": 300, "new": 160}
 
 
+@pytest.mark.parametrize("keep_group", [True, False])
+def test_a_kept_mirror_keeps_its_legs_and_what_its_vg_holds(keep_group: bool) -> None:
+    there = {0: [("r", 1, 401), ("data", 0, 100, "", "g")], 1: [("r", 1, 401)]}
+    hardware = hardware_of(1000, 1000, existing=there if keep_group else {disk: spaces[:1] for disk, spaces in there.items()})
+    schema = schema_of(
+        hardware,
+        *vg("g", lv("data", keep_data=keep_group, min_size=100, max_size=100), lv("new", min_size=8), keep_data=keep_group),
+        {"id": "r", "type": "raid", "level": "raid1", "legs": 2, "keep_data": True},
+    )
+    schema = replace(schema, spaces=(replace(schema.spaces[0], contains=("r", "data", "new")), *schema.spaces[1:]))
+    allocation = allocate_fair(hardware, schema)
+    assert [(piece.disk, piece.start, piece.size) for piece in allocation.pieces] == [(0, 1, 401), (1, 1, 401)]
+    # 401 - 1 (md) - 1 (LVM) = 399 MiB = 99 extents.
+    assert volumes(schema, allocation) == {"data": 100, "new": 296}
+    assert allocation.warnings == ()
+
+
 def test_a_kept_volume_without_its_vg_is_refused() -> None:
     hardware = hardware_of(1000, existing={0: [("data", 0, 300, "", "g")]})
     schema = schema_of(hardware, *vg("g", lv("data", keep_data=True, min_size=1)))
