@@ -17,7 +17,9 @@ try:
     from ..plugin_utils.group.report import report
     from ..plugin_utils.group.report_table import summary
     from ..plugin_utils.group.score import ScoreMode
+    from ..plugin_utils.group.sources.inline_output import write_inline
     from ..plugin_utils.group.sources.load import load_cluster
+    from ..plugin_utils.group.sources.text_output import write_text
 except ImportError as error:
     IMPORT_ERROR = error
 
@@ -27,6 +29,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        "export": {"type": "list", "elements": "str", "choices": ["cluster", "ganeti_text"], "default": []},
         "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
@@ -37,4 +40,6 @@ class ActionModule(PlanningAction):
             raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
         message = load_cluster(arguments, self._loader.path_dwim)
         told = report(message.cluster, ScoreMode(arguments["score"]))
-        return told | {"summary": summary(told)}
+        writers = {"cluster": write_inline, "ganeti_text": write_text}
+        exported = {name: writers[name](message.cluster) for name in arguments["export"]}
+        return told | {"summary": summary(told)} | exported

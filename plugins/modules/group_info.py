@@ -22,6 +22,16 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
 options:
+  export:
+    description:
+      - Forms in which the cluster itself is returned as well.
+      - RV(cluster) is what O(cluster) takes, so that a server is asked once for many tasks.
+      - RV(ganeti_text) is what O(source.type=ganeti_text) and Ganeti's htools read. It has no room for storage pools, loads and
+        several disks of an instance.
+    type: list
+    elements: str
+    choices: [cluster, ganeti_text]
+    default: []
   score:
     description:
       - V(htools) gives the metrics and weights of Ganeti's htools 3.0, equal to those programs' to eight decimals.
@@ -91,6 +101,25 @@ EXAMPLES = r"""
       url: https://cluster.example.com:5080
       username: reader
       password: "{{ rapi_password }}"
+
+- name: Ask it once, and keep it for Ganeti's own programs
+  bareon.allocator.group_info:
+    source:
+      type: ganeti_rapi
+      url: https://cluster.example.com:5080
+    export: [cluster, ganeti_text]
+  register: asked
+
+- name: Look at the same cluster by the other score
+  bareon.allocator.group_info:
+    cluster: "{{ asked.cluster }}"
+    score: capacity
+
+- name: Write it for hbal
+  ansible.builtin.copy:
+    content: "{{ asked.ganeti_text }}"
+    dest: /tmp/cluster.data
+    mode: "0644"
 
 - name: Look at a cluster written out here
   bareon.allocator.group_info:
@@ -323,6 +352,14 @@ problems:
     says:
       description: The problem in a sentence.
       type: str
+cluster:
+  description: The cluster in the form of O(cluster).
+  type: dict
+  returned: with O(export)
+ganeti_text:
+  description: The cluster in the text format of Ganeti's htools.
+  type: str
+  returned: with O(export)
 summary:
   description: The same as tables to read, for C(debug).
   type: str

@@ -24,6 +24,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report_tabl
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator, requested_instances
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline_output import write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
@@ -181,3 +182,14 @@ def test_written_text_reads_back_as_the_same_cluster(cluster):
         (i.name, i.memory, i.disk, i.primary, i.secondary, i.spindles, i.status, i.tags) for i in cluster.instances
     ]
     assert write_text(again) == write_text(cluster)
+
+
+@settings(max_examples=80, deadline=None)
+@given(clusters())
+def test_plain_data_reads_back_as_the_same_cluster(cluster):
+    assert parse_inline(json.loads(json.dumps(write_inline(cluster)))) == cluster
+
+
+def test_every_recorded_source_survives_plain_data():
+    for cluster in (parse_text(TEXT), parse_iallocator(MESSAGE).cluster, parse_rapi(RAPI), parse_proxmox(PROXMOX)):
+        assert parse_inline(json.loads(json.dumps(write_inline(cluster)))) == cluster

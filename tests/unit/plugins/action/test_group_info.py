@@ -28,6 +28,8 @@ TASKS: dict[str, dict[str, t.Any]] = {
     "inline": {"cluster": {"nodes": NODES, "instances": [WEB]}},
     "capacity": {"cluster": {"nodes": NODES, "instances": [WEB]}, "score": "capacity"},
     "text": {"source": {"type": "ganeti_text", "path": "cluster.data"}},
+    "exported": {"source": {"type": "ganeti_text", "path": "cluster.data"}, "export": ["cluster", "ganeti_text"]},
+    "again": {"cluster": "{{ exported.cluster }}"},
     "message": {"source": {"type": "iallocator", "path": "message.json"}},
     "recorded": {"source": {"type": "ganeti_rapi", "path": RAPI}},
     "wrong": {"cluster": {"nodes": [*NODES, {"name": "n1"}], "instances": [WEB | {"primary": "n9", "vcpus": "x"}]}},
@@ -92,6 +94,15 @@ def test_text_and_message_tell_the_same_where_all_is_online(run: Run) -> None:
     assert text["score"] == pytest.approx(message["score"])
     assert text["health"] == message["health"]
     assert text["health"]["offline_pri"] + text["health"]["offline_sec"] > 0
+
+
+def test_exported_cluster_is_the_next_tasks_argument(run: Run) -> None:
+    exported, again = run.results["exported"], run.results["again"]
+    assert {name: again[name] for name in ("score", "nodes", "problems", "groups")} == {
+        name: exported[name] for name in ("score", "nodes", "problems", "groups")
+    }
+    assert exported["ganeti_text"].startswith("group-01|uuid-group-01|preferred||\n\nnode-0001")
+    assert "cluster" not in again
 
 
 def test_recorded_answers(run: Run) -> None:
