@@ -92,6 +92,16 @@ def test_spec_step_example_refuses(bench, amount):
     assert refusals(error) == [("DISK_GB", "piece")]
 
 
+@pytest.mark.parametrize(("amount", "is_given"), [(1, True), (2, True), (3, False), (4, True), (15, False), (16, True), (18, False)])
+def test_spec_step_example_of_vcpus(bench, amount, is_given):
+    bench.put({"name": "host", "inventories": {"VCPU": {"total": 32, "min_unit": 1, "max_unit": 16, "step_size": 2}}})
+    if is_given:
+        assert bench.claim(("vm", {"host": {"VCPU": amount}})).changed
+    else:
+        with pytest.raises(ClaimRefused):
+            bench.claim(("vm", {"host": {"VCPU": amount}}))
+
+
 def test_amounts_for_one_provider_under_two_names_are_one_amount(bench):
     bench.put({"name": "pool", "inventories": {"DISK_GB": {"total": 500, "min_unit": 5, "step_size": 10}}})
     address = bench.world.providers[0].uuid
