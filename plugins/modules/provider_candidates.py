@@ -113,7 +113,7 @@ options:
   budget:
     description: How many choices are looked at, at most. A search that ends for this reason says so in RV(truncated).
     type: int
-    default: 5000000
+    default: 1000000
   explain_below:
     description: Return RV(why) if there are fewer candidates than this.
     type: int

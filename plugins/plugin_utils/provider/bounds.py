@@ -24,14 +24,17 @@ def cannot_hold(plan: Plan, options: Sequence[Choices]) -> bool:
 
 
 def _lacks_room(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int]) -> bool:
-    """Whether the columns that choose only within `union` ask more of a class than is free there, or more pieces than can be cut."""
+    """Whether the columns that choose only within `union` ask more of a class than is free there, or more pieces than can be cut.
+
+    Pieces are counted for each size: those of at least that size are at most as many as pieces of exactly that size could be cut.
+    """
     for name, levels in plan.contended.items():
-        amounts = [amount for level, amount in levels if sets[level] <= union]
-        if not amounts:
-            continue
+        amounts = sorted((amount for level, amount in levels if sets[level] <= union), reverse=True)
         rules: Rules = plan.index.classes[name].rules
         free = [max(0, rules[position][0]) for position in union if position in rules]
-        if sum(amounts) > sum(free) or len(amounts) > sum(most // min(amounts) for most in free):
+        if sum(amounts) > sum(free):
+            return True
+        if any(count > sum(most // amount for most in free) for count, amount in enumerate(amounts, start=1)):
             return True
     return False
 

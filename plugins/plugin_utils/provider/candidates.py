@@ -41,7 +41,7 @@ class Manner:
 
     distinct: str = "allocations"
     order: str = "none"
-    budget: int = 5_000_000
+    budget: int = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,15 @@ def test_one_group_too_many_is_seen_at_once(distinct, policy, devices):
     assert time.process_time() - start < 1
 
 
+@pytest.mark.parametrize("distinct", ["allocations", "mappings"])
+def test_too_many_large_pieces_are_seen_at_once_even_if_the_sum_is_free(distinct):
+    providers = host("a", 0, {f"gpu{number}": 3 for number in range(10)})
+    groups = {f"G{number}": {"resources": {"VCPU": 1 if number < 6 else 2}} for number in range(18)}
+    answer, _names = ask(providers, Manner(distinct=distinct, budget=1000), groups=groups)
+    assert answer.candidates == []
+    assert not answer.truncated
+
+
 def test_as_many_interchangeable_groups_as_devices_have_one_candidate():
     providers = host("a", 0, {f"gpu{number:02}": 1 for number in range(30)})
     answer, _names = ask(providers, groups={f"G{number}": {"resources": {"VCPU": 1}} for number in range(30)})

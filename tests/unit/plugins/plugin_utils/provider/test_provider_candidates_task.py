@@ -28,7 +28,7 @@ DEFAULTS = {
     "limit": None,
     "distinct": "allocations",
     "order": "none",
-    "budget": 5000000,
+    "budget": 1000000,
     "explain_below": 1,
     "groups": None,
 }
