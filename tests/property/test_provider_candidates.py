@@ -168,6 +168,45 @@ def test_search_agrees_with_brute_force(case, order):
     assert set(once) == {allocations for allocations, _mappings in expected}
 
 
+@st.composite
+def crowded(draw):
+    """One host with devices, and more groups that want them than comfortable."""
+    host = provider_uuid("host")
+    providers = [{"uuid": host, "name": "host", "parent": None, "inventories": {}, "traits": [], "aggregates": []}]
+    fields = {"reserved": 0, "min_unit": 1, "max_unit": 100, "allocation_ratio": 1.0}
+    for number in range(draw(st.integers(1, 4))):
+        inventory = {**fields, "total": draw(st.integers(1, 5)), "step_size": draw(st.sampled_from([1, 1, 1, 2]))}
+        device = {"uuid": provider_uuid(f"device{number}"), "name": f"device{number}", "parent": host, "traits": draw(subset(TRAITS, 1))}
+        providers.append({**device, "inventories": {"VCPU": inventory}, "aggregates": []})
+    used = {providers[1]["uuid"]: {"VCPU": draw(st.integers(1, 6))}} if draw(st.booleans()) else {}
+    world = {"providers": providers, "allocations": {CONSUMER: used} if used else {}, "custom_traits": TRAITS, "custom_classes": []}
+    asked = {}
+    for suffix in "ABCDE"[: draw(st.integers(3, 5))]:
+        asked[suffix] = {"resources": {"VCPU": draw(st.sampled_from([1, 1, 2, 3]))}}
+        if draw(st.integers(0, 4)) == 4:
+            asked[suffix]["required"] = TRAITS[:1]
+    ask = {"groups": asked}
+    kind = draw(st.integers(0, 3))
+    if kind == 1:
+        ask["group_policy"] = "isolate"
+    elif kind == 2:
+        ask["isolate"] = [draw(st.lists(st.sampled_from(sorted(asked)), min_size=1, max_size=2, unique=True))]
+    return world, ask
+
+
+@given(case=crowded())
+@settings(COMMON, max_examples=200)
+def test_bounds_and_interchange_drop_nothing_where_groups_compete(case):
+    world, ask = case
+    index = build_index(parse_world(world))
+    request = parse_groups(ask, index.known)
+    expected = brute_force(world, ask)
+    assert set(as_sets(find_candidates(index, request, Manner(distinct="mappings")).candidates)) == expected
+    once = [allocations for allocations, _mappings in as_sets(find_candidates(index, request).candidates)]
+    assert len(once) == len(set(once))
+    assert set(once) == {allocations for allocations, _mappings in expected}
+
+
 @given(
     case=cases(),
     order=st.sampled_from(["none", "spread", "pack"]),
