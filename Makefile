@@ -4,7 +4,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint bench peers-ganeti test-databases test-loop test-vm clean
+.PHONY: help setup demo test lint typing unit sanity docs-lint bench browser clean \
+	peers peers-ganeti peers-placement peers-repart test-databases test-loop test-vm
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -62,6 +63,20 @@ unit: $(DEVELOP) ## Unit and property tests
 
 bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BIN)/python tests/bench/disk_plan.py
+	$(BIN)/python tests/bench/disk_fleet.py
+
+browser: $(DEVELOP) ## Look at the report in headless Chromium, which is installed if need be
+	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils
+	$(BIN)/python -m pytest -q tests/browser
+
+peers: peers-repart peers-ganeti peers-placement ## Compare with all peers
+
+peers-repart: $(DEVELOP) ## Compare plans for one disk with systemd-repart
+	tests/utils/install-tools systemd-repart:systemd
+	$(BIN)/python -m pytest -q tests/peers/test_systemd_repart.py
+
+peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Placement
+	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_candidates.py
 
 peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which are installed if need be
 	tests/peers/ganeti-htools
