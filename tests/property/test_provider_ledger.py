@@ -220,6 +220,10 @@ class LedgerHistory(RuleBasedStateMachine):
         changes = parse_changes(declared, "providers[{}]")
         self.both(partial(put_providers, changes=changes), lambda oracle: oracle.put(declared))
 
+    @rule(child=st.sampled_from(NAMES), parent=st.sampled_from([*NAMES, ""]))
+    def move(self, child, parent):
+        self.put([{"name": child, "parent": parent}])
+
     @rule(names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     def remove(self, names):
         changes = parse_changes([{"name": name} for name in names], "providers[{}]")
