@@ -221,6 +221,13 @@ def _meaning(error: DBAPIError) -> str:
 def _postgresql_meaning(state: str | None, message: str) -> str:
     if state is None:
         # While connecting, libpq gives a text and no code.
-        texts = {"password": "28", "does not exist": "3D000", "too many": "53300", "starting up": "57P", "shutting down": "57P"}
+        texts = {
+            "password": "28",
+            "role": "28",
+            "does not exist": "3D000",
+            "too many": "53300",
+            "starting up": "57P",
+            "shutting down": "57P",
+        }
         state = next((code for words, code in texts.items() if words in message), "08")
     return next((says for code, says in _POSTGRESQL_ERRORS.items() if state.startswith(code)), "reports an error")
