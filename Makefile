@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint bench browser clean \
+.PHONY: help setup demo test lint typing unit sanity docs-lint docs bench browser clean \
 	peers peers-ganeti peers-placement peers-repart test-databases test-loop test-vm
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
@@ -54,6 +54,13 @@ typing: $(DEVELOP)
 docs-lint: $(DEVELOP)
 	$(BIN)/antsibull-changelog lint
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
+
+docs: $(DEVELOP) ## Make pages of the reference and the guides in .build/docs/build/html
+	rm -rf .build/docs
+	mkdir -p .build/docs
+	$(BIN)/antsibull-docs sphinx-init --use-current --lenient --dest-dir .build/docs bareon.allocator
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement .build/docs/requirements.txt
+	PATH="$(CURDIR)/.venv/bin:$$PATH" ANSIBLE_CONFIG="$(CURDIR)/ansible.cfg" ANSIBLE_HOME="$(CURDIR)/.ansible" .build/docs/build.sh
 
 sanity: $(DEVELOP)
 	tests/utils/sanity
