@@ -71,12 +71,12 @@ class _Rows:
         self.upper.append(max(upper, 0.0))
 
     def add_each(self, keys: Integers, columns: Integers, values: Floats, upper: Callable[[int], float]) -> None:
-        """Add a constraint for each distinct key over the columns that have it, where it can bind."""
+        """Add a constraint for each distinct key over the columns that have it."""
         order = np.argsort(keys, kind="stable")
         distinct, starts = np.unique(keys[order], return_index=True)
         for part, key in zip(np.split(order, starts[1:]), distinct):
             limit = upper(int(key))
-            if np.isfinite(limit) and values[part].sum() > limit:
+            if np.isfinite(limit):
                 self.add(columns[part], values[part], limit)
 
     def matrix(self, width: int) -> sparse.csr_array:

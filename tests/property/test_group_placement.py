@@ -1,0 +1,109 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No placement breaks a limit, whatever the cluster; checked by counting every node anew from the models."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.batch import place_instances
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Cluster, Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.placement import Strategy, Wish
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from group_clusters import clusters, instances
+from group_oracle import Book, starts
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(9999, 99, 99999, 9, 9, 9)),))
+MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def excess(cluster: Cluster, name: str) -> dict[str, float]:
+    """Return by how much each limit of a node is broken, 0 or less where it is kept."""
+    node = next(node for node in cluster.nodes if node.name == name)
+    policy = next(group.policy for group in cluster.groups if group.name == node.group)
+    book = Book(cluster, node)
+    prefixes = [tag.removeprefix("htools:iextags:") for tag in cluster.tags if tag.startswith("htools:iextags:")]
+    tags = [tag for instance in cluster.instances if instance.primary == name for tag in starts(instance.tags, prefixes)]
+    found = {
+        "memory": -book.memory,
+        "redundancy": book.reserved - book.memory,
+        "disk": -book.disk,
+        "disk planned": -book.disk_planned,
+        "cpus": book.cpus - policy.vcpu_ratio * node.total_cpus,
+        "spindles": -book.spindles if node.exclusive_storage else 0,
+        "spindle use": book.use - book.spindle_limit,
+        "tags": len(tags) - len(set(tags)),
+    }
+    return found | {f"pool {pool.name}": -pool.free for pool in node.storage if pool.free is not None}
+
+
+def assert_nothing_worse(before: Cluster, after: Cluster, touched: set[str]) -> None:
+    for name in touched:
+        then, now = excess(before, name), excess(after, name)
+        worse = {limit: (then[limit], value) for limit, value in now.items() if value > 0 and value > then[limit]}
+        assert not worse, (name, worse)
+
+
+@st.composite
+def problems(draw):
+    cluster = draw(clusters(most_nodes=5, most_instances=5))
+    pools = {pool.name for node in cluster.nodes for pool in node.storage}
+    new = [draw(instances(f"new{number}", [], bool(pools))) for number in range(draw(st.integers(1, 3)))]
+    groups = tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups)
+    wish = Wish(strategy=draw(st.sampled_from(list(Strategy))), score=draw(st.sampled_from(list(ScoreMode))))
+    new = [i for i in new if i.storage is None or i.storage in pools]
+    return dataclasses.replace(cluster, groups=groups), tuple(new), wish
+
+
+@MODEST
+@given(problems())
+def test_no_limit_gets_worse(problem):
+    cluster, new, wish = problem
+    state = ClusterState.from_cluster(cluster, new)
+    first = len(cluster.instances)
+    surveys, after = place_instances(state, [(first + number, wish) for number in range(len(new))])
+    touched = {cluster.nodes[node].name for survey in surveys if survey.options for node in survey.options[0].nodes}
+    assert not any(node.offline for node in cluster.nodes if node.name in touched)
+    assert_nothing_worse(state.to_cluster(), after.to_cluster(), touched)
+    for instance, survey in zip(new, surveys):
+        for option in survey.options:
+            assert len({cluster.nodes[node].group for node in option.nodes}) == 1
+            assert len(set(option.nodes)) == (2 if instance.disk_template == "drbd" else 1)
+            for node in option.nodes:
+                reached = {pool.name for pool in cluster.nodes[node].storage}
+                assert instance.storage is None or instance.storage in reached
+
+
+@MODEST
+@given(problems())
+def test_no_order_of_the_instances_places_more(problem):
+    cluster, new, wish = problem
+    state = ClusterState.from_cluster(cluster, new)
+    wishes = [(len(cluster.instances) + number, wish) for number in range(len(new))]
+    surveys, _after = place_instances(state, wishes)
+    placed = sum(bool(survey.options) for survey in surveys)
+    for order in itertools.permutations(wishes):
+        others, _state = place_instances(state, order)
+        assert sum(bool(survey.options) for survey in others) <= placed
+
+
+@MODEST
+@given(problems())
+def test_every_group_is_answered_once_and_refusals_have_reasons(problem):
+    cluster, new, wish = problem
+    state = ClusterState.from_cluster(cluster, new)
+    surveys, _after = place_instances(state, [(len(cluster.instances) + number, wish) for number in range(len(new))])
+    for survey in surveys:
+        groups = [found.group for found in (*survey.options, *survey.refusals)]
+        assert sorted(groups) == list(range(len(cluster.groups)))
+        assert all(refusal.reasons for refusal in survey.refusals)
