@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .fair import NO_MAXIMUM, UNPREFERRED, Infeasible, Request, share
-from .problem import Choice, Pool, Problem, liking
+from .fair import NO_MAXIMUM, UNPREFERRED, BoolArray, Infeasible, IntArray, Request, share
+from .problem import Choice, Problem
 from .whole_steps import Sizes
 
 
@@ -25,12 +25,13 @@ def share_out(problem: Problem) -> tuple[Choice, Sizes] | None:
     volumes = [problem.demands[pool.volumes[0]] for pool in problem.pools]
     if any(volume.hi is not None and volume.hi < volume.lo for volume in volumes):
         return None
+    allowed, tier = _cells(problem)
     request = Request(
         low=np.array([volume.lo for volume in volumes], dtype=np.int64),
         high=np.array([NO_MAXIMUM if volume.hi is None else volume.hi for volume in volumes], dtype=np.int64),
         weight=np.array([volume.weight for volume in volumes], dtype=np.float64),
-        allowed=np.array([[area in pool.areas for area in range(len(problem.areas))] for pool in problem.pools], dtype=bool),
-        tier=np.array([[_tier(pool, area) for area in range(len(problem.areas))] for pool in problem.pools], dtype=np.int64),
+        allowed=allowed,
+        tier=tier,
         capacity=np.array([area.size for area in problem.areas], dtype=np.int64),
     )
     try:
@@ -50,6 +51,15 @@ def share_out(problem: Problem) -> tuple[Choice, Sizes] | None:
     return choice, Sizes(tuple(steps), parts, left)
 
 
-def _tier(pool: Pool, area: int) -> int:
-    rank = liking(pool.tiers, area)
-    return UNPREFERRED if pool.tiers and rank == len(pool.tiers) else rank
+def _cells(problem: Problem) -> tuple[BoolArray, IntArray]:
+    """Return where each pool may lie and how much it likes each area, both (pools, areas)."""
+    shape = len(problem.pools), len(problem.areas)
+    allowed = np.zeros(shape, dtype=np.bool_)
+    tier = np.zeros(shape, dtype=np.int64)
+    for position, pool in enumerate(problem.pools):
+        allowed[position, list(pool.areas)] = True
+        if pool.tiers:
+            tier[position] = UNPREFERRED
+        for rank in reversed(range(len(pool.tiers))):
+            tier[position, sorted(pool.tiers[rank])] = rank
+    return allowed, tier

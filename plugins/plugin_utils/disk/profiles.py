@@ -15,6 +15,8 @@ import yaml
 from ..common.errors import InputError, Mistake, Mistakes, suggest
 from .hardware import kind_of
 
+# libyaml's where PyYAML was built with it: a profile is read anew for every host of a play.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yml", ".yaml")
 _ABSENT, _PRESENT = "absent", "present"
 _BOUNDS = ("min_size", "max_size")
@@ -42,7 +44,7 @@ def load_profile(path: Path) -> list[t.Any]:
     """
     place = f"profile {path.name}"
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError([Mistake(place, f"cannot be read: {error}")]) from error
     schema = content.get("schema") if isinstance(content, Mapping) else content
