@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import time
 import typing as t
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from ..common.errors import InputError, Mistake, Unavailable
@@ -143,7 +144,7 @@ def _make_sqlite_engine(url: URL) -> Engine:
         engine = create_engine(url, poolclass=StaticPool)
     else:
         Path(t.cast("str", url.database)).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url, connect_args={"timeout": _WAIT_SECONDS})
+        engine = create_engine(url, connect_args={"timeout": 0})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -170,20 +171,20 @@ def _begin_sqlite(connection: Connection) -> None:
     if connection.get_execution_options().get("bareon_reads_only", False):
         connection.exec_driver_sql("BEGIN")
         return
-    # SQLite itself waits longer each time, up to 0.1 s. A claim takes one millisecond, so that the database would mostly lie idle.
-    cursor = connection.connection.cursor()
+    # SQLite itself would wait longer each time, up to 0.1 s. A claim takes one millisecond, so that the file would mostly lie idle.
     deadline = time.monotonic() + _WAIT_SECONDS
-    cursor.execute("PRAGMA busy_timeout = 0")
-    while True:
+    cursor = connection.connection.cursor()
+    while time.monotonic() < deadline:
         try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        except OperationalError as error:
-            if sqlite_code(error.orig) != _SQLITE_BUSY or time.monotonic() > deadline:
-                raise
+            cursor.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if sqlite_code(error) != _SQLITE_BUSY:
+                break
             time.sleep(random.uniform(0, _POLL_SECONDS))
         else:
-            cursor.execute(f"PRAGMA busy_timeout = {int(_WAIT_SECONDS * 1000)}")
             return
+    # Once more by way of SQLAlchemy, so that the error is one of those that are understood.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _read_own_writes(connection: t.Any, _record: t.Any) -> None:
