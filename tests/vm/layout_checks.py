@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import overhead
@@ -42,23 +43,25 @@ def check_arrays(schema: Plain, report: Plain) -> None:
     for array in schema["mds"]:
         planned = array_size(schema, array)
         found = report["arrays"][array["name"]]["size"] / MIB
-        legs = overhead.data_legs(RaidLevel(array["level"]), len(array["devices"]))
-        assert planned <= found < planned + legs, array["name"]
+        assert planned <= found < planned + data_legs(array), array["name"]
 
 
 def check_containers(schema: Plain, report: Plain) -> None:
-    """The data of every LUKS container begin where it was planned."""
+    """The data of every LUKS container begin where it was planned: at a stripe's start on an array, else at 16 MiB."""
     for container in schema["luks"]:
         if container["device"] in report["containers"]:
             found = report["containers"][container["device"]]
-            assert found["offset"] == overhead.LUKS_HEAD * MIB, container["name"]
+            if container["device"] not in report["arrays"]:
+                assert found["offset"] == overhead.LUKS_HEAD * MIB, container["name"]
+            assert found["offset"] >= overhead.LUKS_HEAD * MIB
             assert found["size"] in (None, found["below"] - found["offset"])
 
 
 def check_groups(schema: Plain, report: Plain) -> None:
     """Every volume has its size to the byte, every group has the extents that were counted on, not one more or less."""
     for volume in report["pvs"]:
-        assert int(volume["pe_start"]) == overhead.PV_HEAD * MIB, volume["pv_name"]
+        before = int(volume["pe_start"]) + report_offset(schema, report, volume["pv_name"])
+        assert math.ceil(before / MIB) == planned_head(schema, volume["pv_name"]), volume["pv_name"]
         assert int(volume["pv_pe_count"]) == planned_extents(schema, volume["pv_name"]), volume["pv_name"]
     made = {group["vg_name"]: group for group in report["vgs"]}
     volumes = {(volume["vg_name"], volume["lv_name"]): int(volume["lv_size"]) for volume in report["lvs"]}
@@ -80,19 +83,44 @@ def check_fats(schema: Plain, report: Plain) -> None:
         assert device not in sizes or fat["end"] <= sizes[device]
 
 
+def report_offset(schema: Plain, report: Plain, device: str) -> int:
+    container = container_of(schema, device)
+    return report["containers"][container["device"]]["offset"] if container else 0
+
+
 def planned_extents(schema: Plain, device: str) -> int:
     """Return how many extents the planner counts on from a PV: a partition or an array, perhaps with LUKS between."""
-    container = next((container for container in schema["luks"] if f"/dev/mapper/{container['name']}" == device), None)
-    below = container["device"] if container else device
-    array = next((array for array in schema["mds"] if array["name"] == below), None)
-    size = array_size(schema, array) if array else _size(schema, below)
-    return overhead.pv_extents(size, overhead.pv_head(container is not None))
+    array = array_below(schema, device)
+    container = container_of(schema, device)
+    size = array_size(schema, array) if array else _size(schema, container["device"] if container else device)
+    return overhead.pv_extents(size, planned_head(schema, device))
+
+
+def planned_head(schema: Plain, device: str) -> int:
+    """Return the MiB that the planner counts on before the first extent of a PV."""
+    array = array_below(schema, device)
+    encrypted = container_of(schema, device) is not None
+    return overhead.array_pv_head(data_legs(array), encrypted) if array else overhead.pv_head(encrypted)
+
+
+def container_of(schema: Plain, device: str) -> Plain | None:
+    return next((container for container in schema["luks"] if f"/dev/mapper/{container['name']}" == device), None)
+
+
+def array_below(schema: Plain, device: str) -> Plain | None:
+    container = container_of(schema, device)
+    return next((array for array in schema["mds"] if array["name"] == (container["device"] if container else device)), None)
 
 
 def array_size(schema: Plain, array: Plain) -> int:
     """Return the MiB that the planner counts on from an array."""
     leg = min(_size(schema, device) for device in array["devices"])
-    return overhead.data_legs(RaidLevel(array["level"]), len(array["devices"])) * (leg - overhead.md_reserve(leg, array["metadata"]))
+    data = data_legs(array)
+    return data * (leg - overhead.md_reserve(leg, array["metadata"], data))
+
+
+def data_legs(array: Plain) -> int:
+    return overhead.data_legs(RaidLevel(array["level"]), len(array["devices"]))
 
 
 def _partitions(schema: Plain) -> t.Iterator[Plain]:

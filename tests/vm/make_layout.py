@@ -140,7 +140,11 @@ def make(schema, stacked, key, report):
     lvm = Lvm(schema, stacked)
     make_groups(schema, lvm)
     if made_groups(schema, lvm):
-        report["pvs"] = lvm.report("pvs", "pv_name,pv_size,pe_start,pv_pe_count,dev_size")
+        as_planned = {os.path.realpath(name): name for name in lvm.names}
+        report["pvs"] = [
+            {**volume, "pv_name": as_planned[os.path.realpath(volume["pv_name"])]}
+            for volume in lvm.report("pvs", "pv_name,pe_start,pv_pe_count")
+        ]
         report["vgs"] = lvm.report("vgs", "vg_name,vg_extent_size,vg_extent_count,vg_free_count")
         report["lvs"] = lvm.report("lvs", "lv_name,vg_name,lv_size")
     for filesystem in schema["fss"]:

@@ -107,15 +107,13 @@ class _Builder:
             return
         group = space.type is SpaceType.VOLUME_GROUP
         kept = position in self._kept.spaces
-        members = [member for member in self._schema.spaces if member.volume_group == space.id]
-        encrypted = group and (space.encrypt or any(member.encrypt for member in members))
         self._pool_of[position] = len(self._pools)
         self._pools.append(
             Pool(
                 name=space.id,
                 space=position,
                 grain=overhead.EXTENT if group else 1,
-                head=overhead.pv_head(encrypted) if group else 0,
+                head=overhead.pv_head(self._encrypted(space)) if group else 0,
                 areas=() if kept or self._arrays_in(space) else self._allowed(space),
                 tiers=self._tiers(space),
                 max_parts=space.max_pvs,
@@ -124,6 +122,9 @@ class _Builder:
                 kept=self._kept.extents.get(position, 0),
             )
         )
+
+    def _encrypted(self, group: Space) -> bool:
+        return group.encrypt or any(member.encrypt for member in self._schema.spaces if member.volume_group == group.id)
 
     def _demand(self, position: int, space: Space) -> None:
         if space.type is SpaceType.RAID:
@@ -141,7 +142,7 @@ class _Builder:
         if not space.per_disk:
             self._add(position, space, Kind.SINGLE, least=least, areas=areas)
             return
-        for disk in sorted({self._areas[area].disk for area in areas}, key=lambda disk: self._rank(disk)):
+        for disk in sorted({self._areas[area].disk for area in areas}, key=self._rank):
             self._add(position, space, Kind.SINGLE, least=least, areas=tuple(area for area in areas if self._areas[area].disk == disk))
 
     def _raid(self, position: int, space: Space) -> None:
@@ -149,7 +150,7 @@ class _Builder:
         unit = max(1, overhead.data_legs(level, space.legs))
         metadata = overhead.md_metadata(space.boot)
         groups = [at for at, group in enumerate(self._schema.spaces) if group.type is SpaceType.VOLUME_GROUP and space.id in group.contains]
-        least = unit * (overhead.md_reserve(1, metadata) + 1)
+        least = unit * (overhead.md_reserve(1, metadata, unit) + 1)
         self._add(
             position,
             space,
@@ -159,6 +160,7 @@ class _Builder:
             unit=unit,
             legs=space.legs,
             reserve=metadata,
+            head=overhead.array_pv_head(unit, self._encrypted(self._schema.spaces[groups[0]])) if groups else 0,
             pool=self._pool_of[groups[0]] if groups else None,
         )
 
@@ -208,6 +210,7 @@ class _Builder:
         unit: int = 1,
         legs: int = 1,
         reserve: str = "",
+        head: int = 0,
         pool: int | None = None,
     ) -> None:
         lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
@@ -226,6 +229,7 @@ class _Builder:
                 tiers=self._tiers(space),
                 legs=legs,
                 reserve=reserve,
+                head=head,
                 pool=pool,
             )
         )

@@ -86,21 +86,22 @@ def _free_extents(hardware: Hardware, schema: Schema, pieces: list[Piece], volum
     for group, space in enumerate(schema.spaces):
         if space.type is not SpaceType.VOLUME_GROUP:
             continue
-        head = overhead.pv_head(space.encrypt or any(member.encrypt for member in schema.spaces if member.volume_group == space.id))
-        room = [piece.size for piece in pieces if piece.space == group]
-        room += [_capacity(schema.spaces[array], pieces, array) for array in _arrays_of(schema, group)]
+        encrypted = space.encrypt or any(member.encrypt for member in schema.spaces if member.volume_group == space.id)
+        room = [overhead.pv_extents(piece.size, overhead.pv_head(encrypted)) for piece in pieces if piece.space == group]
+        room += [_extents_on(schema.spaces[array], pieces, array, encrypted) for array in _arrays_of(schema, group)]
         if any(room):
-            extents[group] = sum(overhead.pv_extents(size, head) for size in room) - _taken(hardware, schema, space.id, volumes)
+            extents[group] = sum(room) - _taken(hardware, schema, space.id, volumes)
     return {group: max(0, free) for group, free in extents.items()}
 
 
-def _capacity(array: Space, pieces: list[Piece], position: int) -> int:
-    """Return the MiB that a kept array offers; 0 for one that is not kept."""
+def _extents_on(array: Space, pieces: list[Piece], position: int, encrypted: bool) -> int:
+    """Return the extents that a kept array offers; 0 for one that is not kept."""
     legs = [piece.size for piece in pieces if piece.space == position]
     if not legs or array.level is None:
         return 0
-    leg = min(legs)
-    return overhead.data_legs(array.level, len(legs)) * (leg - overhead.md_reserve(leg, overhead.md_metadata(array.boot)))
+    leg, data = min(legs), overhead.data_legs(array.level, len(legs))
+    capacity = data * (leg - overhead.md_reserve(leg, overhead.md_metadata(array.boot), data))
+    return overhead.pv_extents(capacity, overhead.array_pv_head(data, encrypted))
 
 
 def _taken(hardware: Hardware, schema: Schema, group: str, volumes: Mapping[int, int]) -> int:

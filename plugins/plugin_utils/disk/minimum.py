@@ -180,11 +180,11 @@ def _array_loss(problem: Problem, demand: Demand) -> int:
     if demand.pool is None:
         return 0
     pool = problem.pools[demand.pool]
-    needed = pool_minimum(problem, pool) * pool.grain + pool.head
+    needed = pool_minimum(problem, pool) * pool.grain + demand.head
     leg = max(demand.low, 1)
-    while demand.unit * (leg - md_reserve(leg, demand.reserve)) < needed:
-        leg = -(-needed // demand.unit) + md_reserve(leg, demand.reserve) if leg < -(-needed // demand.unit) else leg + 1
-    return demand.unit * md_reserve(leg, demand.reserve) + pool.head
+    while demand.unit * (leg - md_reserve(leg, demand.reserve, demand.unit)) < needed:
+        leg = -(-needed // demand.unit) + md_reserve(leg, demand.reserve, demand.unit) if leg < -(-needed // demand.unit) else leg + 1
+    return demand.unit * md_reserve(leg, demand.reserve, demand.unit) + demand.head
 
 
 def _array_units(model: Minimum, problem: Problem, step: int, demand: Demand, pool: Pool) -> int:

@@ -25,6 +25,8 @@ BIOS_GRUB = 1
 ESP_DEFAULT = 512
 """An ESP for which nobody asked a size."""
 
+_MD_CHUNK = 512
+"""mdadm's default, in KiB; a stripe is a chunk of every leg of data."""
 _MD_HEADROOM = 128
 _MD_TAIL = 1
 _FAT32_CLUSTERS = 65525
@@ -46,16 +48,30 @@ def pv_head(encrypted: bool) -> int:
     return PV_HEAD + (LUKS_HEAD if encrypted else 0)
 
 
-def md_reserve(leg: int, metadata: str) -> int:
-    """Return how many MiB of a leg of `leg` MiB md keeps for superblock, bitmap and reshaping.
+def array_pv_head(data: int, encrypted: bool) -> int:
+    """Return how many MiB of an array with `data` legs of data come before the first extent, parts of a MiB counted as whole ones.
+
+    Data begin at a multiple of the stripe, in LVM and in LUKS, unless whole stripes make a MiB, where both begin anyway
+    (`md_chunk_alignment` and `data_alignment_detection` in lvm.conf; `device_topology_alignment` in cryptsetup).
+    """
+    stripe = data * _MD_CHUNK
+    alignment = stripe if _KIB_OF_MIB % stripe else _KIB_OF_MIB
+    header = math.ceil(LUKS_HEAD * _KIB_OF_MIB / alignment) * alignment if encrypted else 0
+    return math.ceil((header + alignment) / _KIB_OF_MIB)
+
+
+def md_reserve(leg: int, metadata: str, data: int) -> int:
+    """Return how many MiB of a leg of `leg` MiB md keeps for superblock, bitmap and reshaping; `data` legs are for data.
 
     Metadata 1.2 lies before the data: mdadm halves a headroom of 128 MiB until it is at most 1/1024 of the device and
-    rounds up to the next MiB with superblock and bitmap (`super1.c`). 1.0 lies at the end and needs some KiB only.
+    rounds up to the next MiB with superblock and bitmap (`super1.c`). Levels with chunks, all but mirrors with their one leg
+    of data, keep a MiB of headroom at least. 1.0 lies at the end and needs some KiB only.
     """
     if metadata == "1.0":
         return _MD_TAIL
+    least = 0 if data == 1 else 1
     headroom = _MD_HEADROOM
-    while headroom > 0 and headroom * _KIB_OF_MIB > leg:
+    while headroom > least and headroom * _KIB_OF_MIB > leg:
         headroom //= 2
     return headroom + 1
 
@@ -84,7 +100,8 @@ def least_legs(level: RaidLevel) -> int:
 def esp_minimum(logical_block: int) -> int:
     """Return the least size of an ESP: FAT32 needs 65525 clusters of at least one sector, and some room for its tables.
 
-    That is 33 MiB with sectors of 512 bytes and 260 MiB with 4096.
+    That is 33 MiB with sectors of 512 bytes and 260 MiB with 4096, where 257 would do for mkfs.vfat; firmware and other systems
+    ask for 260.
     """
     clusters = _FAT32_CLUSTERS * logical_block / 1024**2
     tables = 1 if logical_block < 4096 else 4

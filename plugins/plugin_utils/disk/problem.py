@@ -71,6 +71,8 @@ class Demand:
     legs: int = 1
     reserve: str = ""
     """The md metadata version, for a raid."""
+    head: int = 0
+    """Of a raid that is a PV: the MiB before the first extent."""
     pool: int | None = None
     """Of a volume: what it is a share of. Of a raid: what it is a PV of."""
 

@@ -53,7 +53,7 @@ def array_losses(problem: Problem, steps: Sequence[int]) -> list[int]:
     losses = []
     for demand, step in zip(problem.demands, steps):
         if demand.kind is Kind.LEGS and demand.pool is not None:
-            losses.append(demand.unit * overhead.md_reserve(step, demand.reserve) + problem.pools[demand.pool].head)
+            losses.append(demand.unit * overhead.md_reserve(step, demand.reserve, demand.unit) + demand.head)
         else:
             losses.append(0)
     return losses
