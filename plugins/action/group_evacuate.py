@@ -1,0 +1,50 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Empty nodes on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.group.evacuate_report import evacuate_named
+    from ..plugin_utils.group.sources.load import load_cluster
+except ImportError as error:
+    IMPORT_ERROR = error
+
+
+class ActionModule(PlanningAction):
+    """group_evacuate: new places for the instances of nodes, and the moves that bring them there."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **CLUSTER_ARGUMENTS,
+        "nodes": {"type": "list", "elements": "str"},
+        "instances": {"type": "list", "elements": "str"},
+        "mode": {"type": "str", "choices": ["primary", "secondary", "all"], "default": "all"},
+        "across_groups": {"type": "str", "choices": ["false", "true", "only"], "default": "false"},
+        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "mutually_exclusive": [*CLUSTER_CONSTRAINTS["mutually_exclusive"], ("nodes", "instances")],
+        "required_one_of": CLUSTER_CONSTRAINTS["required_one_of"],
+    }
+
+    def _validated_arguments(self) -> dict[str, t.Any]:
+        # YAML reads `across_groups: true` as a boolean, which the list of choices would not know.
+        across = self._task.args.get("across_groups")
+        if isinstance(across, bool):
+            self._task.args = {**self._task.args, "across_groups": str(across).lower()}
+        return super()._validated_arguments()
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Plan the evacuation."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
+        return evacuate_named(load_cluster(arguments, self._loader.path_dwim), arguments)

@@ -1,0 +1,206 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_evacuate."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_evacuate
+short_description: Find new places for the virtual machines of nodes
+version_added: 0.1.0
+description:
+  - Plans how nodes are emptied, or instances leave their nodes, inside their group and, if asked, in other groups. Tells the moves,
+    which of them may run side by side, and the commands for them.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+  - When taking the instances one by one leaves somebody out, an integer program places as many of the most important as can be, running
+    ones first. Each instance that stays has its reasons.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+options:
+  nodes:
+    description:
+      - Nodes to empty. Default is those that are offline, or what the request in an IAllocator message asks for.
+      - Mutually exclusive with O(instances).
+    type: list
+    elements: str
+  instances:
+    description:
+      - Instances that leave their nodes. When all of them have a node in common, only that one is left.
+    type: list
+    elements: str
+  mode:
+    description:
+      - V(primary) takes away the primaries, by failovers where that is enough. V(secondary) replaces the secondaries. V(all) does both.
+    type: str
+    choices: [primary, secondary, all]
+    default: all
+  across_groups:
+    description:
+      - V(false) keeps every instance in its group. V(true) uses other groups for those that find no room in their own. V(only) takes
+        all of them to other groups.
+      - A boolean may be given for the first two.
+    type: str
+    choices: ["false", "true", only]
+    default: "false"
+  score:
+    description: How the score is computed, as in M(bareon.allocator.group_info).
+    type: str
+    choices: [htools, capacity]
+    default: htools
+attributes:
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Nothing is ever changed.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: N/A
+    details:
+      - Nothing is ever changed.
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+    details:
+      - Nothing is ever changed.
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  async:
+    description: Supports the C(async) keyword.
+    support: none
+  platform:
+    description: The platforms that the module works on.
+    platforms: all
+    support: full
+notes:
+  - Moves that copy the fewest disks come first, among equals those after which the score is best.
+  - Only the nodes that are emptied are avoided, not those that happen to hold the other mirror of one of the instances.
+  - An instance whose primary is down may be started where N+1, CPUs or exclusion tags break, when nothing else is left.
+    It is then marked as C(relaxed).
+  - Instances with the disk templates C(plain) and C(file) cannot be moved.
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan to empty a node
+  bareon.allocator.group_evacuate:
+    source:
+      type: ganeti_text
+      path: cluster.data
+    nodes: [node3.example.com]
+    across_groups: true
+  register: evacuation
+  failed_when: evacuation.unplaced | length > 0
+
+- name: Show the commands
+  ansible.builtin.debug:
+    msg: "{{ evacuation.plan.commands }}"
+
+- name: Fail over what lives on dead nodes
+  bareon.allocator.group_evacuate:
+    source:
+      type: ganeti_rapi
+      url: https://cluster.example.com:5080
+    mode: primary
+"""
+
+RETURN = r"""
+---
+placed:
+  description: Instances that move, in an order in which they can.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    instance:
+      description: Name of the instance.
+      type: str
+    group:
+      description: The group it is in afterwards.
+      type: str
+    nodes:
+      description: The primary, and the secondary if it has one, afterwards.
+      type: list
+      elements: str
+    moves:
+      description: Its moves, as in RV(plan.moves).
+      type: list
+      elements: dict
+    relaxed:
+      description: Whether N+1, CPUs or tags break at the new place.
+      type: bool
+unplaced:
+  description: Instances that stay.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    instance:
+      description: Name of the instance.
+      type: str
+    reasons:
+      description: What is in the way on each node, as M(bareon.allocator.group_place) tells it.
+      type: list
+      elements: dict
+plan:
+  description: The moves together.
+  type: dict
+  returned: success
+  contains:
+    score_before:
+      description: Score of the whole cluster now.
+      type: float
+    score_after:
+      description: Score of the whole cluster afterwards.
+      type: float
+    moves:
+      description: All moves, in an order in which each has room.
+      type: list
+      elements: dict
+      contains:
+        instance:
+          description: Name of the instance.
+          type: str
+        kind:
+          description: >-
+            One of V(failover), V(failover_to_any), V(replace_secondary), V(replace_and_failover), V(replace_primary),
+            V(failover_and_replace), V(replace_both).
+          type: str
+        from:
+          description: Its nodes before.
+          type: list
+          elements: str
+        to:
+          description: Its nodes after.
+          type: list
+          elements: str
+        group:
+          description: Its group after.
+          type: str
+        data:
+          description: MiB that are copied.
+          type: int
+        after:
+          description: Positions of the moves that must be done before.
+          type: list
+          elements: int
+        commands:
+          description: Commands for this move.
+          type: list
+          elements: str
+    stages:
+      description: Positions of moves that may run side by side, stage by stage.
+      type: list
+      elements: list
+    commands:
+      description: C(gnt-instance) commands for all moves, in order.
+      type: list
+      elements: str
+"""

@@ -1,0 +1,81 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Evacuations of any cluster: what must be left is left, no limit gets worse at any point of any order the stages allow."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuation import (
+    AcrossGroups,
+    EvacuationMode,
+    evacuate,
+    tasks_of_nodes,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from group_clusters import clusters
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_group_placement import excess
+
+OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(9999, 99, 99999, 9, 9, 9)),))
+MODEST = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def problems(draw):
+    cluster = draw(clusters(most_nodes=6, most_instances=8))
+    cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+    nodes = draw(st.lists(st.integers(0, len(cluster.nodes) - 1), min_size=1, max_size=2, unique=True))
+    return cluster, nodes, draw(st.sampled_from(list(EvacuationMode))), draw(st.sampled_from(list(AcrossGroups)))
+
+
+@MODEST
+@given(problems(), st.randoms(use_true_random=False))
+def test_moves_leave_the_nodes_and_break_nothing_in_any_order(problem, order: random.Random):
+    cluster, nodes, mode, across = problem
+    state = ClusterState.from_cluster(cluster)
+    tasks = tasks_of_nodes(state, nodes, mode)
+    found = evacuate(state, tasks, across, ScoreMode.HTOOLS)
+    placed = [move.instance for move in found.moves]
+    assert sorted([*placed, *(unplaced.instance for unplaced in found.unplaced)]) == sorted(task.instance for task in tasks)
+    assert all(unplaced.reasons for unplaced in found.unplaced)
+    emptied = {cluster.nodes[node].name for node in nodes}
+    groups = {node.name: node.group for node in cluster.nodes}
+    start = state.to_cluster()
+    before = {node.name: excess(start, node.name) for node in cluster.nodes}
+    plan = stage_moves(found.moves)
+    for stage in plan.stages:
+        for number in order.sample(stage, len(stage)):
+            move = plan.moves[number]
+            state.place(move.instance, *move.target)
+            now = state.to_cluster()
+            for name in {cluster.nodes[node].name for node in move.takes() if not cluster.nodes[node].offline}:
+                if found.relaxed:
+                    continue
+                worse = {limit: value for limit, value in excess(now, name).items() if value > max(0, before[name][limit])}
+                assert not worse, (name, move, worse)
+    for instance in (state.to_cluster().instances[number] for number in placed):
+        was = next(old for old in cluster.instances if old.name == instance.name)
+        if mode != EvacuationMode.SECONDARY:
+            assert instance.primary not in emptied
+        if mode != EvacuationMode.PRIMARY:
+            assert instance.secondary not in emptied
+        if mode == EvacuationMode.SECONDARY:
+            assert instance.primary == was.primary
+        if across == AcrossGroups.NO:
+            assert groups[instance.primary] == groups[was.primary]
+        if across == AcrossGroups.ONLY:
+            assert groups[instance.primary] != groups[was.primary]
+        if instance.secondary and was.secondary and groups[was.primary] == groups[was.secondary]:
+            assert groups[instance.primary] == groups[instance.secondary]
