@@ -44,7 +44,7 @@ GROUP = [
 def servers(disks: int, alike: bool) -> dict[str, tuple[Hardware, list[dict]]]:
     """Return machines with as many disks, alike or all different, and their schemas."""
     chance = random.Random(disks)
-    hardware = hardware_of(*(3_815_447 if alike else chance.randint(200_000, 4_000_000) for _ in range(disks)))
+    hardware = hardware_of(*(3_815_447 if alike else chance.randint(200_000, 4_000_000) for _unused in range(disks)))
     parts = [{"id": f"p{at}", "type": "partition", "min_size": 5000 * at + 1000} for at in range(4)]
     found = {
         "mirror + vg": [BOOT, ROOT_MIRROR, ESP, *GROUP],
@@ -59,7 +59,7 @@ def servers(disks: int, alike: bool) -> dict[str, tuple[Hardware, list[dict]]]:
 def worst() -> dict[str, tuple[Hardware, list[dict]]]:
     """Return 60 different disks with 40 spaces: whole partitions only, and everything mixed."""
     chance = random.Random(60)
-    hardware = hardware_of(*(chance.randint(200_000, 4_000_000) for _ in range(60)))
+    hardware = hardware_of(*(chance.randint(200_000, 4_000_000) for _unused in range(60)))
     partitions = [{"id": f"p{at}", "type": "partition", "min_size": 1000 * (at + 1)} for at in range(40)]
     mixed = [ESP, {**partitions[0], "boot": True}, *partitions[1:11]]
     mixed += [{"id": f"r{at}", "type": "raid", "level": "raid1", "legs": 2, "min_size": 9000 * (at + 1)} for at in range(4)]
@@ -73,7 +73,7 @@ def worst() -> dict[str, tuple[Hardware, list[dict]]]:
 def measured(hardware: Hardware, schema: Schema, repeat: int) -> tuple[float, float, str]:
     """Return CPU milliseconds of the first plan and of the next ones, and what it says about its quality."""
     times = []
-    for _ in range(repeat + 1):
+    for _unused in range(repeat + 1):
         start = time.process_time()
         allocation = allocate_fair(hardware, schema)
         times.append((time.process_time() - start) * 1000)

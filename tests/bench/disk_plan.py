@@ -98,9 +98,9 @@ def cpu_ms(work, repeat):
     work()
     within = max(1, min(50, int(0.01 / max(1e-5, time.process_time() - start))))
     samples = []
-    for _ in range(repeat):
+    for _unused in range(repeat):
         start = time.process_time()
-        for _ in range(within):
+        for _unused in range(within):
             work()
         samples.append((time.process_time() - start) / within)
     return 1000 * statistics.median(samples)

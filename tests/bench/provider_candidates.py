@@ -50,7 +50,7 @@ def cpu_seconds(work, repeat):
     """Return (median CPU seconds, the last result); a first run warms up."""
     result = work()
     seconds = []
-    for _ in range(repeat):
+    for _unused in range(repeat):
         result = None
         start = time.process_time()
         result = work()

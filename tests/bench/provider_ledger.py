@@ -113,7 +113,7 @@ def measure(who, claimers, seconds):
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--folder", folder, "--seconds", str(seconds), "--worker", who]
         subprocess.run([*command, "--load"], check=True)
-        started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(claimers)]
+        started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _unused in range(claimers)]
         results = [json.loads(process.communicate()[0]) for process in started]
         with open_ledger(ours(folder, load=False)) as ledger:
             findings = ledger.read(audit)

@@ -164,13 +164,13 @@ def paeth(left: int, up: int, corner: int) -> int:
 def test_bars_are_to_scale_where_they_are_seen(page, tmp_path, width):
     seen = measured(tmp_path, page, width)
     assert len(seen["bars"]) > 20
-    for bar in seen["bars"]:
-        parts = [part for part in bar["parts"] if part["box"][2] > 20]
+    for drawn in seen["bars"]:
+        parts = [part for part in drawn["parts"] if part["box"][2] > 20]
         for part in parts[1:]:
             expected = part["grow"] / parts[0]["grow"]
             assert part["box"][2] / parts[0]["box"][2] == pytest.approx(expected, rel=0.12, abs=0.05), part["name"]
-        assert all(part["box"][2] >= 2.9 for part in bar["parts"])
-        assert bar["box"][0] + bar["box"][2] <= width + 0.5
+        assert all(part["box"][2] >= 2.9 for part in drawn["parts"])
+        assert drawn["box"][0] + drawn["box"][2] <= width + 0.5
 
 
 @pytest.mark.parametrize("width", [1200, 768, PHONE])

@@ -37,7 +37,7 @@ def find(program, *directories):
 def free_ports(count):
     """Return ports that nobody listens on."""
     with ExitStack() as opened:
-        sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
+        sockets = [opened.enter_context(socket.socket()) for _unused in range(count)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]

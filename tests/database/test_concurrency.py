@@ -81,7 +81,7 @@ def test_killed_writers_leave_nothing_half_done(nodes, provider, tmp_path):
         logs.append(tmp_path / f"log{len(logs)}")
         return start_claimer(url, provider, logs[-1].open("wb"))
 
-    running = [start(url) for _, url in zip(range(WRITERS), itertools.cycle(nodes))]
+    running = [start(url) for _unused, url in zip(range(WRITERS), itertools.cycle(nodes))]
     kills = 0
     while kills < 20 and any(process.poll() is None for process in running):
         time.sleep(chance.uniform(0.02, 0.25))
@@ -126,7 +126,7 @@ def test_two_moves_at_once_make_no_loop(nodes):
     with open_ledger(nodes[0]) as first, open_ledger(nodes[-1]) as second:
         ledgers = [first, second]
         put(first, *({"name": name} for name in names))
-        for _ in range(20):
+        for _unused in range(20):
             put(first, *({"name": name, "parent": ""} for name in names))
             results = in_threads(2, lambda number: put(ledgers[number], {"name": names[number], "parent": names[1 - number]}))
             assert sorted(type(result).__name__ for result in results) == ["InputError", "ProvidersChanged"]
@@ -141,7 +141,7 @@ def test_many_moves_at_once_make_no_loop(nodes):
     def move(number):
         chance = random.Random(number)
         with open_ledger(nodes[number % len(nodes)]) as ledger:
-            for _ in range(15):
+            for _unused in range(15):
                 child, parent = chance.sample(names, 2)
                 try:
                     put(ledger, {"name": child, "parent": parent})
@@ -156,14 +156,14 @@ def test_many_moves_at_once_make_no_loop(nodes):
 def test_moves_of_consumers_between_two_providers_neither_lose_nor_double(nodes):
     """Claimers push consumers to and fro in both directions, which would deadlock without one order of the guards."""
     names = [f"{letter}-{uuid.uuid4()}" for letter in "ab"]
-    consumers = [str(uuid.uuid4()) for _ in range(12)]
+    consumers = [str(uuid.uuid4()) for _unused in range(12)]
     with open_ledger(nodes[0]) as ledger:
         put(ledger, *({"name": name, "inventories": {"VCPU": 16}} for name in names))
 
     def push(number):
         chance = random.Random(number)
         with open_ledger(nodes[number % len(nodes)]) as ledger:
-            for _ in range(25):
+            for _unused in range(25):
                 moved = chance.sample(consumers, 2)
                 claims = [Claim(consumer, {chance.choice(names): {"VCPU": chance.randint(1, 3)}}) for consumer in moved]
                 try:

@@ -19,7 +19,7 @@ class Maker:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
-        self.aggregates = [self.uuid() for _ in range(3)]
+        self.aggregates = [self.uuid() for _unused in range(3)]
 
     def uuid(self):
         """A UUID that depends on the seed alone."""

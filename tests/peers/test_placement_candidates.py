@@ -149,7 +149,7 @@ def test_random_requests_agree_or_the_peers_defect_has_a_name(peer, record_prope
         world = maker.world()
         index = build_index(parse_world(world))
         peer.load(world)
-        for _ in range(REQUESTS_OF_EACH):
+        for _unused in range(REQUESTS_OF_EACH):
             pairs = maker.request(world)
             query = "&".join(f"{key}={value}" for key, value in pairs)
             ours, theirs = our_answer(index, query), peers_answer(peer, query)

@@ -119,7 +119,7 @@ class _Grid:
         pool = tuple(numbers.setdefault(column.tobytes(), len(numbers)) for column in columns)
         kinds = [np.frombuffer(column, dtype=np.int16).tolist() for column in numbers]
         shelf = Shelf(pool, tuple(request.capacity.tolist()))
-        tiers: list[dict[int, int]] = [{} for _ in range(len(request.low))]
+        tiers: list[dict[int, int]] = [{} for _unused in range(len(request.low))]
         for number, kind in enumerate(kinds):
             for space, tier in enumerate(kind):
                 if tier >= 0:

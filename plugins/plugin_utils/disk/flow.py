@@ -32,7 +32,7 @@ class Transport:
     def __init__(self, masks: Sequence[int], capacity: Sequence[int]) -> None:
         self.masks = list(masks)
         self.free = list(capacity)
-        self.flow = [[0] * len(self.free) for _ in self.masks]
+        self.flow = [[0] * len(self.free) for _unused in self.masks]
         self._open = sum(1 << pool for pool, room in enumerate(self.free) if room > 0)
         self._carried = [0] * len(self.free)
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import typing as t
 import uuid
@@ -78,15 +79,14 @@ def _on_disk(hardware: Hardware, schema: Schema, pieces: Sequence[Piece], seed: 
     disk = hardware.disks[pieces[0].disk]
     device = device_name(disk)
     there = {piece.start: _facts_at(disk, piece.start) for piece in pieces if piece.start is not None}
-    numbers = _free_numbers(there.values())
+    numbers = _numbers([int(there[piece.start].get("number") or 0) if piece.start is not None else 0 for piece in pieces])
     copies: dict[int, int] = {}
     cursor = overhead.TABLE_HEAD
-    for piece in pieces:
+    for piece, number in zip(pieces, numbers):
         space = schema.spaces[piece.space]
         facts = there[piece.start] if piece.start is not None else {}
         begin = cursor if piece.start is None else piece.start
         copies[piece.space] = copies.get(piece.space, 0) + 1
-        number = int(facts.get("number") or next(numbers))
         cursor = begin + piece.size
         yield Partition(
             disk=piece.disk,
@@ -113,13 +113,10 @@ def _start(entry: Mapping[str, t.Any]) -> float:
     return float(entry.get("start") or 0) if in_bytes is None else in_bytes / 1024**2
 
 
-def _free_numbers(kept: t.Iterable[Mapping[str, t.Any]]) -> Iterator[int]:
-    taken = {entry.get("number") for entry in kept}
-    number = 0
-    while True:
-        number += 1
-        if number not in taken:
-            yield number
+def _numbers(kept: Sequence[int]) -> list[int]:
+    """Return the number of every partition: those that are kept keep theirs, the others (0) get the next that is free."""
+    free = itertools.filterfalse(set(kept).__contains__, itertools.count(1))
+    return [number or next(free) for number in kept]
 
 
 def _type_guid(space: Space, schema: Schema) -> str:

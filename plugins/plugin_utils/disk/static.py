@@ -27,7 +27,7 @@ _SWAP = "swap"
 
 def sizes_by_disk(hardware: Hardware, schema: Schema, allocation: Allocation) -> list[Plain]:
     """Return `[{disk_id, size, spaces: [{space_id, size}], unallocated}]`, spaces in the order they lie on the disk."""
-    lists: list[list[Plain]] = [[] for _ in hardware.disks]
+    lists: list[list[Plain]] = [[] for _unused in hardware.disks]
     for piece in allocation.pieces:
         if piece.size > 0:
             lists[piece.disk].append({"space_id": schema.spaces[piece.space].id, "size": piece.size})

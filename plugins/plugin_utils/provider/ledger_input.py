@@ -27,7 +27,9 @@ def parse_changes(entries: Sequence[t.Any], place: str) -> list[ProviderChange]:
     """Return what providers shall be; `place` is a format with the entry's number, such as `providers[{}]`. Raises InputError."""
     mistakes = Mistakes()
     changes = [_parse_change(entry, place.format(number), mistakes) for number, entry in enumerate(entries)]
-    _refuse_twice([(change.place, part) for change in changes for part in {change.uuid, change.name} if part], "provider", mistakes)
+    _refuse_twice(
+        [(change.place, part) for change in changes for part in sorted({change.uuid, change.name} - {None, ""})], "provider", mistakes
+    )
     mistakes.check()
     return changes
 

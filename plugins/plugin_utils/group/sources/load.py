@@ -15,11 +15,11 @@ from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ..arguments import SourceType
-from .http import Server
 from .iallocator import Message, parse_iallocator, parse_json
 from .inline import parse_inline
 from .proxmox import parse_proxmox
 from .rapi import RESOURCES, fetch_rapi, parse_rapi
+from .server import Server
 from .text import parse_text
 
 

@@ -19,9 +19,9 @@ from ...common.errors import Mistakes
 from ..consistency import Places, check_cluster
 from ..model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .fields import Fields
-from .http import Server
 from .iallocator import KVM_NODE_MEMORY
 from .policy import read_policy
+from .server import Server
 
 RESOURCES = {"info": "/2/info", "groups": "/2/groups?bulk=1", "nodes": "/2/nodes?bulk=1", "instances": "/2/instances?bulk=1"}
 """What is asked for, by the name of the document."""

@@ -148,7 +148,7 @@ def test_disks_attached_to_nothing_come_last_by_name():
 
 def test_every_text_has_a_key_that_compares_with_every_other():
     generator = random.Random(3)
-    texts = ["".join(generator.choice("ab-:.019 pci") for _ in range(generator.randint(0, 20))) for _ in range(300)]
+    texts = ["".join(generator.choice("ab-:.019 pci") for _unused in range(generator.randint(0, 20))) for _unused in range(300)]
 
     keys = [identity.natural_key(text) for text in sorted(texts, key=identity.natural_key)]
 

@@ -22,6 +22,11 @@ def host(files, places=None, directories=None):
     )
 
 
+def only(rows):
+    assert len(rows) == 1
+    return next(iter(rows.values()))
+
+
 def test_a_disk_with_sectors_of_4_kib_and_its_partition():
     place = "/devices/pci0000:00/0000:00:06.0/virtio5/host0/target0:0:0/0:0:0:0/block/sda"
     machine = host(
@@ -74,21 +79,23 @@ def test_a_disk_with_sectors_of_4_kib_and_its_partition():
     ],
 )
 def test_kinds_and_nodes(files, kind, node):
-    (row,) = sysfs.read_rows(host(files)).values()
+    row = only(sysfs.read_rows(host(files)))
 
     assert (row["type"], row["path"]) == (kind, node)
 
 
 def test_a_partition_on_multipath_has_its_number():
-    (row,) = sysfs.read_rows(
-        host({"dm-3/dm/name": "mpatha-part2", "dm-3/dm/uuid": "part2-mpath-3600"}, directories={f"{B}/dm-3/slaves": ["dm-0"]})
-    ).values()
+    row = only(
+        sysfs.read_rows(
+            host({"dm-3/dm/name": "mpatha-part2", "dm-3/dm/uuid": "part2-mpath-3600"}, directories={f"{B}/dm-3/slaves": ["dm-0"]})
+        )
+    )
 
     assert (row["partn"], row["parents"]) == (2, ("dm-0",))
 
 
 def test_what_a_device_is_built_on():
-    (row,) = sysfs.read_rows(host({"md0/md/level": "raid1"}, directories={f"{B}/md0/slaves": ["cciss!c0d0", "sdb"]})).values()
+    row = only(sysfs.read_rows(host({"md0/md/level": "raid1"}, directories={f"{B}/md0/slaves": ["cciss!c0d0", "sdb"]})))
 
     assert row["parents"] == ("cciss/c0d0", "sdb")
 

@@ -105,7 +105,7 @@ def test_every_value_has_the_type_that_is_documented():
             if item is None:
                 assert none_is_documented, f"{place}.{name} is null"
                 continue
-            assert type(item) is types[said["type"]], f"{place}.{name}"
+            assert item.__class__ is types[said["type"]], f"{place}.{name}"
             for part in item if isinstance(item, list) else [item]:
                 if isinstance(part, dict):
                     check(said["contains"], part, f"{place}.{name}")

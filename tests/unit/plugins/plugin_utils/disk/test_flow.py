@@ -25,9 +25,9 @@ def made(source: random.Random) -> tuple[list[int], list[int], list[int]]:
     rows = source.randint(1, 9)
     scale = source.choice([5, 2**40])
     return (
-        [source.randint(0, scale) for _ in range(rows)],
-        [source.getrandbits(pools) for _ in range(rows)],
-        [source.randint(0, scale) for _ in range(pools)],
+        [source.randint(0, scale) for _unused in range(rows)],
+        [source.getrandbits(pools) for _unused in range(rows)],
+        [source.randint(0, scale) for _unused in range(pools)],
     )
 
 

@@ -44,8 +44,8 @@ def made(source: random.Random) -> tuple[list[Item], Shelf]:
     while True:
         disks = source.randint(1, 6)
         pools = source.randint(1, disks)
-        pool = (*range(pools), *(source.randrange(pools) for _ in range(disks - pools)))
-        shelf = Shelf(pool, tuple(source.randint(1, 30) for _ in range(disks)))
+        pool = (*range(pools), *(source.randrange(pools) for _unused in range(disks - pools)))
+        shelf = Shelf(pool, tuple(source.randint(1, 30) for _unused in range(disks)))
         items = [Item(at, source.randint(1, 2**pools - 1), source.randint(0, 25)) for at in range(source.randint(1, 7))]
         if not route([item.amount for item in items], [item.pools for item in items], shelf.pool_room())[1]:
             return items, shelf
@@ -71,8 +71,8 @@ def test_rarely_splits_what_could_stay_whole() -> None:
     source = random.Random(1)
     packable = split = 0
     while packable < 150:
-        rooms = tuple(source.randint(50, 100) for _ in range(3))
-        amounts = [source.randint(10, 60) for _ in range(source.randint(3, 6))]
+        rooms = tuple(source.randint(50, 100) for _unused in range(3))
+        amounts = [source.randint(10, 60) for _unused in range(source.randint(3, 6))]
         if not _packs(amounts, rooms):
             continue
         packable += 1

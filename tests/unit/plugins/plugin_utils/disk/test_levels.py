@@ -29,7 +29,7 @@ def test_whole_weights(weights: list[float], expected: list[int]) -> None:
 def test_common_level_adds_up(seed: int) -> None:
     source = random.Random(seed)
     growers = []
-    for _ in range(source.randint(1, 8)):
+    for _unused in range(source.randint(1, 8)):
         low = source.choice([0, source.randint(0, 100)])
         growers.append(Grower(0, source.choice([0, 1, 1, 2, 7]), low, low + source.randint(0, 200)))
     lows = sum(grower.low for grower in growers)
@@ -61,11 +61,11 @@ def made(source: random.Random) -> tuple[list[Grower], list[int], list[int], lis
     """Return growers, fixed demands, masks and capacities of a problem whose fixed demands fit."""
     while True:
         pools = source.randint(1, 4)
-        masks = [source.randint(1, 2**pools - 1) for _ in range(source.randint(1, 4))]
-        capacity = [source.randint(0, 40) for _ in range(pools)]
+        masks = [source.randint(1, 2**pools - 1) for _unused in range(source.randint(1, 4))]
+        capacity = [source.randint(0, 40) for _unused in range(pools)]
         growers = []
         fixed = [0] * len(masks)
-        for _ in range(source.randint(1, 6)):
+        for _unused in range(source.randint(1, 6)):
             row = source.randrange(len(masks))
             low = source.choice([0, 0, 3])
             fixed[row] += low

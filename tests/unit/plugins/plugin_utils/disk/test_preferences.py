@@ -33,11 +33,11 @@ def made(source: random.Random) -> tuple[list[int], list[dict[int, int]], list[i
     while True:
         pools = source.randint(1, 4)
         tiers = []
-        for _ in range(source.randint(1, 3)):
-            rank = [source.choice([0, 1, 2, None]) for _ in range(pools)]
+        for _unused in range(source.randint(1, 3)):
+            rank = [source.choice([0, 1, 2, None]) for _unused in range(pools)]
             tiers.append({tier: sum(1 << pool for pool in range(pools) if rank[pool] == tier) for tier in (0, 1, 2) if tier in rank})
         amounts = [source.randint(0, 4) if row else 0 for row in tiers]
-        capacity = [source.randint(0, 5) for _ in range(pools)]
+        capacity = [source.randint(0, 5) for _unused in range(pools)]
         if not route(amounts, [sum(row.values()) for row in tiers], capacity)[1]:
             return amounts, tiers, capacity
 

@@ -15,7 +15,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program impo
 
 def knapsack() -> tuple[Program, list[int]]:
     program = Program()
-    columns = [program.column(0, 1, integral=True) for _ in range(3)]
+    columns = [program.column(0, 1, integral=True) for _unused in range(3)]
     program.row(zip(columns, (5.0, 4.0, 3.0)), high=7.0)
     return program, columns
 

@@ -122,8 +122,10 @@ def test_every_disk_is_drawn_to_scale():
     assert len(rows) == len(case["plan"]["disks"])
     largest = max(disk["size"] for disk in case["plan"]["disks"])
     bars = [next(element for element in elements if row in element["inside"] and "bar" in element["attributes"]["class"]) for row in rows]
-    for bar, disk in zip(bars, case["plan"]["disks"]):
-        assert float(re.search(r"width:([0-9.]+)%", bar["attributes"]["style"])[1]) == pytest.approx(100 * disk["size"] / largest, abs=1e-3)
+    for drawn, disk in zip(bars, case["plan"]["disks"]):
+        assert float(re.search(r"width:([0-9.]+)%", drawn["attributes"]["style"])[1]) == pytest.approx(
+            100 * disk["size"] / largest, abs=1e-3
+        )
 
 
 def test_spaces_are_to_scale_within_their_disk():

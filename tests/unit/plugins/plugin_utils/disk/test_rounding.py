@@ -56,7 +56,7 @@ def test_bounds_hold_and_nothing_is_lost(seed: int) -> None:
     """Split whole totals over disks at random: every mixture of whole layouts is a fractional one."""
     random = np.random.default_rng(seed)
     spaces, disks = random.integers(1, 7, 2)
-    layouts = [random.integers(0, 50, (spaces, disks)) for _ in range(2)]
+    layouts = [random.integers(0, 50, (spaces, disks)) for _unused in range(2)]
     values = layouts[0] / 3 + layouts[1] * (2 / 3)
     total = values.sum(axis=1)
     low = np.floor(total + 1e-9).astype(int)

@@ -28,8 +28,8 @@ LV = {"id": "a", "type": "lv"}
 SSDS = 'yaql=$.disks.where($.type = "ssd")'
 
 
-def parse(*entries: t.Any, facts: dict[str, t.Any] = FACTS) -> Schema:
-    return parse_schema(list(entries), parse_hardware(facts))
+def parse(*entries: t.Any, facts: dict[str, t.Any] | None = None) -> Schema:
+    return parse_schema(list(entries), parse_hardware(FACTS if facts is None else facts))
 
 
 def one(**keys: t.Any) -> Space:

@@ -83,7 +83,7 @@ def test_tables_are_made_on_first_use_and_are_those_of_the_model(url):
 def test_many_processes_make_the_tables_at_once(url):
     package = "ansible_collections.bareon.allocator.plugins.plugin_utils.provider"
     code = f"from {package}.ledger import open_ledger\nwith open_ledger({url!r}): pass"
-    started = [subprocess.Popen([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}) for _ in range(6)]
+    started = [subprocess.Popen([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}) for _unused in range(6)]
     assert [process.wait(120) for process in started] == [0] * 6
     assert load_world(url).providers == ()
 

@@ -126,7 +126,7 @@ def test_a_key_that_came_in_between_is_a_lost_race():
 
 def test_pauses_grow_up_to_the_longest_and_differ():
     policy = RetryPolicy(retries=12, first=0.01, longest=0.2)
-    many = [list(policy.pauses()) for _ in range(200)]
+    many = [list(policy.pauses()) for _unused in range(200)]
     assert all(len(pauses) == 12 for pauses in many)
     assert all(0 <= pause <= min(0.2, 0.01 * 2**retry) for pauses in many for retry, pause in enumerate(pauses))
     assert len({pauses[0] for pauses in many}) > 100

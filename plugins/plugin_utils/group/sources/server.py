@@ -39,12 +39,12 @@ class Server:
             with urllib.request.urlopen(request, timeout=self.timeout, context=self._context()) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            says = f"{address} answers {error.code} {error.reason}"
+            raise Unavailable(f"{address} answers {error.code} {error.reason}") from error
         except (OSError, http.client.HTTPException) as error:
-            says = f"cannot ask {address}: {getattr(error, 'reason', None) or error or type(error).__name__}"
+            reason = getattr(error, "reason", None) or error or type(error).__name__
+            raise Unavailable(f"cannot ask {address}: {reason}") from error
         except (ValueError, RecursionError) as error:
-            says = f"{address} does not answer with JSON: {error}"
-        raise Unavailable(says)
+            raise Unavailable(f"{address} does not answer with JSON: {error}") from error
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json"}
