@@ -39,10 +39,18 @@ seealso:
 
 EXAMPLES = r"""
 ---
+- name: Make a folder for drawings
+  ansible.builtin.file:
+    path: "{{ playbook_dir }}/layouts"
+    state: directory
+    mode: "0755"
+  delegate_to: localhost
+  run_once: true
+
 - name: Write the drawing of a plan
   ansible.builtin.copy:
     content: "{{ planned.plan | bareon.allocator.plan_to_svg(hardware=ansible_facts.bareon_hardware, title=inventory_hostname) }}"
-    dest: "layouts/{{ inventory_hostname }}.svg"
+    dest: "{{ playbook_dir }}/layouts/{{ inventory_hostname }}.svg"
     mode: "0644"
   delegate_to: localhost
 """

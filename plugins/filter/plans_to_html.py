@@ -61,7 +61,7 @@ EXAMPLES = r"""
 - name: Write a page for all hosts
   ansible.builtin.copy:
     content: "{{ planned.plans | bareon.allocator.plans_to_html(title='Rack 12') }}"
-    dest: layouts.html
+    dest: "{{ playbook_dir }}/layouts.html"
     mode: "0644"
   delegate_to: localhost
   run_once: true
