@@ -18,7 +18,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.placement import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program import Limits
 from ansible_collections.bareon.allocator.tests.unit.data.disk.build import hardware_of, schema_of
-from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import DATA_LEGS, broken, metadata, on_disks, size_of
+from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import DATA_LEGS, array_extents, broken, on_disks, size_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -126,7 +126,7 @@ def least_leg(schema: Schema, raid: Space) -> int:
     data = DATA_LEGS[raid.level.value](raid.legs)
     leg = max(-(-raid.min_size // data), 2)
     need = sum(extents_needed(schema, group) for group in schema.spaces if raid.id in group.contains)
-    while need and (data * (leg - metadata(leg, raid.boot)) - 1) // 4 < need:
+    while need and array_extents(raid, leg, encrypted=False) < need:
         leg += 1
     return leg
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space, SpaceType
@@ -142,7 +143,7 @@ def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
     for position, other in enumerate(schema.spaces):
         if other.type is SpaceType.RAID and other.id in space.contains:
             leg = min(size for sizes in on_disks(allocation, position).values() for size in sizes)
-            have += extents(DATA_LEGS[other.level.value](other.legs) * (leg - metadata(leg, other.boot)), head)
+            have += array_extents(other, leg, encrypted)
     need = sum(-(-allocation.volumes[member] // EXTENT) for member in members)
     faults = [] if need <= have else [f"{space.id}: volumes need {need} extents, PVs have {have}"]
     if there:
@@ -166,11 +167,20 @@ def _narrow(schema: Schema, allocation: Allocation, members: list[int], slots: d
     return faults
 
 
-def metadata(leg: int, boot: bool) -> int:
-    """Return what md keeps of a leg, from the table of what mdadm does."""
+def metadata(leg: int, boot: bool, data: int) -> int:
+    """Return what md keeps of a leg, from the table of what mdadm does; without mirroring alone (data > 1) it keeps 2 MiB at least."""
     if boot:
         return 1
-    return 1 + next((headroom for headroom in (128, 64, 32, 16, 8, 4, 2, 1) if headroom * 1024 <= leg), 0)
+    return 1 + next((headroom for headroom in (128, 64, 32, 16, 8, 4, 2, 1) if headroom * 1024 <= leg), 0 if data == 1 else 1)
+
+
+def array_extents(array: Space, leg: int, encrypted: bool) -> int:
+    """Return the extents of a PV on an array, counted in chunks of half a MiB: LUKS and LVM start at a stripe, or at whole MiB."""
+    data = DATA_LEGS[array.level.value](array.legs)
+    step = 2 if data <= 2 else data
+    luks = next(at for at in itertools.count(32 if encrypted else 0) if at % step == 0)
+    lvm = next(at for at in itertools.count(2) if at % step == 0)
+    return max(0, (leg - metadata(leg, array.boot, data)) * data * 2 - luks - lvm) // (EXTENT * 2)
 
 
 def _companion(_schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
