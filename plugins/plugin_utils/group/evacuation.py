@@ -111,11 +111,17 @@ def tasks_of_nodes(state: ClusterState, nodes: Sequence[int], mode: EvacuationMo
 
 
 def tasks_of_instances(state: ClusterState, instances: Sequence[int], mode: EvacuationMode) -> list[Task]:
-    """Return what must move when instances are to leave their nodes: those that all of them have, or else each its own."""
-    homes = [{int(state.primary[i]), int(state.secondary[i])} - {NOWHERE} for i in instances]
+    """Return what must move when instances are to leave the nodes of a role: those that all of them have, or else each its own."""
+    homes = [_roles(state, instance, mode) - {NOWHERE} for instance in instances]
     common = frozenset(set.intersection(*homes)) if homes else frozenset()
     tasks = (_task(state, i, common or frozenset(home), mode) for i, home in zip(instances, homes))
     return [task for task in tasks if task is not None]
+
+
+def _roles(state: ClusterState, instance: int, mode: EvacuationMode) -> set[int]:
+    """Return the nodes of the roles that an instance gives up."""
+    primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
+    return {EvacuationMode.PRIMARY: {primary}, EvacuationMode.SECONDARY: {secondary}, EvacuationMode.ALL: {primary, secondary}}[mode]
 
 
 def _task(state: ClusterState, instance: int, leaving: frozenset[int], mode: EvacuationMode) -> Task | None:
