@@ -28,7 +28,7 @@ def parse_changes(entries: Sequence[t.Any], place: str) -> list[ProviderChange]:
     mistakes = Mistakes()
     changes = [_parse_change(entry, place.format(number), mistakes) for number, entry in enumerate(entries)]
     _refuse_twice(
-        [(change.place, part) for change in changes for part in sorted({change.uuid, change.name} - {None, ""})], "provider", mistakes
+        [(change.place, part) for change in changes for part in dict.fromkeys((change.uuid, change.name)) if part], "provider", mistakes
     )
     mistakes.check()
     return changes
