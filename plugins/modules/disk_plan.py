@@ -15,7 +15,7 @@ version_added: 0.1.0
 description:
   - Turns a dynamic schema, which says what is wanted with bounds, weights and preferences, into a static one, which says exactly
     what lies where on the disks of one machine or of a whole fleet.
-  - Runs on the controller and changes nothing. What it returns is what M(bareon.allocator.disk_layout) carries out.
+  - Runs on the controller and changes nothing. What it returns is Bareon's explicit static schema, ready to be carried out.
   - Sizes are whole MiB. What partition tables, LVM, md and LUKS keep for themselves is counted, so that everything that is planned fits.
   - All mistakes of an input are reported at once, each with its place, such as C(spaces[3].min_size). The numbers count the entries of
     the schema from 0.
@@ -191,7 +191,6 @@ attributes:
       - Nothing is ever changed. The same input gives the same plan.
 seealso:
   - module: bareon.allocator.disk_facts
-  - module: bareon.allocator.disk_layout
   - name: YAQL
     description: The language of the expressions.
     link: https://yaql.readthedocs.io/
