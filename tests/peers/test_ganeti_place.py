@@ -21,7 +21,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "peers"))
 
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.iallocator_answer import answer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place_report import place
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
 from gencluster import generate
 
@@ -86,3 +88,90 @@ def test_same_nodes_and_score(name, size, tmp_path):
     assert ours["groups"][0]["nodes"] == theirs["result"]
     scores = {found["group"]: found["score"] for found in ours["groups"]}
     assert scores == pytest.approx({group: float(score) for group, score, _nodes in told}, abs=PRINTED)
+
+
+EVACUATED = {
+    "drbd": {"nodes": 40, "n1ok": True},
+    "drbd, tight": {"nodes": 20, "homog": True, "n1ok": True, "seed": 2},
+    "drbd, 6 nodes": {"nodes": 6, "n1ok": True, "seed": 3},
+    "shared": {"nodes": 20, "template": "ext", "seed": 4},
+}
+
+
+ROLES = {"primary-only": ["pnode"], "secondary-only": ["snode"], "all": ["pnode", "snode"]}
+EVACUATIONS = [(name, mode) for name in EVACUATED for mode in ROLES if (name, mode) != ("shared", "secondary-only")]
+
+
+@pytest.mark.parametrize(("name", "mode"), EVACUATIONS)
+def test_evacuations_place_at_least_as_many(name, mode, tmp_path):
+    cluster = generate(**EVACUATED[name])
+    roles = ROLES[mode]
+
+    def crowd(node: dict) -> int:
+        return sum(node["name"] in [i[role] for role in roles] for i in cluster.instances)
+
+    node = max(cluster.nodes, key=crowd)["name"]
+    instances = [i["name"] for i in cluster.instances if node in [i[role] for role in roles]]
+    message = cluster.ialloc({"type": "node-evacuate", "instances": instances, "evac_mode": mode})
+    _moved, theirs_failed, _jobs = hail(tmp_path / "message.json", message)["result"]
+    moved, failed, _our_jobs = answer(parse_iallocator(json.loads(message)), ScoreMode.HTOOLS)["result"]
+    assert len(failed) <= len(theirs_failed)
+    assert len(moved) + len(failed) == len(instances)
+
+
+def packing(rooms: tuple[int, ...], sizes: tuple[int, ...]) -> dict:
+    """Return a message that empties a node with instances of these sizes on shared storage; the other nodes have this room."""
+    cluster = generate(nodes=len(rooms) + 1, template="ext", per_node=0, homog=True)
+    message = json.loads(cluster.ialloc({"type": "node-evacuate", "instances": [], "evac_mode": "all"}))
+    names = list(message["nodes"])
+    for name, room in zip(names, (sum(sizes) + 1024, *rooms)):
+        message["nodes"][name] |= {"total_memory": room + 1024, "reserved_memory": 1024, "free_memory": room}
+    message["nodes"][names[0]]["free_memory"] -= sum(sizes)
+    message["enabled_hypervisors"] = ["xen-pvm"]
+    template = {
+        "vcpus": 1,
+        "disk_space_total": 1024,
+        "disks": [{"size": 1024, "mode": "rw"}],
+        "disk_template": "ext",
+        "spindle_use": 1,
+        "tags": [],
+        "nics": [],
+        "nodes": names[:1],
+        "admin_state": "up",
+    }
+    message["instances"] = {f"i{number}": template | {"memory": size} for number, size in enumerate(sizes)}
+    message["request"]["instances"] = list(message["instances"])
+    return message
+
+
+@pytest.mark.parametrize(
+    ("rooms", "sizes"),
+    [((6100, 9100), (2000, 3000, 4000, 6000)), ((6100, 6100), (2000, 2000, 2000, 6000))],
+)
+def test_an_exact_packing_that_hail_misses_is_found(rooms, sizes, tmp_path):
+    message = packing(rooms, sizes)
+    _moved, theirs_failed, _jobs = hail(tmp_path / "message.json", json.dumps(message))["result"]
+    moved, failed, _our_jobs = answer(parse_iallocator(message), ScoreMode.HTOOLS)["result"]
+    assert theirs_failed
+    assert not failed
+    used = {
+        name: sum(message["instances"][instance]["memory"] for instance, _group, nodes in moved if nodes == [name])
+        for name in message["nodes"]
+    }
+    assert all(used[name] <= message["nodes"][name]["free_memory"] for name in used)
+
+
+def test_an_unhealthy_group_blocks_neither_others_nor_its_own_relief(tmp_path):
+    """hail refuses to place anything anywhere, and to move away what causes the trouble."""
+    cluster = generate(nodes=18, groups=3, seed=6)
+    message = json.loads(cluster.ialloc(asked("drbd", 1024, 10240, 1)))
+    ours = place(parse_iallocator(message), {})["solutions"][0]
+    assert not hail(tmp_path / "message.json", json.dumps(message))["success"]
+    assert ours["groups"]
+    sick = cluster.groups[0]["uuid"]
+    nodes = {node["name"]: node["group"] for node in cluster.nodes}
+    moving = [i["name"] for i in cluster.instances if nodes[i["pnode"]] == sick][:5]
+    request = {"type": "change-group", "instances": moving, "target_groups": []}
+    theirs = hail(tmp_path / "message.json", cluster.ialloc(request))["result"]
+    assert len(theirs[1]) == len(moving)
+    assert len(answer(parse_iallocator(json.loads(cluster.ialloc(request))), ScoreMode.HTOOLS)["result"][0]) == len(moving)
