@@ -20,6 +20,7 @@ from yaql.language.exceptions import YaqlException
 from yaql.language.expressions import Statement
 from yaql.language.utils import limit_iterable
 
+from .functions import register
 from .memory import Memory
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
@@ -37,6 +38,7 @@ _ENGINE = yaql.YaqlFactory().create(
     }
 )
 _LIBRARY = yaql.create_context()
+register(_LIBRARY)
 
 
 class ExpressionError(ValueError):
