@@ -143,11 +143,17 @@ def _make_sqlite_engine(url: URL) -> Engine:
     if _is_in_memory(url):
         engine = create_engine(url, poolclass=StaticPool)
     else:
-        Path(t.cast("str", url.database)).parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(t.cast("str", url.database))
         engine = create_engine(url, connect_args={"timeout": 0})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_folder(database: str) -> None:
+    # SQLite reads `file:...` as a URI; as a path it would name a folder `file:` in the working directory.
+    if not database.startswith("file:"):
+        Path(database).parent.mkdir(parents=True, exist_ok=True)
 
 
 def _is_in_memory(url: URL) -> bool:

@@ -127,11 +127,13 @@ def test_directory_in_place_of_the_file(tmp_path):
     assert "cannot be opened" in says(f"sqlite:///{tmp_path}")
 
 
-def test_read_only_file(url):
+def test_read_only_file(url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     make(url)
     read_only = f"{url.replace('sqlite:///', 'sqlite:///file:')}?mode=ro&uri=true"
     with open_ledger(read_only) as ledger, pytest.raises(Unavailable, match="is read-only"):
         ledger.write(lambda connection: connection.exec_driver_sql("DELETE FROM consumers"))
+    assert not (tmp_path / "file:").exists(), "a URI is no path"
 
 
 def test_full_disk(url):
