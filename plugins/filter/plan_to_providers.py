@@ -1,0 +1,167 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that makes providers of a plan and the facts of its host."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_to_providers
+short_description: Make resource providers of a plan and the facts of its host
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns a host as O(bareon.allocator.provider#module:providers) takes it, from a plan of M(bareon.allocator.disk_plan) that is
+    carried out on it, and from its facts.
+  - The host is the root of a tree, with its C(VCPU) and C(MEMORY_MB).
+  - Each NUMA node is a provider HOST_numaN below it with the trait V(HW_NUMA_ROOT). Where there are any, they have the CPUs and the memory,
+    and the host itself has none.
+  - Each volume group is a provider HOST_vg_GROUP below the host. Its C(DISK_GB) is what the volumes of the plan leave free, in whole GiB,
+    rounded down. A group that has less than a GiB left has no inventory.
+  - A volume group has the trait C(CUSTOM_VG_GROUP), its name in capitals with V(_) for all that is no letter or digit. It has
+    V(STORAGE_DISK_SSD) or V(STORAGE_DISK_HDD) too where all of its disks are known to be such.
+  - Volumes that a group with O(bareon.allocator.disk_plan#module:schema[].keep_data) holds but the plan does not name are not seen.
+    They have to be given as C(reserved) in O(limits).
+positional: _input
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan).
+    type: dict
+    required: true
+  host:
+    description:
+      - The name of the host, which its providers are named after.
+    type: str
+    required: true
+  facts:
+    description:
+      - What M(ansible.builtin.setup) tells of the host as C(ansible_facts). Used are C(processor_vcpus), or else C(processor_count)
+        times C(processor_cores) times C(processor_threads_per_core), and C(memtotal_mb).
+    type: dict
+    required: true
+  numa:
+    description:
+      - The NUMA nodes, each with C(cpus), a number or a list of the kernel such as V(0-3,8-11), and C(memory), MiB or text with a unit.
+    type: list
+    elements: dict
+    default: []
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. Tells the types of disks, and the memory if O(facts) do not.
+      - Default is C(bareon_hardware) of O(facts).
+    type: dict
+  limits:
+    description:
+      - By resource class C(VCPU), C(MEMORY_MB) or C(DISK_GB), what else O(bareon.allocator.provider#module:inventories) knows, such as
+        C(reserved), C(allocation_ratio) or C(max_unit). It holds for each provider that has the class.
+      - No provider has more C(reserved) than there is.
+    type: dict
+    default: {}
+  volume_groups:
+    description:
+      - The names of the volume groups that are offered. Default is all.
+    type: list
+    elements: str
+seealso:
+  - module: bareon.allocator.disk_plan
+  - module: bareon.allocator.provider
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the disks and leave room for guests
+  bareon.allocator.disk_plan:
+    schema:
+      - id: root
+        type: partition
+        size: 50 GiB
+        mount: /
+        boot: true
+      - id: guests
+        type: vg
+        contains: [images]
+      - id: images
+        type: lv
+        size: 20 GiB
+        mount: /var/lib/libvirt/images
+  register: planned
+
+- name: Register the host with what is left
+  bareon.allocator.provider:
+    providers: >-
+      {{ planned.plan | bareon.allocator.plan_to_providers(inventory_hostname, ansible_facts, limits=limits, volume_groups=['guests']) }}
+  vars:
+    limits:
+      VCPU:
+        allocation_ratio: 4.0
+      MEMORY_MB:
+        reserved: 512
+
+- name: Look at a host with two NUMA nodes
+  ansible.builtin.debug:
+    msg: "{{ planned.plan | bareon.allocator.plan_to_providers('host1', {}, numa=nodes) }}"
+  vars:
+    nodes:
+      - cpus: 0-7,16-23
+        memory: 64 GiB
+      - cpus: 8-15,24-31
+        memory: 64 GiB
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The providers, the host first.
+  type: list
+  elements: dict
+  sample:
+    - name: host1
+      inventories: {}
+    - name: host1_numa0
+      parent: host1
+      inventories:
+        VCPU:
+          total: 16
+        MEMORY_MB:
+          total: 65536
+      traits:
+        - HW_NUMA_ROOT
+    - name: host1_vg_guests
+      parent: host1
+      inventories:
+        DISK_GB:
+          total: 426
+      traits:
+        - CUSTOM_VG_GUESTS
+        - STORAGE_DISK_SSD
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils.bridge import plan_inventory
+from ..plugin_utils.common.errors import InputError
+from ..plugin_utils.common.plain import plain
+
+
+def plan_to_providers(
+    plan: t.Any, host: t.Any, facts: t.Any, numa: t.Any = None, hardware: t.Any = None, limits: t.Any = None, volume_groups: t.Any = None
+) -> list[dict[str, t.Any]]:
+    """Return the providers of a host; AnsibleFilterError with everything that is wrong with the input."""
+    try:
+        given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups)]
+        return plan_inventory.plan_to_providers(*given)
+    except (InputError, TypeError) as error:
+        raise AnsibleFilterError(f"plan_to_providers: {error}") from error
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plan_to_providers": plan_to_providers}
