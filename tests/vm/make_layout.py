@@ -108,10 +108,12 @@ def make_container(container, key, opened):
 
 
 def make_groups(schema, lvm):
-    for volume in schema["pvs"]:
-        if volume["name"] in lvm.names:
-            sizes = [f"--metadatasize={volume['metadatasize']}m"] if volume["metadatasize"] else []
-            lvm("pvcreate", "--yes", "--force", *sizes, f"--pvmetadatacopies={volume['metadatacopies']}", volume["name"])
+    for settings in sorted({(volume["metadatasize"], volume["metadatacopies"]) for volume in schema["pvs"]}):
+        names = [volume["name"] for volume in schema["pvs"] if (volume["metadatasize"], volume["metadatacopies"]) == settings]
+        there = [name for name in names if name in lvm.names]
+        if there:
+            size = [f"--metadatasize={settings[0]}m"] if settings[0] else []
+            lvm("pvcreate", "--yes", "--force", *size, f"--pvmetadatacopies={settings[1]}", *there)
     for group in made_groups(schema, lvm):
         lvm("vgcreate", group["name"], *group["pvnames"])
         for volume in schema["lvs"]:
@@ -183,17 +185,17 @@ def fat_of(device):
 def take_down(schema):
     """Undo the layout, or what there is of it: whatever is not there fails, and that is fine."""
     lvm = Lvm(schema, stacked=True)
-    for group in schema["vgs"]:
-        run("vgremove", "--config", lvm.config, "--force", "--yes", group["name"], check=False)
+    if schema["vgs"]:
+        run("vgremove", "--config", lvm.config, "--force", "--yes", *[group["name"] for group in schema["vgs"]], check=False)
     for container in schema["luks"]:
         run("cryptsetup", "close", container["name"], check=False)
-    for array in schema["mds"]:
-        run("mdadm", "--stop", array["name"], check=False)
+    if schema["mds"]:
+        run("mdadm", "--stop", *[array["name"] for array in schema["mds"]], check=False)
+    # Without their signatures nothing is put together again when the next layout has a partition at the same place.
+    run("wipefs", "--all", "--quiet", "--force", *[part["name"] for disk in schema["parteds"] for part in disk["partitions"]], check=False)
     for disk in schema["parteds"]:
-        # From the last one: a disk's own signature goes when nothing on it is in use any more.
-        run("wipefs", "--all", "--quiet", "--force", *[part["name"] for part in disk["partitions"]], check=False)
         run("partx", "--delete", disk["name"], check=False)
-        run("wipefs", "--all", "--quiet", "--force", disk["name"], check=False)
+    run("wipefs", "--all", "--quiet", "--force", *[disk["name"] for disk in schema["parteds"]], check=False)
     settle()
 
 
