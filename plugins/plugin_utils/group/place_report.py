@@ -29,7 +29,7 @@ def place(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
     """
     cluster = message.cluster
     given = arguments.get("instances")
-    instances = requested_instances(message) if given is None else parse_new_instances([_without_group(item) for item in given], cluster)
+    instances = _asked(message) if given is None else parse_new_instances([_without_group(item) for item in given], cluster)
     if not instances:
         raise InputError([Mistake("instances", "there is nothing to place; list instances, or use a source with a request to allocate")])
     state = ClusterState.from_cluster(cluster, instances)
@@ -40,6 +40,10 @@ def place(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
         "solutions": [_solution(cluster, instance, survey) for instance, survey in zip(instances, surveys)],
         "unplaced": [instance.name for instance, survey in zip(instances, surveys) if not survey.options],
     }
+
+
+def _asked(message: Message) -> tuple[Instance, ...]:
+    return requested_instances(message) if message.request else ()
 
 
 def reason_told(cluster: Cluster, reason: Reason) -> Plain:
