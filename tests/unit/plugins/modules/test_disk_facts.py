@@ -42,9 +42,12 @@ def test_options_reach_the_readers(monkeypatch, capsys):
 
 
 def test_warnings_come_out(monkeypatch, capsys):
-    _code, result = run(monkeypatch, capsys, "vm-storage-unprivileged.json")
+    # Where other tests have loaded the controller's code, a warning would go to its display, not into the result.
+    warnings = []
+    monkeypatch.setattr(disk_facts.AnsibleModule, "warn", lambda _module, text: warnings.append(text))
+    run(monkeypatch, capsys, "vm-storage-unprivileged.json")
 
-    assert "empty is false" in json.dumps(result["warnings"])
+    assert any("empty is false" in text for text in warnings)
 
 
 def test_an_unknown_transport_is_refused(monkeypatch, capsys):
