@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
+import re
+import sqlite3
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -64,3 +67,16 @@ def test_report_shows_hosts_with_and_without_a_plan(tmp_path):
     assert "root needs at least 61440 MiB" in page
     assert page.count("<article") == 2
     assert "Takes most of what is left" in page
+
+
+def test_register_places_machines_and_gives_everything_back(tmp_path):
+    ledger = tmp_path / "ledger.sqlite"
+    text = play("register", tmp_path, bareon_hosts="hci-node,nuc,web-1u", database=f"sqlite:///{ledger}")
+    in_use = re.findall(r"(\S+_vg_guests) +DISK_GB +(\d+) ", text)
+    assert in_use == [("hci-node_vg_guests", "40"), ("nuc_vg_guests", "0"), ("web-1u_vg_guests", "20")]
+    with contextlib.closing(sqlite3.connect(ledger)) as kept:
+        assert kept.execute("SELECT COUNT(*) FROM resource_providers").fetchone() == (8,)
+        assert kept.execute("SELECT COUNT(*) FROM allocations").fetchone() == (0,)
+    assert text.count("changed: [localhost]") == 5
+    again = play("register", tmp_path, bareon_hosts="hci-node,nuc,web-1u", database=f"sqlite:///{ledger}")
+    assert again.count("changed: [localhost]") == 4, "the hosts are registered already"
