@@ -9,6 +9,7 @@ Without it every test here fails: that nothing was compared must not look like a
 
 from __future__ import annotations
 
+import collections
 import json
 import pathlib
 import re
@@ -175,3 +176,82 @@ def test_an_unhealthy_group_blocks_neither_others_nor_its_own_relief(tmp_path):
     theirs = hail(tmp_path / "message.json", cluster.ialloc(request))["result"]
     assert len(theirs[1]) == len(moving)
     assert len(answer(parse_iallocator(json.loads(cluster.ialloc(request))), ScoreMode.HTOOLS)["result"][0]) == len(moving)
+
+
+QUARTER = 25600
+
+
+def dedicated(sizes: dict[str, int]) -> dict:
+    """Return a message with one group of exclusive storage in which each node has this many quarters taken."""
+
+    def spec(quarters: int) -> dict:
+        names = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
+        return dict(zip(names, (1024 * quarters, quarters, QUARTER * quarters, 1, 1, 1)))
+
+    policy = {
+        "minmax": [{"min": spec(size), "max": spec(size)} for size in (1, 2, 4)],
+        "std": spec(1),
+        "disk-templates": ["plain"],
+        "vcpu-ratio": 1.0,
+        "spindle-ratio": 32.0,
+    }
+    nodes = {
+        name: {
+            "group": "u",
+            "offline": False,
+            "drained": False,
+            "tags": [],
+            "ndparams": {"exclusive_storage": True, "spindle_count": 4},
+            "total_memory": 65536,
+            "reserved_memory": 0,
+            "free_memory": 65536,
+            "total_disk": 4 * QUARTER,
+            "free_disk": (4 - taken) * QUARTER,
+            "total_cpus": 64,
+            "reserved_cpus": 0,
+            "total_spindles": 4,
+            "free_spindles": 4 - taken,
+        }
+        for name, taken in sizes.items()
+    }
+    group = {"name": "dedicated", "alloc_policy": "preferred", "networks": [], "tags": [], "ipolicy": policy}
+    return {
+        "version": 2,
+        "cluster_name": "c",
+        "cluster_tags": [],
+        "enabled_hypervisors": ["xen-pvm"],
+        "ipolicy": policy,
+        "nodegroups": {"u": group},
+        "nodes": nodes,
+        "instances": {},
+    }
+
+
+def part(name: str, quarters: int) -> dict:
+    return asked("plain", 1024 * quarters, QUARTER * quarters, quarters) | {
+        "name": name,
+        "disks": [{"size": QUARTER * quarters, "mode": "w", "spindles": 1}],
+        "tags": [],
+    }
+
+
+def test_what_fits_exactly_is_placed_where_the_design_says(tmp_path):
+    """hail leaves a MiB on every node, so that a whole node can never be given away."""
+    message = dedicated({"empty": 0, "half": 2, "three": 3})
+    for quarters, expected in ((1, "three"), (2, "half"), (4, "empty")):
+        message["request"] = part("new", quarters)
+        assert answer(parse_iallocator(message), ScoreMode.HTOOLS)["result"] == [expected]
+        assert hail(tmp_path / "message.json", json.dumps(message))["result"] != [expected]
+
+
+def test_several_parts_in_one_request_do_not_share_the_same_room(tmp_path):
+    """hail looks at the unchanged nodes for each instance of the request."""
+    message = dedicated({"a": 0, "b": 0, "c": 1})
+    wanted = [part(f"i{number}", 1) for number in range(5)]
+    message["request"] = {"type": "multi-allocate", "instances": wanted, "group_name": "dedicated"}
+    theirs = hail(tmp_path / "message.json", json.dumps(message))["result"][0]
+    ours, failed = answer(parse_iallocator(message), ScoreMode.HTOOLS)["result"]
+    room = {"a": 4, "b": 4, "c": 3}
+    assert failed == []
+    assert all(count <= room[name] for name, count in collections.Counter(nodes[0] for _name, nodes in ours).items())
+    assert any(count > room[name] for name, count in collections.Counter(nodes[0] for _name, nodes in theirs).items())

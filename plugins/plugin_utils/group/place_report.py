@@ -73,8 +73,10 @@ def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> l
     request = message.request
     if request.get("type") != "multi-allocate":
         return [("request.group_name", request.get("group_name"))] * count
-    asked = request["instances"]
-    return [(f"request.instances[{position}].group_name", item.get("group_name")) for position, item in enumerate(asked)]
+    return [
+        (f"request.instances[{position}].group_name", item.get("group_name", request.get("group_name")))
+        for position, item in enumerate(request["instances"])
+    ]
 
 
 def _wishes(cluster: Cluster, arguments: Mapping[str, t.Any], own: Sequence[tuple[str, str | None]]) -> list[Wish]:
