@@ -21,11 +21,14 @@ try:
     from ..plugin_utils.disk.layout_diff import planned_layout, present_layout
     from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
     from ..plugin_utils.disk.profiles import find_profile, load_profile, merge
+    from ..plugin_utils.disk.rehearsal import rehearse
     from ..plugin_utils.disk.render import summary
 except ImportError as error:
     IMPORT_ERROR = error
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
+if IMPORT_ERROR is None:
+    rehearse(PROFILES)
 _FACT = "bareon_hardware"
 
 

@@ -159,6 +159,8 @@ def short_id(disk_id: str, longest: int = 24) -> str:
 
 def shown(text: str) -> str:
     """Return text that is safe to show: neither a terminal nor XML takes control characters."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
