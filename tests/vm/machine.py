@@ -24,12 +24,13 @@ PATIENCE = 300
 
 @dataclass(frozen=True)
 class Disk:
-    """A new disk: `size` in bytes, `bus` virtio or nvme, `block` the sector size."""
+    """A new disk: `size` in bytes, `bus` virtio or nvme, `block` the sector size, `optimal_io` what it likes to be written at once."""
 
     serial: str
     size: int
     bus: str = "virtio"
     block: int = 512
+    optimal_io: int = 0
 
     @property
     def link(self) -> str:
@@ -91,7 +92,8 @@ def _command(image: Path, folder: Path, disks: t.Sequence[Disk], port: int) -> l
 
 def _device(disk: Disk) -> str:
     name = "virtio-blk-pci" if disk.bus == "virtio" else "nvme"
-    return f"{name},logical_block_size={disk.block},physical_block_size={disk.block}"
+    likes = f",min_io_size={disk.block},opt_io_size={disk.optimal_io}" if disk.optimal_io else ""
+    return f"{name},logical_block_size={disk.block},physical_block_size={disk.block}{likes}"
 
 
 def _drive(serial: str, device: str, file: Path) -> tuple[str, ...]:

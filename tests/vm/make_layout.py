@@ -75,7 +75,8 @@ class Lvm:
 
 def make_table(disk):
     sector = int(of_kernel(disk["name"], "queue/logical_block_size"))
-    lines = ["label: gpt", "unit: sectors"]
+    # Disks that ask for large or odd steps would have their first partition later than at 1 MiB.
+    lines = ["label: gpt", "unit: sectors", f"first-lba: {MIB // sector}"]
     for part in disk["partitions"]:
         start, end = part["begin"] * MIB // sector, part["end"] * MIB // sector
         lines.append(
@@ -99,27 +100,37 @@ def make_array(array):
     settle()
 
 
-def make_container(container, key, opened):
+def make_container(container, key, aligned, opened):
     quick = ("--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000")
-    run("cryptsetup", "luksFormat", "--batch-mode", "--type=luks2", *quick, f"--key-file={key}", container["device"])
+    begin = [] if aligned else [f"--offset={16 * MIB // SECTOR}"]
+    run("cryptsetup", "luksFormat", "--batch-mode", "--type=luks2", *quick, *begin, f"--key-file={key}", container["device"])
     if opened:
         run("cryptsetup", "open", f"--key-file={key}", container["device"], container["name"])
         settle()
 
 
 def make_groups(schema, lvm):
-    for settings in sorted({(volume["metadatasize"], volume["metadatacopies"]) for volume in schema["pvs"]}):
-        names = [volume["name"] for volume in schema["pvs"] if (volume["metadatasize"], volume["metadatacopies"]) == settings]
-        there = [name for name in names if name in lvm.names]
-        if there:
-            size = [f"--metadatasize={settings[0]}m"] if settings[0] else []
-            lvm("pvcreate", "--yes", "--force", *size, f"--pvmetadatacopies={settings[1]}", *there)
+    settings = {volume["name"]: pv_options(schema, volume) for volume in schema["pvs"] if volume["name"] in lvm.names}
+    for options in sorted(set(settings.values())):
+        lvm("pvcreate", "--yes", "--force", *options, *[name for name, own in settings.items() if own == options])
     for group in made_groups(schema, lvm):
         lvm("vgcreate", group["name"], *group["pvnames"])
         for volume in schema["lvs"]:
             if volume["vgname"] == group["name"]:
                 named = (f"--name={volume['name']}", f"--size={volume['size']}m", group["name"])
                 lvm("lvcreate", "--yes", "--wipesignatures=n", "--zero=n", *named)
+
+
+def pv_options(schema, volume):
+    """LVM aligns extents to the stripes of arrays; what else disks ask for (USB bridges: 32 MiB less a sector) it must not follow."""
+    size = [f"--metadatasize={volume['metadatasize']}m"] if volume["metadatasize"] else []
+    begin = [] if on_array(schema, volume["name"]) else ["--dataalignment=1m"]
+    return (*size, *begin, f"--pvmetadatacopies={volume['metadatacopies']}")
+
+
+def on_array(schema, device):
+    below = {f"/dev/mapper/{container['name']}": container["device"] for container in schema["luks"]}
+    return below.get(device, device) in {array["name"] for array in schema["mds"]}
 
 
 def made_groups(schema, lvm):
@@ -137,7 +148,7 @@ def make(schema, stacked, key, report):
         report["arrays"] = {array["name"]: array_of(array["name"]) for array in schema["mds"]}
     for container in schema["luks"]:
         if os.path.exists(container["device"]):
-            make_container(container, key, opened=stacked)
+            make_container(container, key, on_array(schema, container["device"]), opened=stacked)
             report["containers"][container["device"]] = container_of(container, opened=stacked)
     lvm = Lvm(schema, stacked)
     make_groups(schema, lvm)

@@ -27,7 +27,9 @@ Plain = dict[str, t.Any]
 VIRTIO = [Disk(f"VIRTIO-{number}", 500 * GIB + number * 4096) for number in range(4)]
 NATIVE = [Disk(f"NATIVE-{number}", 301 * GIB + MIB - 4096, block=4096) for number in range(2)]
 NVME = [Disk(f"NVME-{number}", 500_107_862_016, bus="nvme") for number in range(2)]
-DISKS = [*VIRTIO, *NATIVE, *NVME]
+# A controller with four disks in its RAID 5, and what bridges to USB say.
+ODD = [Disk("ODD-0", 40 * GIB, optimal_io=3 * 512 * 1024), Disk("ODD-1", 40 * GIB, optimal_io=33_553_920)]
+DISKS = [*VIRTIO, *NATIVE, *NVME, *ODD]
 
 # Where mdadm doubles its headroom, a MiB beside it, and what is between.
 LEGS = [200, 1023, 1024, 2047, 2048, 4097, 10240, 65535, 65536]
@@ -62,6 +64,16 @@ LAYOUTS: dict[str, tuple[list[Disk], list[Plain]]] = {
             {"id": "early", "type": "raid", "level": "raid1", "legs": 2, "size": 555, "boot": True},
         ],
     ),
+    "disks that ask for odd alignment": (
+        ODD,
+        [
+            {"id": "boot", "type": "partition", "size": 511, "mount": "/boot", "boot": True},
+            {"id": "os", "type": "vg", "contains": ["root"], "disks": [ODD[0].link]},
+            {"id": "root", "type": "lv", "min_size": 1001, "mount": "/"},
+            {"id": "secret", "type": "vg", "contains": ["keys"], "encrypt": True},
+            {"id": "keys", "type": "lv", "min_size": 1001},
+        ],
+    ),
     "mirrors of many sizes": (
         VIRTIO[:2],
         [{"id": f"mirror{size}", "type": "raid", "level": "raid1", "legs": 2, "size": size} for size in LEGS]
@@ -78,7 +90,7 @@ LAYOUTS: dict[str, tuple[list[Disk], list[Plain]]] = {
         ],
     ),
     "every level": (
-        DISKS,
+        [*VIRTIO, *NATIVE, *NVME],
         [
             {"id": "stripes", "type": "raid", "level": "raid0", "legs": 3, "size": 3 * 1001},
             {"id": "parity", "type": "raid", "level": "raid5", "legs": 3, "size": 2 * 2049},
