@@ -25,6 +25,8 @@ description:
   - Volumes that a group with O(bareon.allocator.disk_plan#module:schema[].keep_data) holds but the plan does not name are not seen.
     They have to be given as C(reserved) in O(limits).
 positional: _input
+requirements:
+  - os-traits and os-resource-classes on the controller
 options:
   _input:
     description:
@@ -142,16 +144,24 @@ _value:
 import typing as t
 
 from ansible.errors import AnsibleFilterError
+from ansible.module_utils.basic import missing_required_lib
 
-from ..plugin_utils.bridge import plan_inventory
 from ..plugin_utils.common.errors import InputError
 from ..plugin_utils.common.plain import plain
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.bridge import plan_inventory
+except ImportError as error:
+    IMPORT_ERROR = error
 
 
 def plan_to_providers(
     plan: t.Any, host: t.Any, facts: t.Any, numa: t.Any = None, hardware: t.Any = None, limits: t.Any = None, volume_groups: t.Any = None
 ) -> list[dict[str, t.Any]]:
     """Return the providers of a host; AnsibleFilterError with everything that is wrong with the input."""
+    if IMPORT_ERROR is not None:
+        raise AnsibleFilterError(missing_required_lib(IMPORT_ERROR.name or "os-traits")) from IMPORT_ERROR
     try:
         given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups)]
         return plan_inventory.plan_to_providers(*given)
