@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pathlib
 import random
 import sys
@@ -19,7 +20,16 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuation 
     evacuate,
     tasks_of_nodes,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import (
+    Cluster,
+    DiskTemplate,
+    Group,
+    Instance,
+    Node,
+    Policy,
+    Spec,
+    SpecInterval,
+)
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
@@ -79,3 +89,23 @@ def test_moves_leave_the_nodes_and_break_nothing_in_any_order(problem, order: ra
             assert groups[instance.primary] != groups[was.primary]
         if instance.secondary and was.secondary and groups[was.primary] == groups[was.secondary]:
             assert groups[instance.primary] == groups[instance.secondary]
+
+
+@MODEST
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=6),
+    st.lists(st.integers(1, 20), min_size=1, max_size=3),
+)
+def test_a_packing_is_found_whenever_there_is_one(sizes, rooms):
+    nodes = [Node("x", "g", 100.0, 0, 100 - sum(sizes), 0.0, 0, 99.0)]
+    nodes += [Node(f"n{number}", "g", float(room), 0, room, 0.0, 0, 99.0) for number, room in enumerate(rooms)]
+    shared = DiskTemplate.EXT
+    instances = [Instance(f"i{number}", size, 1, 1, primary="x", disk_template=shared) for number, size in enumerate(sizes)]
+    state = ClusterState.from_cluster(Cluster((Group("g", "u", policy=OPEN),), tuple(nodes), tuple(instances)))
+    found = evacuate(state, tasks_of_nodes(state, [0], EvacuationMode.ALL), AcrossGroups.NO, ScoreMode.HTOOLS)
+    most = 0
+    for places in itertools.product(range(len(rooms) + 1), repeat=len(sizes)):
+        used = [sum(size for size, place in zip(sizes, places) if place == node) for node in range(len(rooms))]
+        if all(use <= room for use, room in zip(used, rooms)):
+            most = max(most, sum(place < len(rooms) for place in places))
+    assert len(found.moves) == most
