@@ -71,7 +71,7 @@ def claim_ours(folder, seconds):
 
         def claim():
             try:
-                ledger.write(partial(apply_claims, claims=[Claim(str(uuid.uuid4()), AMOUNTS)]))
+                ledger.write(partial(apply_claims, claims=[Claim(str(uuid.uuid4()), AMOUNTS, "project", "user")]))
             except NoSolution:
                 return "refused"
             return "granted"

@@ -21,21 +21,26 @@ from sqlalchemy import Connection, bindparam, delete, insert, update
 from ..common.errors import NoSolution
 from .ledger_guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers
 from .ledger_read import Consumer, Guarded, Holding, StoredInventory, batches, read_guarded, read_holdings, read_numbers
+from .statements import Statement
 from .tables import allocations, inventories
 from .world import Allocations
 
 Key = tuple[int, str]
 """A provider's number and a class."""
 
-_TAKE = insert(allocations)
 _KEYS = (
     allocations.c.consumer_id == bindparam("consumer"),
     allocations.c.provider_id == bindparam("provider"),
     allocations.c.resource_class == bindparam("name"),
 )
-_ALTER = update(allocations).where(*_KEYS).values(used=bindparam("amount"))
-_GIVE_BACK = delete(allocations).where(*_KEYS)
-_COUNT = (
+_TAKE = Statement(
+    insert(allocations).values(
+        consumer_id=bindparam("consumer"), provider_id=bindparam("provider"), resource_class=bindparam("name"), used=bindparam("amount")
+    )
+)
+_ALTER = Statement(update(allocations).where(*_KEYS).values(used=bindparam("amount")))
+_GIVE_BACK = Statement(delete(allocations).where(*_KEYS))
+_COUNT = Statement(
     update(inventories)
     .where(inventories.c.provider_id == bindparam("provider"), inventories.c.resource_class == bindparam("name"))
     .values(used=inventories.c.used + bindparam("more"))
@@ -268,13 +273,13 @@ def _write(connection: Connection, needed: Sequence[Change], consumers: Mapping[
             elif (number, name) in change.had:
                 altered.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
             else:
-                taken.append({"consumer_id": consumer, "provider_id": number, "resource_class": name, "used": amount})
+                taken.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
     for statement, rows in ((_GIVE_BACK, given_back), (_ALTER, altered), (_TAKE, taken)):
         for part in batches(rows):
-            connection.execute(statement, part)
+            statement.repeat(connection, part)
     counts = [{"provider": number, "name": name, "more": more} for (number, name), more in sorted(_growth(needed).items()) if more]
     for counted in batches(counts):
-        connection.execute(_COUNT, counted)
+        _COUNT.repeat(connection, counted)
     for change in needed:
         if not change.amounts:
             drop_consumer(connection, consumers[change.wanted.uuid])

@@ -21,17 +21,20 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from ..common.errors import NoSolution
 from .ledger_read import Consumer, Holding
 from .retry import LostRace
+from .statements import Statement
 from .tables import consumers, providers, topology
 
-_RAISE_TOPOLOGY = update(topology).values(generation=topology.c.generation + 1)
-_RAISE_PROVIDER = update(providers).where(providers.c.id == bindparam("number")).values(generation=providers.c.generation + 1)
-_RAISE_EXPECTED_PROVIDER = _RAISE_PROVIDER.where(providers.c.generation == bindparam("expected"))
-_RAISE_CONSUMER = (
+_RAISE_TOPOLOGY = Statement(update(topology).values(generation=topology.c.generation + 1))
+_RAISE_ANY_PROVIDER = update(providers).where(providers.c.id == bindparam("number")).values(generation=providers.c.generation + 1)
+_RAISE_PROVIDER = Statement(_RAISE_ANY_PROVIDER)
+_RAISE_EXPECTED_PROVIDER = Statement(_RAISE_ANY_PROVIDER.where(providers.c.generation == bindparam("expected")))
+_MAKE_CONSUMER = Statement(insert(consumers).values(uuid=bindparam("who"), generation=1, project=bindparam("whose"), user=bindparam("by")))
+_RAISE_CONSUMER = Statement(
     update(consumers)
     .where(consumers.c.id == bindparam("number"), consumers.c.generation == bindparam("expected"))
     .values(generation=consumers.c.generation + 1, project=bindparam("whose"), user=bindparam("by"))
 )
-_DROP_CONSUMER = delete(consumers).where(consumers.c.id == bindparam("number"))
+_DROP_CONSUMER = Statement(delete(consumers).where(consumers.c.id == bindparam("number")))
 
 
 class GenerationMoved(NoSolution):
@@ -45,7 +48,7 @@ class GenerationMoved(NoSolution):
 
 def guard_topology(connection: Connection) -> None:
     """From here to the end of the transaction no other one moves a provider below another."""
-    connection.execute(_RAISE_TOPOLOGY)
+    _RAISE_TOPOLOGY.change(connection, {})
 
 
 def guard_providers(connection: Connection, expected: Mapping[int, int | None]) -> None:
@@ -57,9 +60,9 @@ def guard_providers(connection: Connection, expected: Mapping[int, int | None]) 
     for number in sorted(expected):
         wanted = expected[number]
         if wanted is None:
-            if connection.execute(_RAISE_PROVIDER, {"number": number}).rowcount != 1:
+            if _RAISE_PROVIDER.change(connection, {"number": number}) != 1:
                 raise LostRace
-        elif connection.execute(_RAISE_EXPECTED_PROVIDER, {"number": number, "expected": wanted}).rowcount != 1:
+        elif _RAISE_EXPECTED_PROVIDER.change(connection, {"number": number, "expected": wanted}) != 1:
             moved.append(_moved_provider(connection, number, wanted))
     if moved:
         raise GenerationMoved(moved)
@@ -71,20 +74,16 @@ def guard_consumer(connection: Connection, held: Holding | None, wanted: Consume
     Raises LostRace when it changed since it was read.
     """
     if held is None:
-        row = {"uuid": wanted.uuid, "generation": 1, "project": wanted.project, "user": wanted.user}
-        key = connection.execute(insert(consumers), row).inserted_primary_key
-        if key is None:
-            raise LostRace
-        return int(key[0])
+        return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, "whose": wanted.project, "by": wanted.user})
     values = {"number": held.id, "expected": held.consumer.generation, "whose": wanted.project, "by": wanted.user}
-    if connection.execute(_RAISE_CONSUMER, values).rowcount != 1:
+    if _RAISE_CONSUMER.change(connection, values) != 1:
         raise LostRace
     return held.id
 
 
 def drop_consumer(connection: Connection, number: int) -> None:
     """Delete a consumer that has nothing left; its generation starts anew when it comes back."""
-    connection.execute(_DROP_CONSUMER, {"number": number})
+    _DROP_CONSUMER.change(connection, {"number": number})
 
 
 def _moved_provider(connection: Connection, number: int, expected: int) -> dict[str, str | int | None]:

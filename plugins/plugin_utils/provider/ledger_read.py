@@ -10,14 +10,16 @@ import typing as t
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from sqlalchemy import Connection, Row, Select, bindparam, or_, select
+from sqlalchemy import Connection, Row, Select, or_, select
 
 from .names import STANDARD_CLASSES, STANDARD_TRAITS, canonical_uuid
+from .statements import Statement, fill, padded, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .world import Allocations, Inventory, Provider, World
 
-_BATCH = 5000
+_BATCH = 4096
 """How many values one statement names; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
 
 Value = t.TypeVar("Value")
@@ -42,19 +44,13 @@ _PROVIDERS = (
     .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
     .order_by(providers.c.id)
 )
-_NUMBERS = select(providers.c.id, providers.c.uuid, providers.c.name).where(
-    or_(providers.c.uuid.in_(bindparam("uuids", expanding=True)), providers.c.name.in_(bindparam("names", expanding=True)))
-)
-_HOLDINGS = (
-    select(consumers, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used, providers.c.uuid.label("provider"))
-    .select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
-    .where(consumers.c.uuid.in_(bindparam("uuids", expanding=True)))
-)
-_GUARDED = (
-    select(providers.c.id, providers.c.generation, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used)
-    .select_from(providers.outerjoin(inventories))
-    .where(providers.c.id.in_(bindparam("numbers", expanding=True)))
-)
+_NUMBERS = select(providers.c.id, providers.c.uuid, providers.c.name)
+_HOLDINGS = select(
+    consumers, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used, providers.c.uuid.label("provider")
+).select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
+_GUARDED = select(
+    providers.c.id, providers.c.generation, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
+).select_from(providers.outerjoin(inventories))
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,8 @@ def read_numbers(connection: Connection, references: Iterable[str]) -> dict[str,
     by_uuid: dict[str, tuple[int, str]] = {}
     by_name: dict[str, tuple[int, str]] = {}
     for part in batches(wanted):
-        for number, uuid, name in connection.execute(_NUMBERS, {"uuids": [canonical_uuid(entry) for entry in part], "names": part}):
+        values = fill("uuid", [canonical_uuid(entry) for entry in part]) | fill("name", part)
+        for number, uuid, name in _numbers_of(padded(len(part))).rows(connection, values):
             by_uuid[uuid] = by_name[name] = (number, uuid)
     found = {reference: by_uuid.get(canonical_uuid(reference)) or by_name.get(reference) for reference in wanted}
     return {reference: numbered for reference, numbered in found.items() if numbered is not None}
@@ -186,7 +183,7 @@ def read_guarded(connection: Connection, numbers: Iterable[int]) -> Guarded:
     generations: dict[int, int] = {}
     stocks: dict[tuple[int, str], StoredInventory] = {}
     for part in batches(numbers):
-        for number, generation, name, *fields, used in connection.execute(_GUARDED, {"numbers": part}):
+        for number, generation, name, *fields, used in _guarded_of(padded(len(part))).rows(connection, fill("number", part)):
             generations[number] = generation
             if name is not None:
                 stocks[number, name] = StoredInventory(Inventory(*fields), used)
@@ -199,7 +196,8 @@ def read_holdings(connection: Connection, uuids: Iterable[str]) -> dict[str, Hol
     amounts: dict[str, dict[tuple[int, str], int]] = defaultdict(dict)
     provider_uuids: dict[str, dict[int, str]] = defaultdict(dict)
     for part in batches(uuids):
-        for number, uuid, generation, project, user, provider, name, used, provider_uuid in connection.execute(_HOLDINGS, {"uuids": part}):
+        rows = _holdings_of(padded(len(part))).rows(connection, fill("uuid", part))
+        for number, uuid, generation, project, user, provider, name, used, provider_uuid in rows:
             present[uuid] = (number, Consumer(uuid, generation, project, user))
             if provider is not None:
                 amounts[uuid][provider, name] = used
@@ -222,6 +220,22 @@ def batches(values: Iterable[Value]) -> Iterator[list[Value]]:
     every = list(values)
     for start in range(0, len(every), _BATCH):
         yield every[start : start + _BATCH]
+
+
+@cache
+def _numbers_of(count: int) -> Statement:
+    by_uuid = providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))
+    return Statement(_NUMBERS.where(or_(by_uuid, providers.c.name.in_(slots(providers.c.name, "name", count)))))
+
+
+@cache
+def _holdings_of(count: int) -> Statement:
+    return Statement(_HOLDINGS.where(consumers.c.uuid.in_(slots(consumers.c.uuid, "uuid", count))))
+
+
+@cache
+def _guarded_of(count: int) -> Statement:
+    return Statement(_GUARDED.where(providers.c.id.in_(slots(providers.c.id, "number", count))))
 
 
 def _with_belongings(connection: Connection, rows: Collection[Row[t.Any]]) -> list[StoredProvider]:
