@@ -35,6 +35,8 @@ from .state import ClusterState
 
 MOST_TRIED = 64
 """How many places of a group are tried when what must survive the failure of a node is in the way."""
+PROOF_SECONDS = 2.0
+"""How long it may take to prove, for one place, that more would be stranded; unproven counts as stranded."""
 _ALONE: Integers = np.array([NOWHERE])
 
 
@@ -299,7 +301,7 @@ def _shares_storage(state: ClusterState, instance: int, group: int) -> bool:
 def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:
     """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more."""
     memory = state.facts.instances.memory
-    failures = node_failures(state, group) if exact else node_failures(state, group, seconds=0.0)
+    failures = node_failures(state, group, seconds=PROOF_SECONDS if exact else 0.0)
     return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
 
 
