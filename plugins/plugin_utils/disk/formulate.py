@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -39,6 +40,7 @@ def formulate(hardware: Hardware, schema: Schema, reserve: int = 0) -> Problem:
     return builder.problem()
 
 
+@functools.lru_cache(maxsize=4096)
 def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", text))
 
@@ -87,8 +89,11 @@ class _Builder:
             if position not in self._kept.spaces:
                 self._demand(position, space)
         self._mistakes.check()
+        members: dict[tuple[Kind, int | None], list[int]] = {}
+        for at, demand in enumerate(self._demands):
+            members.setdefault((demand.kind, demand.pool), []).append(at)
         for pool in range(len(self._pools)):
-            self._close_pool(pool)
+            self._close_pool(pool, tuple(members.get((Kind.VOLUME, pool), ())), tuple(members.get((Kind.LEGS, pool), ())))
         companions = tuple(self._companions())
         return Problem(
             areas=self._areas,
@@ -234,11 +239,12 @@ class _Builder:
             )
         )
 
-    def _close_pool(self, position: int) -> None:
-        """Give the pool its members; what is free in a vg is a volume of its own that grows last, or first if it is the only one."""
+    def _close_pool(self, position: int, volumes: tuple[int, ...], arrays: tuple[int, ...]) -> None:
+        """Give the pool its members, the demands at these positions.
+
+        What is free in a vg is a volume of its own that grows last, or first if it is the only one.
+        """
         pool = self._pools[position]
-        volumes = tuple(at for at, demand in enumerate(self._demands) if demand.kind is Kind.VOLUME and demand.pool == position)
-        arrays = tuple(at for at, demand in enumerate(self._demands) if demand.kind is Kind.LEGS and demand.pool == position)
         space = self._schema.spaces[pool.space]
         if space.type is SpaceType.VOLUME_GROUP and position == self._pool_of[pool.space]:
             empty = all(member.volume_group != space.id for member in self._schema.spaces)

@@ -24,6 +24,8 @@ LVM = "e6d6d379-f507-44c2-a23c-238f2a3df928"
 LUKS = "ca7d7ccb-63ed-4c53-861c-1742536059cc"
 SWAP = "0657fd6d-a4ab-43c4-84e5-0933c84b4f4f"
 
+_GUIDS = {SpaceType.ESP: ESP, SpaceType.BIOS_GRUB: BIOS_BOOT, SpaceType.RAID: RAID}
+_FLAGS = {SpaceType.ESP: "boot", SpaceType.BIOS_GRUB: "bios_grub", SpaceType.RAID: "raid", SpaceType.VOLUME_GROUP: "lvm"}
 _IDENTITIES = uuid.UUID("6f1d3a52-9c58-5b1e-8f0e-2d1c7c0b6a11")
 _LINK_FOLDERS = ("/dev/disk/by-", "/dev/mapper/")
 
@@ -120,9 +122,8 @@ def _numbers(kept: Sequence[int]) -> list[int]:
 
 
 def _type_guid(space: Space, schema: Schema) -> str:
-    by_type = {SpaceType.ESP: ESP, SpaceType.BIOS_GRUB: BIOS_BOOT, SpaceType.RAID: RAID}
-    if space.type in by_type:
-        return by_type[space.type]
+    if space.type in _GUIDS:
+        return _GUIDS[space.type]
     if is_encrypted(space, schema):
         return LUKS
     if space.type is SpaceType.VOLUME_GROUP:
@@ -139,7 +140,6 @@ def is_encrypted(space: Space, schema: Schema) -> bool:
 
 def _flags(space: Space, firmware: Firmware | None) -> tuple[str, ...]:
     """Return the flags in parted's words, as Bareon has them."""
-    by_type = {SpaceType.ESP: "boot", SpaceType.BIOS_GRUB: "bios_grub", SpaceType.RAID: "raid", SpaceType.VOLUME_GROUP: "lvm"}
-    if space.type in by_type:
-        return (by_type[space.type],)
+    if space.type in _FLAGS:
+        return (_FLAGS[space.type],)
     return ("legacy_boot",) if space.boot and firmware is Firmware.BIOS else ()

@@ -74,9 +74,12 @@ def _is_made(space: Space, devices: Mapping[str, Sequence[str]], space_type: Spa
 
 
 def _parteds(hardware: Hardware, schema: Schema, made: Sequence[Partition]) -> list[Plain]:
+    by_disk: dict[int, list[Partition]] = {}
+    for partition in made:
+        by_disk.setdefault(partition.disk, []).append(partition)
     result = []
     for position, disk in enumerate(hardware.disks):
-        here = [partition for partition in made if partition.disk == position]
+        here = by_disk.get(position)
         if here:
             result.append(
                 {
