@@ -22,7 +22,7 @@ from ..common.errors import InputError, Mistake, Mistakes
 from .evacuate_report import positions_of
 from .evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, evacuate, tasks_of_instances
 from .facts import NOWHERE
-from .limits import EXACT, secondary_verdict
+from .limits import EXACT, Limit, secondary_verdict
 from .model import DiskTemplate
 from .moves import Move
 from .place_report import group_named, place, reason_told
@@ -180,8 +180,8 @@ def _allocate_secondary(message: Message, mode: ScoreMode) -> Plain:
         scores = np.where(verdict.fits, Scorer(state, mode, nodes).pair_scores(state, position, primary, nodes), np.inf)[0]
     if not np.isfinite(scores).any():
         found = zip(nodes.tolist(), verdict.limit[0].tolist(), verdict.short[0].tolist())
-        lines = [f"{state.facts.nodes.names[node]}: limit {limit} short by {short:g}" for node, limit, short in found if node != primary[0]]
-        return _failure("; ".join(lines[:_TOLD]) or "the group has no other node")
+        reasons = [Reason(node, Limit(limit).name.lower(), short) for node, limit, short in found if node != primary[0]]
+        return _failure(_unplaced_told(state, reasons) or "the group has no other node")
     return _success("success", state.facts.nodes.names[int(nodes[int(scores.argmin())])])
 
 

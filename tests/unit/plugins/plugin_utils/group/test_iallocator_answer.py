@@ -139,6 +139,15 @@ def test_allocate_secondary():
     assert found["result"] in {node["name"] for node in plain.nodes} - {instance["pnode"]}
 
 
+def test_nodes_without_room_for_a_mirror_tell_why():
+    full = generate(nodes=4, template="plain", seed=2)
+    for node in full.nodes:
+        node["fdsk"] = 0
+    refused = answered(full, {"type": "allocate-secondary", "name": full.instances[0]["name"]})
+    assert not refused["success"]
+    assert "disk short by" in refused["info"]
+
+
 def test_a_mirrored_instance_gets_no_second_mirror(cluster):
     assert not answered(cluster, {"type": "allocate-secondary", "name": cluster.instances[0]["name"]})["success"]
 
