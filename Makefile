@@ -70,7 +70,13 @@ unit: $(DEVELOP) ## Unit and property tests
 
 bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BIN)/python tests/bench/disk_plan.py
+	$(BIN)/python tests/bench/disk_placement.py
 	$(BIN)/python tests/bench/disk_fleet.py
+	$(BIN)/python tests/bench/group_load.py
+	tests/peers/ganeti-htools
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_place.py
+	"$$(tests/peers/placement-venv)" tests/bench/provider_candidates.py
+	"$$(tests/peers/placement-venv)" tests/bench/provider_ledger.py
 
 browser: $(DEVELOP) ## Look at the report in headless Chromium, which is installed if need be
 	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils

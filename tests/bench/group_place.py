@@ -53,7 +53,7 @@ NEW = {
 def cpu_seconds(work, repeat):
     """Return (median CPU seconds, the last result)."""
     seconds = []
-    for _ in range(repeat):
+    for _run in range(repeat):
         started = time.process_time()
         result = work()
         seconds.append(time.process_time() - started)

@@ -24,7 +24,10 @@ PYTHONS = {
     "2.21": ("3.12", "3.13", "3.14"),
     "2.22": ("3.12", "3.13", "3.14"),
 }
-ALWAYS = ("plugins/plugin_utils/group/sources/server.py replace-urlopen # a room of plain Python that knows nothing of Ansible",)
+ALWAYS = (
+    "playbooks/files/bareon-iallocator shebang # a program, and Debian has no other name for its Python",
+    "plugins/plugin_utils/group/sources/server.py replace-urlopen # a room of plain Python that knows nothing of Ansible",
+)
 
 
 def imports(path: pathlib.Path) -> tuple[set[str], set[pathlib.Path]]:

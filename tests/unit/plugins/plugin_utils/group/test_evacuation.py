@@ -26,8 +26,8 @@ def group(name, **fields):
     return Group(name, f"uuid-{name}", **{"policy": OPEN, **fields})
 
 
-def run(bench, nodes, instances, groups=(), tags=(), /, **arguments):
-    cluster = bench.cluster(nodes, instances, groups or [group("g")], tags)
+def run(bench, members, guests, groups=(), tags=(), **arguments):
+    cluster = bench.cluster(members, guests, groups or [group("g")], tags)
     return evacuate_named(Message(cluster, {}), arguments)
 
 
