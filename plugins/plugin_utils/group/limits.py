@@ -151,9 +151,10 @@ def primary_verdict(state: ClusterState, instance: int, primaries: Integers, rul
             before = state.quantities[Quantity.MEMORY, primaries]
             _check_redundancy(trial, state, primaries, before, left[Quantity.MEMORY], state.reserved[primaries], rules)
             _check_cpus(trial, state, primaries, left[Quantity.CPUS])
-            conflicts = (state.tag_counts[primaries][:, list(facts.exclusion[instance])] > 0).sum(axis=1).astype(float)
-            trial.refuse(Limit.TAGS, conflicts)
     if rules.soft:
+        # A forthcoming instance that would break an exclusion when it comes is refused before it comes.
+        conflicts = (state.tag_counts[primaries][:, list(facts.exclusion[instance])] > 0).sum(axis=1).astype(float)
+        trial.refuse(Limit.TAGS, conflicts)
         trial.refuse(Limit.MEMORY, rules.least_left - left[Quantity.MEMORY_PLANNED])
         if state.facts.forthcoming:
             _check_planned_storage(trial, state, instance, primaries, left, rules)
