@@ -164,6 +164,7 @@ def broken_limits(after, before, node, new, second=False):
         Limit.SPINDLES: local and model.exclusive_storage and quantity[Quantity.SPINDLES_PLANNED] < 0,
         Limit.SPINDLE_USE: local and not model.exclusive_storage and quantity[Quantity.SPINDLE_USE_PLANNED] > 32.0 * model.spindles,
         Limit.CPUS: not second and quantity[Quantity.CPUS_PLANNED] > 4.0 * model.total_cpus,
+        Limit.TAGS: not second and (after.tag_counts[node] > np.maximum(before.tag_counts[node], 1)).any(),
     }
     if second:
         kept = new.memory if new.reserves_memory else 0
@@ -174,7 +175,6 @@ def broken_limits(after, before, node, new, second=False):
         checks[Limit.SPINDLES] |= local and model.exclusive_storage and quantity[Quantity.SPINDLES] < 0
         short, was = after.reserved[node] - quantity[Quantity.MEMORY], before.reserved[node] - old[Quantity.MEMORY]
         checks[Limit.REDUNDANCY] = short > 0 and short > was
-        checks[Limit.TAGS] = not second and (after.tag_counts[node] > np.maximum(before.tag_counts[node], 1)).any()
     return {limit for limit, fails in checks.items() if fails}
 
 
