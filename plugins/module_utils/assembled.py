@@ -74,7 +74,7 @@ def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Note
 def _running_array(host: Host, tree: Tree, device: Device) -> Device:
     array = _array(host.run(stacks.detail_command(t.cast(str, device.dev))))
     if array is not None:
-        return replace(device, title=array.name or device.title, uuid=array.uuid)
+        return replace(device, title=array.name or device.title, uuid=array.uuid, metadata=array.metadata)
     members = [tree.devices[parent] for parent in device.parents if parent in tree.devices]
     known = next((signature for _member, signature in _members(members, "linux_raid_member")), None)
     return device if known is None else replace(device, title=known.label or device.title, uuid=known.uuid)
@@ -82,7 +82,8 @@ def _running_array(host: Host, tree: Tree, device: Device) -> Device:
 
 def _stopped_array(uuid: str, members: tuple[str, ...], array: t.Optional[Array], signature: Signature) -> Device:
     kind, title = (array.level, array.name) if array is not None else ("raid", signature.label)
-    return Device(f"md:{uuid}", None, kind, 0, members, title=title or signature.label, uuid=uuid)
+    metadata = array.metadata if array is not None else None
+    return Device(f"md:{uuid}", None, kind, 0, members, title=title or signature.label, uuid=uuid, metadata=metadata)
 
 
 def _array(outcome: t.Optional[Outcome]) -> t.Optional[Array]:

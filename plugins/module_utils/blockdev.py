@@ -46,6 +46,7 @@ class Device:
 
     `name` is the kernel's name; what is not running has a name of its own that no kernel device can have, and `dev` is None.
     `kind` is lsblk's type: disk, part, loop, rom, mpath, crypt, lvm, raid1 ...
+    `metadata` is the version of an md array's superblocks.
     `read` says whether the device itself was looked at for signatures, `claimed` whether the kernel refuses to share it (None: not asked).
     """
 
@@ -65,6 +66,7 @@ class Device:
     uuid: t.Optional[str] = None
     group: t.Optional[str] = None
     luks: t.Optional[Luks] = None
+    metadata: t.Optional[str] = None
     read: bool = False
     claimed: t.Optional[bool] = None
 

@@ -65,8 +65,8 @@ def select_disks(disks: Iterable[Disk], include: Iterable[str], patterns: Sequen
 
 
 def _matches(disk: Disk, pattern: str) -> bool:
-    names = [disk.id, disk.path or "", *disk.links, *(path.dev or "" for path in (disk.device, *disk.paths))]
-    return any(fnmatch.fnmatchcase(name, pattern) for name in names)
+    names = [disk.id, disk.path, *disk.links, *(path.dev for path in (disk.device, *disk.paths))]
+    return any(fnmatch.fnmatchcase(name, pattern) for name in names if name)
 
 
 def _disk(device: Device) -> Disk:

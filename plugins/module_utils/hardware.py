@@ -63,6 +63,7 @@ def describe_disk(tree: Tree, disk: Disk) -> Facts:
         "links": list(disk.links),
         "type": identity.media(disk.transport, disk.source.row.get("rota")),
         "transport": disk.transport,
+        "hctl": identity.scsi_address(disk.source.row.get("devpath")),
         **_describe_maker(disk.source),
         **_describe_size(device),
         "logical_block": device.logical_block,

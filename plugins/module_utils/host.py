@@ -57,7 +57,7 @@ class LocalHost:
 
     def run(self, command: Sequence[str]) -> t.Optional[Outcome]:
         """Run the tool with a plain locale; see Host."""
-        program = shutil.which(command[0], path=_search_path())
+        program = find_program(command[0])
         if program is None:
             return None
         try:
@@ -68,7 +68,7 @@ class LocalHost:
                 capture_output=True,
                 timeout=TOOL_TIMEOUT,
                 check=False,
-                env={"PATH": _search_path(), "LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"},
+                env=tool_environment(),
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
@@ -105,6 +105,16 @@ class LocalHost:
             return True if error.errno == errno.EBUSY else None
         os.close(handle)
         return False
+
+
+def find_program(name: str) -> t.Optional[str]:
+    """Return the path of a tool, None when there is none."""
+    return shutil.which(name, path=_search_path())
+
+
+def tool_environment() -> dict[str, str]:
+    """Return the environment that tools run in: one search path, one language."""
+    return {"PATH": _search_path(), "LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
 
 
 def _search_path() -> str:

@@ -123,6 +123,12 @@ def attachment(path: t.Optional[str], devpath: t.Optional[str]) -> t.Optional[st
     return f"pci-{addresses[-1]}{tail}"
 
 
+def scsi_address(devpath: t.Optional[str]) -> t.Optional[str]:
+    """Return `host:channel:target:lun` by the kernel's device tree; None for a disk that is not SCSI."""
+    found = re.search(r"/([0-9]+:[0-9]+:[0-9]+:[0-9]+)/block/", devpath or "")
+    return found[1] if found else None
+
+
 def order_key(place: t.Optional[str], dev: str) -> tuple[t.Any, ...]:
     """Return what sorts disks by where they are attached; those attached to nothing come last, by name."""
     return (place is None, natural_key(place or ""), natural_key(dev))

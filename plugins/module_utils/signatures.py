@@ -32,7 +32,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class TablePartition:
-    """A partition as the table on the disk has it, or the kernel where the table cannot be read; bytes."""
+    """A partition as the table on the disk has it, or the kernel where the table cannot be read; bytes. `attrs` is sfdisk's text."""
 
     number: int
     start: int
@@ -40,6 +40,7 @@ class TablePartition:
     type: t.Optional[str]
     name: t.Optional[str] = None
     uuid: t.Optional[str] = None
+    attrs: t.Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def _partition(entry: Mapping[str, t.Any], sector: int) -> TablePartition:
         type=partition_type(str(entry["type"])),
         name=entry.get("name") or None,
         uuid=_lower(entry.get("uuid")),
+        attrs=entry.get("attrs") or None,
     )
 
 

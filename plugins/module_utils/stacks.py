@@ -63,21 +63,23 @@ class LogicalVolume:
 
 @dataclass(frozen=True)
 class Array:
-    """An md array as its superblock has it; the UUID is written as libblkid writes it."""
+    """An md array as its superblock has it; the UUID is written as libblkid writes it. `metadata` is the version of the superblock."""
 
     level: str
     uuid: str
     name: t.Optional[str]
     devices: int
+    metadata: t.Optional[str] = None
 
 
 @dataclass(frozen=True)
 class Luks:
-    """A LUKS header."""
+    """A LUKS header; `data_start` is where the data begin on the device, in bytes."""
 
     version: int
     cipher: t.Optional[str]
     key_slots: int
+    data_start: t.Optional[int] = None
 
 
 def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
@@ -153,9 +155,8 @@ def parse_array(text: str) -> t.Optional[Array]:
     uuid = values.get("MD_UUID")
     if not uuid or "MD_LEVEL" not in values:
         return None
-    return Array(
-        values["MD_LEVEL"], array_uuid(uuid), values.get("MD_NAME") or values.get("MD_DEVNAME"), to_integer(values.get("MD_DEVICES")) or 0
-    )
+    name, devices = values.get("MD_NAME") or values.get("MD_DEVNAME"), to_integer(values.get("MD_DEVICES")) or 0
+    return Array(values["MD_LEVEL"], array_uuid(uuid), name, devices, values.get("MD_METADATA"))
 
 
 def array_uuid(uuid: str) -> str:
@@ -176,10 +177,13 @@ def parse_luks(text: str) -> t.Optional[Luks]:
         return None
     if version[1] == "2":
         cipher = re.search(r"^Data segments:.*?^\s+cipher:\s*(\S+)", text, re.MULTILINE | re.DOTALL)
-        return Luks(2, cipher[1] if cipher else None, len(re.findall(r"^\s+[0-9]+: luks2$", text, re.MULTILINE)))
+        begin = re.search(r"^Data segments:.*?^\s+offset:\s*([0-9]+) \[bytes\]", text, re.MULTILINE | re.DOTALL)
+        slots = len(re.findall(r"^\s+[0-9]+: luks2$", text, re.MULTILINE))
+        return Luks(2, cipher[1] if cipher else None, slots, to_integer(begin[1]) if begin else None)
     name, mode = (re.search(rf"^Cipher {part}:\s*(\S+)$", text, re.MULTILINE) for part in ("name", "mode"))
     used = len(re.findall(r"^Key Slot [0-9]: ENABLED$", text, re.MULTILINE))
-    return Luks(1, f"{name[1]}-{mode[1]}" if name and mode else None, used)
+    payload = re.search(r"^Payload offset:\s*([0-9]+)$", text, re.MULTILINE)
+    return Luks(1, f"{name[1]}-{mode[1]}" if name and mode else None, used, int(payload[1]) * 512 if payload else None)
 
 
 def _report(text: str, kind: str) -> list[dict[str, str]]:

@@ -72,6 +72,7 @@ notes:
   - One disk that is reached on several paths is reported once, with RV(ansible_facts.bareon_hardware.disks[].multipath=true).
 seealso:
   - module: bareon.allocator.disk_plan
+  - module: bareon.allocator.disk_layout
 """
 
 EXAMPLES = r"""
@@ -174,6 +175,13 @@ ansible_facts:
               returned: always
               type: str
               sample: sas
+            hctl:
+              description:
+                - The SCSI address, C(host:channel:target:lun). V(none) for other disks.
+                - The number of the host may change with every start of the system.
+              returned: always
+              type: str
+              sample: "6:1:0:0"
             vendor:
               description: The vendor. V(none) when it is not known.
               returned: always

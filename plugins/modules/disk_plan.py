@@ -194,6 +194,7 @@ attributes:
       - Nothing is ever changed. The same input gives the same plan.
 seealso:
   - module: bareon.allocator.disk_facts
+  - module: bareon.allocator.disk_layout
   - name: YAQL
     description: The language of the expressions.
     link: https://yaql.readthedocs.io/

@@ -75,6 +75,7 @@ class TestFresh:
             ],
             "type": "hdd",
             "transport": "scsi",
+            "hctl": "0:0:0:0",
             "vendor": "SEAGATE",
             "model": "ST4000NM",
             "serial": "HDD0001",

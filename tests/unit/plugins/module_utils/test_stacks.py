@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -93,7 +94,9 @@ def test_recorded_arrays():
     running = stacks.parse_array(MDADM["detail --export"])
     examined = stacks.parse_array(MDADM["examine --export"])
 
-    assert running == examined == stacks.Array("raid1", "c872fca4-84f4-1c22-a569-e8970f9a3eed", "any:r1", 2)
+    array = stacks.Array("raid1", "c872fca4-84f4-1c22-a569-e8970f9a3eed", "any:r1", 2)
+    assert examined == array
+    assert running == dataclasses.replace(array, metadata="1.2")
 
 
 def test_no_array():
@@ -104,7 +107,7 @@ def test_no_array():
 def test_luks_headers_of_both_versions():
     version_1, version_2 = ((DATA / "luks" / f"luksdump-{version}.txt").read_text(encoding="utf-8") for version in (1, 2))
 
-    assert stacks.parse_luks(version_1) == stacks.Luks(1, "aes-xts-plain64", 1)
-    assert stacks.parse_luks(version_2) == stacks.Luks(2, "aes-xts-plain64", 1)
+    assert stacks.parse_luks(version_1) == stacks.Luks(1, "aes-xts-plain64", 1, 4096 * 512)
+    assert stacks.parse_luks(version_2) == stacks.Luks(2, "aes-xts-plain64", 1, 16 * 1024**2)
     assert stacks.parse_luks(version_2.split("Data segments:")[0]) == stacks.Luks(2, None, 0)
     assert stacks.parse_luks("Device /dev/sda1 is not a valid LUKS device.\n") is None

@@ -1,0 +1,394 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kinds of steps that lead from a host's present state to a layout. Data only: layout.py plans them, steps*.py carry them out.
+
+Sizes and positions are bytes. Devices are nodes of this very boot (`/dev/sda1`), which hold for one run; what is made by a step is named
+by the node that it will have (`/dev/md/mirror`, `/dev/mapper/vg0-root`). No step contains a key or a passphrase.
+
+What is unfinished is marked where a power cut cannot part it from the thing itself: a new partition has a PARTUUID derived from its final
+one until FinishPartition, a new logical volume the tag UNFINISHED until FinishLogicalVolume.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import asdict, dataclass
+
+UNFINISHED = "bareon.unfinished"
+"""The tag of a logical volume that is not complete yet: what is in it is our own work and may be made again."""
+
+MIB = 1024**2
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do. `says` is one line for humans (made of the kind's `words`), `plain` the step as data for results."""
+
+    words: t.ClassVar[str] = ""
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return self.words.format_map({name: _worded(name, value) for name, value in vars(self).items()})
+
+    def plain(self) -> dict[str, t.Any]:
+        """Return the step as plain data: `step` (the name of its kind), its fields, and `says`."""
+        return {"step": type(self).__name__, **asdict(self), "says": self.says}
+
+
+# ---- to see: these change nothing that is stored; what they open has to be read, and planned, again
+
+
+@dataclass(frozen=True)
+class StartArray(Step):
+    """Assemble a stopped md array from these members (nodes) under the node `device`; `uuid` is written as libblkid does."""
+
+    device: str
+    members: tuple[str, ...]
+    uuid: str
+
+    words: t.ClassVar[str] = "start the array {device} on {members}"
+
+
+@dataclass(frozen=True)
+class ActivateGroup(Step):
+    """Activate all logical volumes of a group (`vgchange --activate y`)."""
+
+    group: str
+
+    words: t.ClassVar[str] = "activate the volume group {group}"
+
+
+# ---- to close: nothing stored is changed either
+
+
+@dataclass(frozen=True)
+class DeactivateGroup(Step):
+    """Deactivate all logical volumes of a group; it may lack physical volumes. `uuid` tells groups of one name apart."""
+
+    group: str
+    uuid: t.Optional[str] = None
+
+    words: t.ClassVar[str] = "deactivate the volume group {group}"
+
+
+@dataclass(frozen=True)
+class CloseMapping(Step):
+    """Close an open LUKS container; `name` is its device-mapper name."""
+
+    name: str
+
+    words: t.ClassVar[str] = "close the LUKS mapping {name}"
+
+
+@dataclass(frozen=True)
+class StopArray(Step):
+    """Stop a running md array by its node, without touching its members' superblocks."""
+
+    device: str
+
+    words: t.ClassVar[str] = "stop the array {device}"
+
+
+# ---- tables
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """A partition of a GPT. `attrs` is sfdisk's text, as read, or None.
+
+    `clear`: the partition is new, whatever was there before is refuse: its first and last MiB are zeroed *through the disk*, before the
+    kernel (and udev, which would put old arrays and groups together again) learns of the partition.
+    """
+
+    number: int
+    start: int
+    size: int
+    type: str
+    uuid: str
+    name: str = ""
+    attrs: t.Optional[str] = None
+    clear: bool = False
+
+
+@dataclass(frozen=True)
+class WritePartitionTable(Step):
+    """Write the whole GPT of a disk in one sfdisk call; `entries` are all its partitions, in the order of their numbers.
+
+    With `fresh` nothing of what is on the disk counts: a new table with `uuid`, `first-lba` at 1 MiB, all signatures of the whole disk
+    wiped, and zeros where else one can be outside of partitions (the rest of the first MiB, and of the last before the backup).
+    Otherwise the present table is changed: first-lba and table-length stay; the backup goes to the end of the disk.
+    The kernel is told by `partx --update` and `--delete` (other partitions may be in use); `node(number)` names what has to appear.
+    `summary` says what becomes different: one line each, for the diff.
+    """
+
+    disk: str
+    disk_id: str
+    uuid: str
+    sector: int
+    fresh: bool
+    entries: tuple[TableEntry, ...]
+    removed: tuple[int, ...] = ()
+    summary: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """See Step."""
+        what = "write a new partition table" if self.fresh else "change the partition table"
+        return f"{what} on {self.disk_id}: {'; '.join(self.summary) or 'no partitions'}"
+
+    def node(self, number: int) -> str:
+        """Return the node of a partition."""
+        return partition_node(self.disk, number)
+
+
+@dataclass(frozen=True)
+class ClearGaps(Step):
+    """Zero the signatures of a whole disk that has its table and partitions already: what lies outside of partitions, table and backup.
+
+    `offsets` are where signatures were found, in bytes; the ends (first and last MiB) are cleared whole.
+    """
+
+    disk: str
+    disk_id: str
+    offsets: tuple[int, ...] = ()
+
+    words: t.ClassVar[str] = "clear old signatures outside of the partitions of {disk_id}"
+
+
+@dataclass(frozen=True)
+class ClearSignatures(Step):
+    """Remove every signature of a device that is ours and unfinished: wipefs, then zeros over its first `head` bytes and its last MiB.
+
+    Gone have to be md superblocks of all versions, PV labels, LUKS headers, a partition table inside it, ZFS labels, btrfs. Members of an
+    array have a longer head: to behind the place where the array's data will begin, for the array would bring back what is there.
+    Copies farther inside (btrfs at 64 MiB and 256 GiB, LUKS2's second header up to 4 MiB) are cleared as well where the device has room.
+    """
+
+    device: str
+    head: int = MIB
+
+    words: t.ClassVar[str] = "clear old signatures at both ends of {device}"
+
+
+@dataclass(frozen=True)
+class FinishPartition(Step):
+    """Give a partition on which all is complete its final PARTUUID; its content is the user's from now on. It is in use as a rule."""
+
+    disk: str
+    number: int
+    uuid: str
+
+    words: t.ClassVar[str] = "mark partition {number} of {disk} as finished (PARTUUID {uuid})"
+
+
+# ---- md and LUKS
+
+
+@dataclass(frozen=True)
+class CreateArray(Step):
+    """Create an md array on devices that are cleared.
+
+    `device` is `/dev/md/NAME`, `title` the NAME, `level` as mdadm has it (raid1), `metadata` 1.2, 1.0, 0.90 or default, `uuid` as libblkid
+    writes it (mdadm wants it with colons: fields of 8 hexadecimal digits). Levels other than raid0 get an internal bitmap.
+    """
+
+    device: str
+    title: str
+    level: str
+    members: tuple[str, ...]
+    spares: tuple[str, ...]
+    metadata: str
+    uuid: str
+
+    words: t.ClassVar[str] = "create the array {device}, {level} on {members}"
+
+
+@dataclass(frozen=True)
+class FormatLuks(Step):
+    """Write a LUKS2 header with this UUID.
+
+    `aligned`: the device is an array, whose stripes cryptsetup follows; else data begin at 16 MiB. `name` is that of the container, which
+    tells its key.
+    """
+
+    device: str
+    uuid: str
+    aligned: bool
+    name: str = ""
+
+    words: t.ClassVar[str] = "encrypt {device} (LUKS)"
+
+
+@dataclass(frozen=True)
+class OpenLuks(Step):
+    """Open a LUKS container as `/dev/mapper/NAME`."""
+
+    device: str
+    name: str
+
+    words: t.ClassVar[str] = "open {device} as /dev/mapper/{name}"
+
+
+@dataclass(frozen=True)
+class ResizeLuks(Step):
+    """Let an open LUKS container take the whole of its device, which has grown."""
+
+    name: str
+
+    words: t.ClassVar[str] = "grow the LUKS mapping {name} to the size of its device"
+
+
+# ---- LVM
+
+
+@dataclass(frozen=True)
+class CreatePhysicalVolume(Step):
+    """Make a device a physical volume. `metadata_size` in bytes, 0 for LVM's default.
+
+    `aligned`: it is on an array, whose stripes LVM follows; else the data alignment is 1 MiB.
+    """
+
+    device: str
+    metadata_size: int
+    metadata_copies: int
+    aligned: bool
+
+    words: t.ClassVar[str] = "make {device} a physical volume"
+
+
+@dataclass(frozen=True)
+class ResizePhysicalVolume(Step):
+    """Let a physical volume take the whole of its device, which has grown."""
+
+    device: str
+
+    words: t.ClassVar[str] = "grow the physical volume {device} to the size of its device"
+
+
+@dataclass(frozen=True)
+class CreateVolumeGroup(Step):
+    """Make a volume group with extents of 4 MiB of physical volumes."""
+
+    group: str
+    devices: tuple[str, ...]
+
+    words: t.ClassVar[str] = "create the volume group {group} on {devices}"
+
+
+@dataclass(frozen=True)
+class ExtendVolumeGroup(Step):
+    """Let physical volumes join a volume group."""
+
+    group: str
+    devices: tuple[str, ...]
+
+    words: t.ClassVar[str] = "extend the volume group {group} by {devices}"
+
+
+@dataclass(frozen=True)
+class CreateLogicalVolume(Step):
+    """Make a linear logical volume with the tag UNFINISHED, without looking at what is inside; `device` is its mapper node."""
+
+    group: str
+    name: str
+    size: int
+    device: str
+
+    words: t.ClassVar[str] = "create the logical volume {group}/{name} with {size}"
+
+
+@dataclass(frozen=True)
+class ExtendLogicalVolume(Step):
+    """Grow a logical volume to `size`, online; its filesystem grows by a step of its own."""
+
+    group: str
+    name: str
+    size: int
+    before: int
+
+    words: t.ClassVar[str] = "grow the logical volume {group}/{name} from {before} to {size}"
+
+
+@dataclass(frozen=True)
+class RemoveLogicalVolume(Step):
+    """Remove a logical volume (to be made anew, or not wanted any more)."""
+
+    group: str
+    name: str
+
+    words: t.ClassVar[str] = "remove the logical volume {group}/{name}"
+
+
+@dataclass(frozen=True)
+class FinishLogicalVolume(Step):
+    """Take the tag UNFINISHED off a logical volume; its content is the user's from now on."""
+
+    group: str
+    name: str
+
+    words: t.ClassVar[str] = "mark {group}/{name} as finished"
+
+
+# ---- filesystems
+
+
+@dataclass(frozen=True)
+class MakeFilesystem(Step):
+    """Make an ext2, ext3, ext4, xfs, btrfs or vfat. `uuid` as blkid shows it (vfat: `1A2B-3C4D`); `options` are words for mkfs."""
+
+    device: str
+    type: str
+    uuid: str
+    label: str
+    options: tuple[str, ...]
+
+    words: t.ClassVar[str] = "make {type} on {device}{label}"
+
+
+@dataclass(frozen=True)
+class MakeSwap(Step):
+    """Make swap; it is not switched on."""
+
+    device: str
+    uuid: str
+    label: str
+    options: tuple[str, ...]
+
+    words: t.ClassVar[str] = "make swap on {device}{label}"
+
+
+@dataclass(frozen=True)
+class GrowFilesystem(Step):
+    """Let an ext*, xfs or btrfs take the whole of its device.
+
+    `mountpoint` is where it is mounted, else None: xfs and btrfs are mounted then for the time of the growing, in a place of their own.
+    """
+
+    device: str
+    type: str
+    mountpoint: t.Optional[str]
+
+    words: t.ClassVar[str] = "grow the {type} on {device} to the size of its device"
+
+
+def partition_node(disk: str, number: int) -> str:
+    """Return the node of a partition: kernel names that end in a digit get a `p`, device-mapper's `-part`."""
+    if disk.startswith("/dev/mapper/"):
+        return f"{disk}-part{number}"
+    return f"{disk}p{number}" if disk[-1].isdigit() else f"{disk}{number}"
+
+
+def _worded(name: str, value: t.Any) -> t.Any:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if name == "label":
+        return f", label {value}" if value else ""
+    return in_mib(value) if name in ("size", "before") else value
+
+
+def in_mib(size: int) -> str:
+    """Return a size in words: in MiB where it is a whole number of them."""
+    return f"{size // MIB} MiB" if size % MIB == 0 else f"{size} bytes"

@@ -1,0 +1,379 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Makes a planned layout on a host's disks."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: disk_layout
+short_description: Make a planned layout on a host's disks
+version_added: 0.1.0
+description:
+  - Makes partitions, md arrays, LUKS containers, volume groups, logical volumes, file systems and swap of a static schema,
+    such as M(bareon.allocator.disk_plan) returns it or as Bareon's users write it.
+  - Reads what is on the disks, works out the steps from there to the layout, carries them out with the standard tools, and reads back
+    what came of each. When all is done it looks at the whole once more, and fails if anything is left to do.
+  - Nothing that exists is destroyed unless its disk is named in O(wipe). A disk with any partition table, signature, holder or mount
+    that is not of this layout is refused otherwise, and the message lists what would be lost. What is mounted, swap, or in use in
+    another way is refused even then, and what the schema marks with C(keep_data) is never destroyed.
+  - Only the disks of the schema are touched. Arrays, groups and containers on other disks stay as they are.
+  - A layout that is there already can grow, by a larger partition with free room behind it, a larger logical volume, or a disk more in
+    a volume group, and get more partitions and volumes. Volumes and file systems grow while they are in use. Nothing is moved or
+    made smaller.
+  - A run that was cut off at any moment, by a signal or by a power cut, is completed by the next one with the same schema.
+    What is ours and unfinished is recognised by identities that follow from the plan, and needs no O(wipe).
+  - Does not mount anything and does not write C(/etc/fstab), C(/etc/crypttab) and C(mdadm.conf). RV(filesystems), RV(containers)
+    and RV(arrays) have what belongs there.
+author:
+  - The bareon.allocator maintainers (@bareon)
+requirements:
+  - root on the host
+  - C(sfdisk), C(partx), C(wipefs) and C(blkid) of util-linux
+  - C(mdadm), C(cryptsetup), C(lvm2), C(e2fsprogs), C(xfsprogs), C(btrfs-progs), C(dosfstools), each only when the layout takes it
+options:
+  schema:
+    description:
+      - The layout. Either Bareon's explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema) is, with sizes in MiB,
+        or a hand-written list as Bareon documents it for C(partitions), or a deploy configuration that has it under that key.
+      - All mistakes in it are reported at once, each with its place.
+    type: raw
+    required: true
+  fingerprint:
+    description:
+      - RV(bareon.allocator.disk_plan#module:plan.fingerprint), which tells for which hardware the plan was made.
+      - The task is refused when a disk of this host was exchanged, added or removed since then, or has another size.
+      - Default is to compare only the disks of O(schema), each with the size that the schema has for it.
+    type: str
+  wipe:
+    description:
+      - The IDs of the disks on which everything may be destroyed that is in the way of the layout.
+      - Links of C(/dev/disk/by-id) and C(/dev/disk/by-path) may be named. Nodes such as C(/dev/sda) may not, for they can be another disk
+        after the next start, unless a disk has no other name.
+      - What of the layout is there already is not made again on these disks. It is safe, but not wise, to leave this on.
+    type: list
+    elements: str
+    default: []
+  keep_unlisted:
+    description:
+      - Whether partitions and logical volumes that are on the disks of the layout, and not in it, are kept.
+      - With V(false) they are removed from disks in O(wipe).
+    type: bool
+    default: true
+  luks_key:
+    description:
+      - The passphrase of the LUKS containers of the layout.
+      - It is taken as it is, no newline is added, and goes to C(cryptsetup) by its standard input. It shows nowhere.
+    type: str
+  luks_key_file:
+    description:
+      - A file on the host whose whole content is the key of the LUKS containers of the layout.
+    type: path
+  luks_key_files:
+    description:
+      - Files on the host with the keys of single LUKS containers, by the names of the containers. They come before O(luks_key) and
+        O(luks_key_file).
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Where something has to be opened first to be looked into, such as an array that is stopped, only the opening is shown.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: full
+    details:
+      - Shows what is on the disks before and after, and the steps.
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+  platform:
+    description: The platforms that the module works on.
+    platforms: posix
+    support: full
+    details:
+      - Linux only.
+notes:
+  - New arrays are built up by md in the background, as always. They can be used at once, but withstand the loss of a disk only when
+    that is done.
+  - A signal lets the tool at work come to its end, and no other begin. Runs on one host exclude each other.
+  - Volume groups have extents of 4 MiB. LUKS is LUKS 2 with the defaults of C(cryptsetup) on the host.
+  - In containers there are partitions and file systems. Arrays, open LUKS containers and logical volumes take a kernel that has them.
+seealso:
+  - module: bareon.allocator.disk_plan
+  - module: bareon.allocator.disk_facts
+  - plugin: bareon.allocator.layout_to_host_files
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the disks of a host
+  bareon.allocator.disk_plan:
+    schema:
+      - {id: os, type: vg, contains: [root, var]}
+      - {id: root, type: lv, size: 20 GiB, mount: /srv/system, fs_type: ext4, fs_label: system}
+      - {id: var, type: lv, min_size: 10 GiB, mount: /srv/var}
+  register: planned
+
+- name: See what would be done, and what the disks will look like
+  bareon.allocator.disk_layout:
+    schema: "{{ planned.plan.schema }}"
+    fingerprint: "{{ planned.plan.fingerprint }}"
+  become: true
+  check_mode: true
+  diff: true
+
+- name: Make the layout on empty disks
+  bareon.allocator.disk_layout:
+    schema: "{{ planned.plan.schema }}"
+    fingerprint: "{{ planned.plan.fingerprint }}"
+  become: true
+
+- name: Make it on a disk that had something else on it, and that is not needed any more
+  bareon.allocator.disk_layout:
+    schema: "{{ planned.plan.schema }}"
+    fingerprint: "{{ planned.plan.fingerprint }}"
+    wipe:
+      - /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+  become: true
+
+- name: Make an encrypted layout that is written by hand
+  bareon.allocator.disk_layout:
+    schema:
+      parteds:
+        - name: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+          partitions:
+            - {count: 1, begin: 1, end: 1025, space_id: keys}
+      luks:
+        - {name: keys, device: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1}
+      fss:
+        - {device: /dev/mapper/keys, mount: /srv/keys, fs_type: ext4}
+    luks_key: "{{ vault_luks_key }}"
+  become: true
+"""
+
+RETURN = r"""
+---
+steps:
+  description:
+    - What was done, in check mode what would be done, in its order. Empty when there is nothing to do.
+    - Returned when the task fails, too, with what was done and what was not.
+  returned: always, unless the input cannot be used
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: The kind of the step.
+      returned: always
+      type: str
+      sample: make_filesystem
+    device:
+      description: What it works on; a node of this boot, the name of a volume group, or that of a logical volume with its group.
+      returned: always
+      type: str
+      sample: /dev/mapper/os-root
+    says:
+      description: What is done, in words.
+      returned: always
+      type: str
+      sample: make ext4 on /dev/mapper/os-root, label system
+    done:
+      description: Whether it was done. V(false) in check mode.
+      returned: always
+      type: bool
+      sample: true
+failed_step:
+  description:
+    - The step that failed. It may be half done. The message has the command and what it said.
+    - The next run with the same options completes it.
+  returned: when a step failed
+  type: dict
+  sample: {"kind": "make_filesystem", "device": "/dev/sda1", "says": "make xfs on /dev/sda1", "done": false}
+mistakes:
+  description: Everything that is wrong with the input.
+  returned: when the input cannot be used
+  type: list
+  elements: str
+  sample: ["parteds[0].partitions[1].end: has to be more than begin (1025): the MiB where the partition ends, exclusively"]
+schema:
+  description: The layout as the explicit static schema. It is O(schema) itself unless that is a hand-written list.
+  returned: always, unless the input cannot be used
+  type: dict
+filesystems:
+  description: The file systems and swap spaces of the layout.
+  returned: on success
+  type: list
+  elements: dict
+  contains:
+    device:
+      description: The device as the schema calls it.
+      returned: always
+      type: str
+      sample: /dev/mapper/os-root
+    node:
+      description: Its node of this boot. V(none) when it is not there yet, which happens in check mode.
+      returned: always
+      type: str
+      sample: /dev/mapper/os-root
+    type:
+      description: The type.
+      returned: always
+      type: str
+      sample: ext4
+    uuid:
+      description: The UUID, as it has to stand in C(/etc/fstab).
+      returned: always
+      type: str
+      sample: 8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f10
+    mountpoints:
+      description: Where it is mounted. For swap that is on, V([SWAP]).
+      returned: always
+      type: list
+      elements: str
+      sample: [/srv/system]
+containers:
+  description: The LUKS containers of the layout.
+  returned: on success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The name that it is opened under.
+      returned: always
+      type: str
+      sample: keys
+    device:
+      description: The device that it is on, as the schema calls it.
+      returned: always
+      type: str
+      sample: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1
+    node:
+      description: The node of this boot that it is on. V(none) when it is not there yet.
+      returned: always
+      type: str
+      sample: /dev/sda1
+    uuid:
+      description: The UUID, as it has to stand in C(/etc/crypttab).
+      returned: always
+      type: str
+      sample: 1f0f6a2e-0d4c-5b1e-8c0e-5d4b6e1b7f11
+arrays:
+  description: The md arrays of the layout.
+  returned: on success
+  type: list
+  elements: dict
+  contains:
+    device:
+      description: The device as the schema calls it.
+      returned: always
+      type: str
+      sample: /dev/md/boot
+    node:
+      description: Its node of this boot. V(none) when it is not there yet.
+      returned: always
+      type: str
+      sample: /dev/md127
+    uuid:
+      description: The UUID, written as C(blkid) does. C(mdadm) writes it as four groups of eight digits with colons between.
+      returned: always
+      type: str
+      sample: 2b7a1c3e-4f5d-5c6b-8d7e-9f0a1b2c3d4e
+"""
+
+import os
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils.bareon_list import is_bareon_list, read_bareon_list
+from ansible_collections.bareon.allocator.plugins.module_utils.disks import LEFT_OUT
+from ansible_collections.bareon.allocator.plugins.module_utils.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils.layout_report import as_failure, as_result
+from ansible_collections.bareon.allocator.plugins.module_utils.layout_run import Report, Request, apply, foresee, only_run, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import SchemaMistakes, parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.steps_luks import Key
+
+
+def main() -> t.NoReturn:
+    """Make the layout, and tell what was done."""
+    module = AnsibleModule(
+        argument_spec={
+            "schema": {"type": "raw", "required": True},
+            "fingerprint": {"type": "str"},
+            "wipe": {"type": "list", "elements": "str", "default": []},
+            "keep_unlisted": {"type": "bool", "default": True},
+            "luks_key": {"type": "str", "no_log": True},
+            "luks_key_file": {"type": "path", "no_log": False},
+            "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
+        },
+        mutually_exclusive=[("luks_key", "luks_key_file")],
+        supports_check_mode=True,
+    )
+    if os.geteuid() != 0:
+        module.fail_json(msg="only root can read and change what is on disks; use become")
+    machine = LocalMachine()
+    schema = explicit_schema(module, machine)
+    request = checked_request(module, schema)
+    report = run(module, request, machine)
+    for note in report.notes:
+        module.warn(note)
+    if report.problem is not None:
+        module.fail_json(schema=schema, **as_failure(report))
+    module.exit_json(schema=schema, **as_result(report, request, module.check_mode))
+
+
+def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
+    """Return the explicit schema; a hand-written list is laid out on the disks of this host."""
+    given = module.params["schema"]
+    if not is_bareon_list(given):
+        return given
+    hardware, warnings = read_hardware(machine, LEFT_OUT)
+    reading = read_bareon_list(given, hardware)
+    for note in (*warnings, *reading.notes):
+        module.warn(note)
+    if reading.mistakes:
+        refuse(module, reading.mistakes)
+    return reading.schema
+
+
+def checked_request(module: AnsibleModule, schema: t.Any) -> Request:
+    """Return what is asked for, or fail with all that is wrong with it."""
+    params = module.params
+    key = Key((params["luks_key"] or "").encode(), params["luks_key_file"], params["luks_key_files"])
+    mistakes = list(key.problems())
+    try:
+        layout = parse_static_schema(schema)
+    except SchemaMistakes as error:
+        refuse(module, (*error.mistakes, *mistakes))
+    names = [container.name for container in layout.containers]
+    mistakes += [f"luks_key_files.{name}: there is no container of that name in the schema" for name in key.files if name not in names]
+    if mistakes:
+        refuse(module, mistakes)
+    return Request(layout, tuple(params["wipe"]), params["keep_unlisted"], params["fingerprint"], key)
+
+
+def refuse(module: AnsibleModule, mistakes: t.Sequence[str]) -> t.NoReturn:
+    """Fail with every mistake of the input."""
+    listed = mistakes[0] if len(mistakes) == 1 else "\n- ".join([f"{len(mistakes)} mistakes; nothing was changed:", *mistakes])
+    module.fail_json(msg=listed, mistakes=list(mistakes))
+
+
+def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Report:
+    """Do it, or tell what would be done; fail when another run is at work."""
+    if module.check_mode:
+        return foresee(request, machine)
+    try:
+        with only_run(), stop_by_signal() as stop_asked:
+            return apply(request, machine, stop_asked)
+    except StepFailed as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
