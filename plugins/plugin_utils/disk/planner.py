@@ -20,7 +20,7 @@ from .fingerprint import fingerprint
 from .formulate import canonical_order
 from .hardware import in_mib, parse_hardware, reordered
 from .memory import Memory
-from .model import Allocation, Hardware, Schema
+from .model import Allocation, Hardware, Schema, SpaceType
 from .ordered_allocation import allocate_ordered
 from .placement import allocate_fair
 from .schema import parse_schema
@@ -196,7 +196,25 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
             f"no room is left for a partition table on {', '.join(full)}, as lvs straight on disks are planned without overhead;"
             " to carry the plan out put them into a vg or reserve 2 MiB"
         )
+    warnings.extend(_mixed_blocks(hardware, solved))
     return warnings
+
+
+def _mixed_blocks(hardware: Hardware, solved: _Solved) -> list[str]:
+    """Return warnings about vgs on disks of different logical blocks: a file system made for the smaller ones fails on the larger."""
+    blocks: dict[int, set[int]] = {}
+    for piece in solved.allocation.pieces:
+        blocks.setdefault(piece.space, set()).add(hardware.disks[piece.disk].logical_block)
+    return [
+        f"{solved.schema.spaces[position].id}: its disks have logical blocks of {_listed(sizes)} bytes, which LVM only joins when told to;"
+        " keep them apart with disks or best_with_disks and logical_block"
+        for position, sizes in blocks.items()
+        if solved.schema.spaces[position].type is SpaceType.VOLUME_GROUP and len(sizes) > 1
+    ]
+
+
+def _listed(sizes: set[int]) -> str:
+    return " and ".join(map(str, sorted(sizes)))
 
 
 def _without_room_for_table(hardware: Hardware, allocation: Allocation) -> list[str]:

@@ -9,15 +9,13 @@ What is shown is worked out here; how it looks is the template's affair.
 
 from __future__ import annotations
 
-import functools
 import pathlib
 import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from ..common.page import page_templates
 from ..common.units import format_mib
 from .palette import Paint, paints
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
@@ -114,7 +112,7 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
     planned = [(host, picture(host.plan, host.hardware, host.schema, host.why)) for host in members if host.plan is not None]
     groups = [_group(number, alike) for number, alike in enumerate(_alike(planned), start=1)]
     return (
-        _environment()
+        page_templates(TEMPLATES)
         .get_template("fleet.html.j2")
         .render(
             title=shown(title),
@@ -126,11 +124,6 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
             warnings=_warnings(planned),
         )
     )
-
-
-@functools.cache
-def _environment() -> Environment:
-    return Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _natural(name: str) -> list[tuple[int, t.Any]]:

@@ -292,6 +292,17 @@ def test_a_preference_that_no_disk_meets_is_a_warning() -> None:
     assert planned["warnings"] == ["spaces[0].best_with_disks: no disk matches, so journal goes wherever there is room"]
 
 
+def test_a_vg_on_disks_of_different_blocks_is_a_warning() -> None:
+    facts = {"disks": [{"id": "sda", "size": 1000, "logical_block": 512}, {"id": "sdb", "size": 1000, "logical_block": 4096}]}
+    schema = [{"id": "g", "type": "vg", "contains": ["a"]}, lv("a")]
+    assert plan(schema, facts)["warnings"] == [
+        "g: its disks have logical blocks of 512 and 4096 bytes, which LVM only joins when told to;"
+        " keep them apart with disks or best_with_disks and logical_block"
+    ]
+    kept_apart = [{"id": "g", "type": "vg", "contains": ["a"], "disks": "yaql=$.disks.where($.logical_block = 4096)"}, lv("a")]
+    assert plan(kept_apart, facts)["warnings"] == []
+
+
 def test_a_preference_within_a_vg_is_a_warning() -> None:
     facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
     planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", best_with_disks=SSD), lv("b")], facts)

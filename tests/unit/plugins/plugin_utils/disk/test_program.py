@@ -6,11 +6,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import program as module
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program import Limits, Program, maximise, maximise_with_prices, silence
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program import Limits, Program, maximise, maximise_with_prices
 
 
 def knapsack() -> tuple[Program, list[int]]:
@@ -51,21 +48,3 @@ def test_prices_tell_what_binds() -> None:
     assert prices[equal] > 0
     program.row([(second, 1.0)], low=2)
     assert maximise_with_prices(program, {}) is None
-
-
-def test_nothing_that_c_prints_gets_out(capfd: pytest.CaptureFixture[str]) -> None:
-    with silence():
-        with silence():
-            os.write(1, b"inner\n")
-        os.write(1, b"outer\n")
-    os.write(1, b"after\n")
-    assert capfd.readouterr().out == "after\n"
-
-
-def test_solving_works_without_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    def closed(_descriptor: int) -> int:
-        raise OSError("closed")
-
-    monkeypatch.setattr(module.os, "dup", closed)
-    program, columns = knapsack()
-    assert maximise(program, dict.fromkeys(columns, 1.0)) is not None

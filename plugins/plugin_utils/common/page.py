@@ -1,0 +1,26 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Templates of pages: a room's own, and what the pages of all rooms share."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+SHARED = pathlib.Path(__file__).parent / "templates"
+
+
+@functools.cache
+def page_templates(folder: pathlib.Path) -> Environment:
+    """Return the templates of a folder, which may include shared ones; what they print is escaped, what is missing an error."""
+    return Environment(
+        loader=FileSystemLoader([folder, SHARED]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,220 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A layout that was carried out -> what the host has to know of it: mounts, swap, crypttab and mdadm.conf, and what of that is missing.
+
+Everything is found again by UUID, never by a name that may change with the next start.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+Plain = dict[str, t.Any]
+Layout = Mapping[str, t.Any]
+Entry = Mapping[str, t.Any]
+
+FSTAB = "/etc/fstab"
+CRYPTTAB = "/etc/crypttab"
+MDADM_CONF = "/etc/mdadm/mdadm.conf"
+MOUNTINFO = "/proc/self/mountinfo"
+SWAP_TARGET = "[SWAP]"
+
+_SECTION = "### "
+_NOT_MOUNTED = "none"
+_SWAP = "swap"
+_CHECKED_AT_START = frozenset({"ext2", "ext3", "ext4", "vfat"})
+"""What fsck is for at the start; xfs and btrfs check themselves as they are mounted."""
+_ALL = "all"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a layout is used.
+
+    `root` is where mount points lie on the running host. With `new_system` the tables are those of a system that lies there, which
+    knows nothing of `root`. `nofail` names mount points and spaces, or has `all` for all but the root. `key_files` are paths by container
+    or space, `key_file` is that of all others.
+    """
+
+    root: str = "/"
+    new_system: bool = False
+    nofail: tuple[str, ...] = ()
+    key_files: Mapping[str, str] = field(default_factory=dict)
+    key_file: str = "none"
+    crypttab_options: str = "luks"
+
+
+def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
+    """Return `{mounts, swaps, containers, arrays}`, each with `configured` (and `active`) for what is so already.
+
+    `layout` is what disk_layout returned: `schema`, and with their UUIDs `filesystems`, `containers` and `arrays`. `present` is the text
+    of the host's tables, each below a line `### PATH`. Raises KeyError with the name of what has no UUID.
+    """
+    texts = sections(present)
+    used = [(entry, _known(layout, "filesystems", entry["device"])) for entry in _used(layout["schema"])]
+    mounted = sorted((pair for pair in used if pair[0]["mount"] != _SWAP), key=lambda pair: _depth(pair[0]["mount"]))
+    return {
+        "mounts": [_mount(entry, known, settings, texts) for entry, known in mounted],
+        "swaps": [_swap(entry, known, settings, texts) for entry, known in used if entry["mount"] == _SWAP],
+        "containers": [
+            _container(entry, _known(layout, "containers", entry["name"]), _mounts_on(layout, entry["name"]), settings, texts)
+            for entry in _all(layout, "luks")
+        ],
+        "arrays": [_array(entry, _known(layout, "arrays", entry["name"]), texts) for entry in _all(layout, "mds")],
+    }
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return the texts of files by path, from a text in which `### PATH` stands before each."""
+    found: dict[str, list[str]] = {}
+    path = ""
+    for line in text.splitlines():
+        if line.startswith(_SECTION):
+            path = line[len(_SECTION) :].strip()
+        else:
+            found.setdefault(path, []).append(line)
+    return {name: "\n".join(lines) for name, lines in found.items()}
+
+
+def conflicting_mounts(schema: Mapping[str, t.Any], hardware: Mapping[str, t.Any], root: str, present: str) -> list[str]:
+    """Return the mount points of a schema where something else is mounted: what lies on none of the schema's disks."""
+    own = {str(table.get("disk_id")) for table in schema.get("parteds") or ()}
+    ours = {place for disk in hardware.get("disks") or () if disk.get("id") in own for place in _mountpoints(disk)}
+    taken = {_unescaped(fields[4]) for line in sections(present).get(MOUNTINFO, "").splitlines() if len(fields := line.split()) > 4}
+    wanted = [below(root, entry["mount"]) for entry in _used(schema) if entry["mount"] != _SWAP]
+    return [place for place in wanted if place in taken and place not in ours]
+
+
+def below(root: str, path: str) -> str:
+    """Return a path of a system whose root lies at `root`."""
+    return f"{root.rstrip('/')}{path.rstrip('/')}" or "/"
+
+
+def _used(schema: Mapping[str, t.Any]) -> list[Entry]:
+    """Return the file systems that are mounted, and swap."""
+    entries = schema.get("fss") or ()
+    return [entry for entry in entries if entry.get("fstab_enabled", True) and entry.get("mount", _NOT_MOUNTED) != _NOT_MOUNTED]
+
+
+def _all(layout: Layout, kind: str) -> Iterable[Entry]:
+    return layout["schema"].get(kind) or ()
+
+
+def _mounts_on(layout: Layout, container: str) -> list[str]:
+    return [entry["mount"] for entry in _used(layout["schema"]) if entry["device"] == f"/dev/mapper/{container}"]
+
+
+def _known(layout: Layout, kind: str, name: str) -> Entry:
+    """Return what is known of the thing of that name, which is that of its device, or of the container."""
+    for entry in layout.get(kind) or ():
+        if name in (entry.get("device"), entry.get("name")):
+            return t.cast("Entry", entry)
+    raise KeyError(name)
+
+
+def _depth(mount: str) -> tuple[int, str]:
+    return (len([part for part in mount.split("/") if part]), mount)
+
+
+def _mountpoints(disk: Mapping[str, t.Any]) -> Iterable[str]:
+    for part in (*(disk.get("partitions") or ()), *(disk.get("holders") or ())):
+        yield from part.get("mountpoints") or ()
+
+
+def _mount(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, str]) -> Plain:
+    target = below(settings.root, entry["mount"])
+    path = entry["mount"] if settings.new_system else target
+    line = {
+        "src": f"UUID={known['uuid']}",
+        "path": path,
+        "fstype": entry["fs_type"],
+        "opts": _options(entry, settings),
+        "dump": "0",
+        "passno": _pass(entry),
+    }
+    active = target in (known.get("mountpoints") or ())
+    return {**line, "target": target, "configured": _in_fstab(line, texts), "active": active}
+
+
+def _swap(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, str]) -> Plain:
+    line = {
+        "src": f"UUID={known['uuid']}",
+        "path": _NOT_MOUNTED,
+        "fstype": _SWAP,
+        "opts": _options(entry, settings),
+        "dump": "0",
+        "passno": "0",
+    }
+    active = SWAP_TARGET in (known.get("mountpoints") or ())
+    return {**line, "device": entry["device"], "configured": _in_fstab(line, texts), "active": active}
+
+
+def _options(entry: Entry, settings: Settings) -> str:
+    names = {entry["mount"], entry.get("space_id"), _ALL if entry["mount"] != "/" else None}
+    return _with_nofail(str(entry.get("fstab_options") or "defaults"), names, settings)
+
+
+def _with_nofail(options: str, names: set[str | None], settings: Settings) -> str:
+    wanted = bool(names & set(settings.nofail))
+    return f"{options},nofail" if wanted and "nofail" not in options.split(",") else options
+
+
+def _pass(entry: Entry) -> str:
+    if entry["fs_type"] not in _CHECKED_AT_START:
+        return "0"
+    return "1" if entry["mount"] == "/" else "2"
+
+
+def _in_fstab(line: Mapping[str, str], texts: Mapping[str, str]) -> bool:
+    fields = [_escaped(line[key]) for key in ("src", "path", "fstype", "opts", "dump", "passno")]
+    return fields in _lines(texts.get(FSTAB, ""))
+
+
+def _lines(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _escaped(text: str) -> str:
+    return text.replace(" ", "\\040")
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\040", " ")
+
+
+def _container(entry: Entry, known: Entry, mounts: Iterable[str], settings: Settings, texts: Mapping[str, str]) -> Plain:
+    """Return the line of a container that carries `mounts`; where those are not waited for, it must not be either."""
+    key_file = settings.key_files.get(entry["name"]) or settings.key_files.get(str(entry.get("space_id"))) or settings.key_file
+    options = _with_nofail(settings.crypttab_options, {entry["name"], entry.get("space_id"), _ALL, *mounts}, settings)
+    fields = [entry["name"], f"UUID={known['uuid']}", key_file, options]
+    return {"name": entry["name"], "line": " ".join(fields), "configured": fields in _lines(texts.get(CRYPTTAB, ""))}
+
+
+def _array(entry: Entry, known: Entry, texts: Mapping[str, str]) -> Plain:
+    uuid = mdadm_uuid(known["uuid"])
+    line = f"ARRAY {entry['name']} metadata={entry.get('metadata') or '1.2'} UUID={uuid}"
+    configured = any(fields[0] == "ARRAY" and f"UUID={uuid}" in fields for fields in _lines(texts.get(MDADM_CONF, "")))
+    return {"name": entry["name"], "line": line, "uuid": uuid, "configured": configured}
+
+
+def mdadm_uuid(uuid: str) -> str:
+    """Return a UUID as mdadm writes it: `11223344-5566-...` is `11223344:55667788:...`."""
+    digits = uuid.replace("-", "").replace(":", "")
+    return ":".join(digits[start : start + 8] for start in range(0, len(digits), 8))
+
+
+def needed_tools(schema: Mapping[str, t.Any]) -> list[str]:
+    """Return the commands that a layout takes, in a fixed order."""
+    kinds = [str(entry["fs_type"]) for entry in schema.get("fss") or ()]
+    tools: tuple[tuple[str, t.Any], ...] = (
+        ("sfdisk", schema.get("parteds")),
+        ("mdadm", schema.get("mds")),
+        ("cryptsetup", schema.get("luks")),
+        ("lvm", schema.get("vgs")),
+        *((f"mkfs.{kind}", kind != _SWAP) for kind in sorted(set(kinds))),
+    )
+    return [tool for tool, wanted in tools if wanted]

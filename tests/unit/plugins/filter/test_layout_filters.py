@@ -1,0 +1,72 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filters of the role disk_layout: options to one call, and mistakes of the input to one message."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.bareon.allocator.plugins.filter.bareon_to_static import bareon_to_static
+from ansible_collections.bareon.allocator.plugins.filter.layout_to_host_files import layout_to_host_files
+from ansible_collections.bareon.allocator.plugins.filter.static_to_conflicts import static_to_conflicts
+from ansible_collections.bareon.allocator.plugins.filter.static_to_tools import static_to_tools
+
+HARDWARE = {"disks": [{"id": "/dev/disk/by-id/ata-1", "dev": "/dev/sda", "size": 1000}]}
+LAYOUT = {
+    "schema": {"fss": [{"device": "/dev/a", "mount": "/a", "fs_type": "ext4"}]},
+    "filesystems": [{"device": "/dev/a", "uuid": "u", "mountpoints": []}],
+}
+
+
+def disk(*volumes):
+    return {"type": "disk", "id": {"type": "name", "value": "sda"}, "size": "1000", "volumes": list(volumes)}
+
+
+def test_an_explicit_schema_stays_as_it_is():
+    explicit = {"parteds": [], "fss": []}
+    assert bareon_to_static(explicit, None) == explicit
+
+
+def test_a_hand_written_schema_becomes_explicit():
+    found = bareon_to_static([disk({"type": "partition", "size": "50%", "mount": "/srv"})], HARDWARE)
+    assert [(part["begin"], part["end"]) for part in found["parteds"][0]["partitions"]] == [(1, 25), (25, 512)]
+
+
+def test_all_mistakes_of_a_hand_written_schema_are_told():
+    with pytest.raises(AnsibleFilterError) as caught:
+        bareon_to_static([disk({"type": "partition"}, {"type": "partion", "size": "1"})], HARDWARE)
+    message = str(caught.value)
+    assert "schema[0].volumes[0].size: is missing" in message
+    assert "did you mean partition?" in message
+    with pytest.raises(AnsibleFilterError, match="hardware has to be a dictionary"):
+        bareon_to_static([], "sda")
+
+
+def test_options_of_the_tables():
+    (mount,) = layout_to_host_files(LAYOUT, root="/target", new_system=True, nofail=["/a"], key_files={})["mounts"]
+    assert (mount["path"], mount["target"], mount["opts"]) == ("/a", "/target/a", "defaults,nofail")
+    configured = layout_to_host_files(LAYOUT, present="### /etc/fstab\nUUID=u /a ext4 defaults 0 2")["mounts"][0]["configured"]
+    assert configured is True
+
+
+@pytest.mark.parametrize("layout", [{}, {"schema": LAYOUT["schema"]}, "text", {"schema": {"fss": [{"mount": "/a"}]}}])
+def test_what_is_no_layout_is_refused_in_words(layout):
+    with pytest.raises(AnsibleFilterError, match="layout_to_host_files: "):
+        layout_to_host_files(layout)
+
+
+def test_unknown_options_are_refused_in_words():
+    with pytest.raises(AnsibleFilterError, match="no_fail"):
+        layout_to_host_files(LAYOUT, no_fail=["/a"])
+
+
+def test_conflicts_and_tools():
+    mounted = "### /proc/self/mountinfo\n22 1 254:1 / /a rw - ext4 /dev/vda1 rw"
+    assert static_to_conflicts(LAYOUT["schema"], HARDWARE, present=mounted) == ["/a"]
+    assert static_to_conflicts(LAYOUT["schema"], HARDWARE, present=mounted, root="/b") == []
+    assert static_to_tools(LAYOUT["schema"]) == ["mkfs.ext4"]
+    for filter_ in (static_to_tools, lambda schema: static_to_conflicts(schema, HARDWARE)):
+        with pytest.raises(AnsibleFilterError, match="no"):
+            filter_([1])
