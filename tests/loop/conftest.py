@@ -25,6 +25,9 @@ TOOLS = {
     "pvcreate": "lvm2",
     "cryptsetup": "cryptsetup-bin",
     "mkfs.vfat": "dosfstools",
+    "mkfs.ext4": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
+    "mkfs.btrfs": "btrfs-progs",
 }
 
 Plain = dict[str, t.Any]
@@ -55,6 +58,8 @@ class Loops:
             image.truncate(size)
         device = _run("losetup", "--find", "--show", f"--sector-size={sector}", str(file)).strip()
         self._devices.append(device)
+        # Whoever had this device before may have left partitions behind.
+        subprocess.run(["partx", "--delete", device], capture_output=True, check=False)
         return {
             "id": device,
             "path": device,

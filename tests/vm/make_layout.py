@@ -4,6 +4,8 @@
 
 """Make planned layouts with the standard tools, one after the other, and say what came of each. For tests only: it wipes disks.
 
+With `made` instead of `schemas` it only looks at layouts that were made by others, and that are all in use.
+
 JSON from stdin, `{"stacked": bool, "schemas": [...]}` with the `schema` of plans, to JSON on stdout: a list of reports, each with
 `failed` (the command that failed and its words, or null) and what kernel and tools say of the things that were made, in bytes.
 
@@ -136,21 +138,29 @@ def made_groups(schema, lvm):
     return [group for group in schema["vgs"] if set(group["pvnames"]) <= set(lvm.names)]
 
 
-def make(schema, stacked, key, report):
+def make(schema, stacked, key):
     for disk in schema["parteds"]:
         make_table(disk)
-    report["partitions"] = {part["name"]: partition_of(part) for disk in schema["parteds"] for part in disk["partitions"]}
-    report["tables"] = {disk["name"]: run("sfdisk", "--verify", disk["name"]).strip() for disk in schema["parteds"]}
     if stacked:
         for array in schema["mds"]:
             make_array(array)
-        report["arrays"] = {array["name"]: array_of(array["name"]) for array in schema["mds"]}
     for container in schema["luks"]:
         if os.path.exists(container["device"]):
             make_container(container, key, on_array(schema, container["device"]), opened=stacked)
+    make_groups(schema, Lvm(schema, stacked))
+    for filesystem in schema["fss"]:
+        if filesystem["fs_type"] == "vfat" and os.path.exists(filesystem["device"]):
+            run("mkfs.vfat", "-F", "32", filesystem["device"])
+
+
+def look(schema, stacked, report):
+    report["partitions"] = {part["name"]: partition_of(part) for disk in schema["parteds"] for part in disk["partitions"]}
+    report["tables"] = {disk["name"]: run("sfdisk", "--verify", disk["name"]).strip() for disk in schema["parteds"]}
+    report["arrays"] = {array["name"]: array_of(array["name"]) for array in schema["mds"] if stacked}
+    for container in schema["luks"]:
+        if os.path.exists(container["device"]):
             report["containers"][container["device"]] = container_of(container, opened=stacked)
     lvm = Lvm(schema, stacked)
-    make_groups(schema, lvm)
     if made_groups(schema, lvm):
         as_planned = {os.path.realpath(name): name for name in lvm.names}
         report["pvs"] = [
@@ -161,7 +171,6 @@ def make(schema, stacked, key, report):
         report["lvs"] = lvm.report("lvs", "lv_name,vg_name,lv_size")
     for filesystem in schema["fss"]:
         if filesystem["fs_type"] == "vfat" and os.path.exists(filesystem["device"]):
-            run("mkfs.vfat", "-F", "32", filesystem["device"])
             report["fats"][filesystem["device"]] = fat_of(filesystem["device"])
 
 
@@ -209,12 +218,19 @@ def take_down(schema):
     settle()
 
 
-def report_of(schema, stacked, key):
+def report_of(schema, stacked, *steps):
     report = {"failed": None, "partitions": {}, "tables": {}, "arrays": {}, "containers": {}, "pvs": [], "vgs": [], "lvs": [], "fats": {}}
     try:
-        make(schema, stacked, key, report)
+        for step in steps:
+            step()
+        look(schema, stacked, report)
     except (Failed, OSError) as error:
         report["failed"] = str(error)
+    return report
+
+
+def report_of_new(schema, stacked, key):
+    report = report_of(schema, stacked, lambda: make(schema, stacked, key))
     if stacked:
         take_down(schema)
     return report
@@ -225,7 +241,8 @@ def main():
     with tempfile.NamedTemporaryFile() as key:
         key.write(os.urandom(64))
         key.flush()
-        json.dump([report_of(schema, task["stacked"], key.name) for schema in task["schemas"]], sys.stdout)
+        made = [report_of_new(schema, task["stacked"], key.name) for schema in task.get("schemas", [])]
+    json.dump(made + [report_of(schema, stacked=True) for schema in task.get("made", [])], sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,167 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""playbooks/apply.yml on loop devices of this machine: as a new system in a folder, so that this machine's own tables are left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import typing as t
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+MIB = 1024**2
+RECAP = re.compile(r"^localhost +: ok=\d+ +changed=(\d+) +unreachable=0 +failed=(\d+)", re.MULTILINE)
+PROFILE = """---
+- {id: boot, type: partition, size: 200, mount: /boot, fs_type: ext4, boot: true, disks: yaql=$.disks.take(1)}
+- {id: root, type: partition, min_size: 400, mount: /, fs_type: ext4, fs_label: root, disks: yaql=$.disks.take(1)}
+- {id: data, type: partition, per_disk: true, min_size: 400, mount: /data, fs_type: xfs}
+"""
+
+Plain = dict[str, t.Any]
+
+
+class Applied(t.NamedTuple):
+    """What a run of the playbook came to."""
+
+    changed: int
+    failed: int
+    text: str
+
+
+class Bed:
+    """A folder to install into, and disks."""
+
+    def __init__(self, folder: pathlib.Path, hardware: Plain) -> None:
+        self.folder = folder
+        self.target = folder / "target"
+        self.disks = [disk["dev"] for disk in hardware["disks"]]
+        (folder / "profile.yml").write_text(PROFILE, encoding="utf-8")
+
+    def apply(self, *options: str, **variables: t.Any) -> Applied:
+        given = {
+            "bareon_profile": str(self.folder / "profile.yml"),
+            "bareon_devices": self.disks,
+            "bareon_include": ["loop"],
+            "bareon_root": str(self.target),
+            "bareon_new_system": True,
+            "bareon_become": False,
+            "ansible_python_interpreter": sys.executable,
+            **variables,
+        }
+        command = [sys.executable, "-m", "ansible", "playbook", "--inventory", "localhost,", "--connection", "local", "playbooks/apply.yml"]
+        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(self.folder), "ANSIBLE_NOCOLOR": "1"}
+        done = subprocess.run(
+            [*command, *options, "--extra-vars", json.dumps(given)],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        recap = RECAP.search(done.stdout)
+        assert recap is not None, done.stdout + done.stderr
+        return Applied(int(recap[1]), int(recap[2]), done.stdout + done.stderr)
+
+    def written(self) -> int:
+        """Return how many bytes of the files behind the disks have ever been written."""
+        files = [output("losetup", "--noheadings", "--output", "BACK-FILE", disk).strip() for disk in self.disks]
+        return sum(os.stat(file).st_blocks for file in files) * 512
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "--recursive", str(self.target)], capture_output=True, check=False)
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def bed(loops, tmp_path):
+    made = Bed(tmp_path, loops.hardware([1500 * MIB, 1200 * MIB]))
+    yield made
+    made.unmount()
+
+
+def mounts(target: pathlib.Path) -> dict[str, tuple[str, str]]:
+    """Return mount point to file system and device, as findmnt knows them."""
+    found = output("findmnt", "--raw", "--noheadings", "--output", "TARGET,FSTYPE,SOURCE")
+    lines = [line.split() for line in found.splitlines()]
+    return {line[0]: (line[1], line[2]) for line in lines if line[0].startswith(str(target))}
+
+
+def test_shown_then_applied_then_nothing_to_do(bed):
+    shown = bed.apply("--check", "--diff")
+    assert shown.failed == 0, shown.text
+    assert bed.written() == 0
+    assert mounts(bed.target) == {}
+    assert not bed.target.exists()
+
+    applied = bed.apply("--diff")
+    assert (applied.failed, applied.changed > 0) == (0, True), applied.text
+    steps = [line for line in applied.text.splitlines() if line.startswith(("write a new partition table", "make "))]
+    assert len(steps) > 5
+    assert [line for line in steps if line not in shown.text] == []
+
+    first, second = bed.disks
+    found = mounts(bed.target)
+    top = str(bed.target)
+    assert {place: kind for place, (kind, _device) in found.items()} == {
+        top: "ext4",
+        f"{top}/boot": "ext4",
+        f"{top}/data1": "xfs",
+        f"{top}/data2": "xfs",
+    }
+    assert found[f"{top}/data2"][1].startswith(second)
+    assert output("blkid", "--probe", "--match-tag", "LABEL", "--output", "value", found[top][1]).strip() == "root"
+    tables = [json.loads(output("sfdisk", "--json", disk))["partitiontable"] for disk in (first, second)]
+    starter = "esp" if pathlib.Path("/sys/firmware/efi").exists() else "bios_grub"
+    assert [[part["name"] for part in table["partitions"]] for table in tables] == [[starter, "boot", "root", "data"], ["data"]]
+
+    lines = [line.split() for line in (bed.target / "etc/fstab").read_text(encoding="utf-8").splitlines()]
+    assert [(line[1], line[2], line[5]) for line in lines if line[1] != "/boot/efi"] == [
+        ("/", "ext4", "1"),
+        ("/boot", "ext4", "2"),
+        ("/data1", "xfs", "0"),
+        ("/data2", "xfs", "0"),
+    ]
+    for line in lines:
+        device = found.get(f"{top}{line[1].rstrip('/')}", ("", ""))[1]
+        if device:
+            assert line[0] == f"UUID={output('blkid', '--probe', '--match-tag', 'UUID', '--output', 'value', device).strip()}"
+
+    (bed.target / "data2" / "kept").write_text("data", encoding="utf-8")
+    again = bed.apply("--diff")
+    assert (again.changed, again.failed) == (0, 0), again.text
+    bed.unmount()
+    mounted_again = bed.apply()
+    assert (mounted_again.changed, mounted_again.failed) == (1, 0), mounted_again.text
+    assert (bed.target / "data2" / "kept").read_text(encoding="utf-8") == "data"
+
+
+def test_a_disk_with_something_on_it_takes_a_word(bed):
+    first, second = bed.disks
+    subprocess.run(["mkfs.ext4", "-q", "-L", "precious", second], check=True)
+    refused = bed.apply()
+    assert (refused.changed, refused.failed) == (0, 1)
+    assert "precious" in refused.text
+    assert output("blkid", "--probe", "--match-tag", "LABEL", "--output", "value", second).strip() == "precious"
+    assert subprocess.run(["blkid", "--probe", first], capture_output=True, check=False).returncode == 2, "nothing is half done"
+    allowed = bed.apply(bareon_wipe=[second])
+    assert allowed.failed == 0, allowed.text
+    assert f"{bed.target}/data2" in mounts(bed.target)
+
+
+def test_the_running_root_is_not_mounted_over(bed):
+    refused = bed.apply(bareon_root="/", bareon_new_system=False)
+    assert (refused.changed, refused.failed) == (0, 1)
+    assert "something that is not on the disks of the layout is mounted there" in " ".join(refused.text.split())
+    assert bed.written() == 0

@@ -1,0 +1,294 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""disk_layout on real (loop) disks: made, kept, wiped and grown; looked at with other tools than ours."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
+    EXT4,
+    MIB,
+    SWAP,
+    XFS,
+    Mounted,
+    apply,
+    attempt,
+    digest,
+    merged,
+    new_disk,
+    probe,
+    refuse,
+    room,
+    run,
+    says,
+    schema,
+    server,
+    table_of,
+)
+
+
+@pytest.mark.parametrize("sector", [512, 4096])
+def test_a_layout_is_made_once(loops, sector):
+    disk = new_disk(loops, sector=sector)
+    options = {"schema": server(disk)}
+
+    seen = apply(options, check=True)
+    assert probe(disk) == {}
+    made = apply(options)
+    again = apply(options)
+
+    assert made["changed"]
+    assert seen["changed"]
+    assert [seen["diff"], says(seen), seen["schema"]] == [made["diff"], says(made), options["schema"]]
+    assert {step["done"] for step in seen["steps"]} == {False}
+    assert {step["done"] for step in made["steps"]} == {True}
+    assert (again["changed"], again["steps"]) == (False, [])
+    # What check mode foresaw is what the next look sees.
+    assert again["diff"] == [{**made["diff"][0], "before": made["diff"][0]["after"]}]
+
+    table = table_of(disk)
+    assert table["label"] == "gpt"
+    assert [(part["name"], part["start"] * sector // MIB, part["size"] * sector // MIB) for part in table["partitions"]] == [
+        ("grub", 1, 1),
+        ("esp", 2, 260),
+        ("boot", 262, 100),
+        ("data", 362, 400),
+        ("log", 762, 150),
+        ("swap", 912, 50),
+    ]
+    assert table["partitions"][0]["type"] == "21686148-6449-6E6F-744E-656564454649"
+    found = [probe(f"{disk}p{number}") for number in range(1, 7)]
+    assert [one.get("TYPE") for one in found] == [None, "vfat", "ext4", "xfs", "btrfs", "swap"]
+    assert [one.get("LABEL") for one in found] == [None, "EFI", "boot", None, None, None]
+    assert [one["uuid"] for one in made["filesystems"]] == [one["UUID"] for one in found[1:]]
+    assert run("fsck.fat", "-n", f"{disk}p2")
+    assert run("e2fsck", "-f", "-n", f"{disk}p3")
+
+
+def test_a_plan_is_made_with_its_fingerprint(loops):
+    hardware = loops.hardware([1200 * MIB, 1000 * MIB])
+    spaces = [{"id": "boot", "type": "partition", "size": 300, "mount": "/boot", "boot": True}]
+    spaces += [{"id": "scratch", "type": "partitions", "min_size": 330, "per_disk": True, "mount": "/scratch", "fs_type": "ext4"}]
+    plan = Planner(spaces, Objective.FAIR, 0).plan(hardware)
+    options = {"schema": plan["schema"], "fingerprint": plan["fingerprint"]}
+    assert apply(options)["changed"]
+    assert not apply(options)["changed"]
+    assert len(plan["schema"]["fss"]) == 4
+    for filesystem in plan["schema"]["fss"]:
+        assert probe(filesystem["device"])["TYPE"] == filesystem["fs_type"]
+
+    said = refuse({**options, "fingerprint": "0" * 32})
+    assert "the plan was made for other disks" in said
+
+
+def test_a_hand_written_list_is_made(loops):
+    disk = new_disk(loops)
+    volumes = [
+        {"type": "partition", "size": "100 MiB", "mount": "/boot", "file_system": "ext4"},
+        {"type": "partition", "size": "remaining", "mount": "/srv", "file_system": "xfs"},
+    ]
+    options = {
+        "schema": [{"type": "disk", "id": {"type": "name", "value": disk.removeprefix("/dev/")}, "size": "1199 MiB", "volumes": volumes}]
+    }
+    made = apply(options)
+    assert [probe(one["node"])["TYPE"] for one in made["filesystems"]] == ["ext4", "xfs"]
+    assert made["schema"]["parteds"][0]["partitions"]
+    assert not apply(options)["changed"]
+
+
+def write(disk, offset, content):
+    with open(disk, "r+b") as file:
+        file.seek(offset)
+        file.write(content)
+
+
+def md_superblock(offset, size):
+    """An md superblock of version 1.x at an offset, in bytes, as libblkid and mdadm accept it."""
+    head = struct.pack("<IIII", 0xA92B4EFC, 1, 0, 0) + bytes(range(16)) + b"any:old".ljust(32, b"\0")
+    head += struct.pack("<QIIQII", 0, 1, 0, size // 512, 0, 2).ljust(64, b"\0")
+    middle = struct.pack("<QQQQ", 0, size // 512, offset // 512, 0)
+    block = bytearray((head + middle).ljust(256 + 4, b"\0"))
+    struct.pack_into("<I", block, 220, 2)
+    whole = sum(struct.unpack(f"<{len(block) // 4}I", block))
+    struct.pack_into("<I", block, 216, (whole & 0xFFFFFFFF) + (whole >> 32))
+    return bytes(block)
+
+
+def leave_md_at_the_end(disk, size):
+    offset = (size - 8192) // 4096 * 4096
+    write(disk, offset, md_superblock(offset, size))
+
+
+def leave_backup_gpt(disk, _size):
+    subprocess.run(["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", disk], input="label: gpt\n2048,,\n", text=True, check=True)
+    write(disk, 0, bytes(MIB))
+
+
+LEFT = {
+    "ext4": lambda disk, _size: run("mkfs.ext4", "-q", "-F", disk),
+    "xfs": lambda disk, _size: run("mkfs.xfs", "-q", disk),
+    "btrfs": lambda disk, _size: run("mkfs.btrfs", "-q", disk),
+    "vfat": lambda disk, _size: run("mkfs.vfat", "-I", disk),
+    "swap": lambda disk, _size: run("mkswap", disk),
+    "LVM2_member": lambda disk, _size: run("pvcreate", "--yes", disk),
+    "linux_raid_member": leave_md_at_the_end,
+    "gpt": leave_backup_gpt,
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_what_is_on_a_disk_is_kept_unless_it_may_be_wiped(loops, left):
+    disk = new_disk(loops, size=500)
+    LEFT[left](disk, 500 * MIB)
+    assert left in run("wipefs", disk)
+    before = digest(disk)
+    options = {"schema": schema(disk, {"name": "boot", "size": 100, **EXT4}, {"name": "rest", "size": 350})}
+
+    said = refuse(options)
+    assert disk in said
+    assert left in said
+    assert "wipe" in said
+    assert digest(disk) == before
+
+    wiping = {**options, "wipe": [disk]}
+    seen, made = apply(wiping, check=True), apply(wiping)
+    assert [seen["diff"], says(seen)] == [made["diff"], says(made)]
+    assert run("wipefs", "--noheadings", "--output", "TYPE", disk).split() == ["gpt", "gpt", "PMBR"]
+    assert run("wipefs", "--noheadings", f"{disk}p2") == ""
+    assert not apply(options)["changed"]
+
+
+def test_what_was_on_partitions_before_does_not_come_back(loops):
+    """The same places again, other content: on all of them there were signatures, in the middle of what is one partition now as well."""
+    disk = new_disk(loops)
+    first = schema(disk, {"name": "a", "size": 300, **XFS}, {"name": "b", "size": 300, **EXT4}, {"name": "c", "size": 300, **SWAP})
+    apply({"schema": first})
+    run("mkfs.btrfs", "-q", "-f", f"{disk}p3")
+    leave_md_at_the_end(f"{disk}p2", 300 * MIB)
+    second = schema(disk, {"name": "one", "size": 300}, {"name": "two", "size": 300}, {"name": "three", "size": 300})
+    said = refuse({"schema": second})
+    assert "xfs" in said
+
+    apply({"schema": second, "wipe": [disk]})
+
+    assert [run("wipefs", "--noheadings", f"{disk}p{number}") for number in (1, 2, 3)] == ["", "", ""]
+    assert not apply({"schema": second})["changed"]
+
+
+@pytest.mark.parametrize("wiping", [False, True])
+def test_what_is_mounted_is_never_touched(loops, tmp_path, wiping):
+    disk = new_disk(loops)
+    apply({"schema": schema(disk, {"name": "old", "size": 300, **XFS})})
+    with Mounted(f"{disk}p1", tmp_path / "old") as folder:
+        (folder / "precious").write_text("data")
+        run("sync")
+        table = table_of(disk)
+        options = {"schema": schema(disk, {"name": "new", "size": 200, **EXT4}), **({"wipe": [disk]} if wiping else {})}
+        said = refuse(options)
+        assert str(folder) in said
+        assert (folder / "precious").read_text() == "data"
+    assert table_of(disk) == table
+    with Mounted(f"{disk}p1", tmp_path / "old") as folder:
+        assert (folder / "precious").read_text() == "data"
+
+
+def test_other_disks_are_not_touched(loops):
+    disk, other = new_disk(loops), new_disk(loops, size=300)
+    run("mkfs.ext4", "-q", "-F", other)
+    before = digest(other)
+    apply({"schema": server(disk)})
+    apply({"schema": schema(disk, {"name": "all", "size": 1000, **XFS}), "wipe": [disk], "keep_unlisted": False})
+    assert digest(other) == before
+
+
+@pytest.mark.parametrize("sector", [512, 4096])
+@pytest.mark.parametrize(("fs_type", "mounted"), [("ext4", False), ("xfs", False), ("xfs", True), ("btrfs", False), ("btrfs", True)])
+def test_a_space_grows_with_its_data(loops, tmp_path, fs_type, mounted, sector):
+    """An ext4 that is mounted grows in tests/vm: the kernel asks for CAP_SYS_RESOURCE, which containers do not have."""
+    disk = new_disk(loops, size=1500, sector=sector)
+    space = {"name": "data", "fs_type": fs_type, "mount": "/srv"}
+    boot = {"name": "boot", "size": 100, **EXT4}
+    apply({"schema": schema(disk, boot, {**space, "size": 400})})
+    larger = {"schema": schema(disk, boot, {**space, "size": 1300})}
+    uuid = probe(f"{disk}p2")["UUID"]
+    with Mounted(f"{disk}p2", tmp_path / "data") as folder:
+        (folder / "precious").write_bytes(b"data" * 1000)
+        before = room(folder)
+        if mounted:
+            grown = apply(larger)
+            assert room(folder) > 2.5 * before
+    if not mounted:
+        grown = apply(larger)
+    assert {step["kind"] for step in grown["steps"]} == {"write_partition_table", "grow_filesystem"}
+    assert not apply(larger)["changed"]
+    with Mounted(f"{disk}p2", tmp_path / "data") as folder:
+        assert (folder / "precious").read_bytes() == b"data" * 1000
+        assert room(folder) > 2.5 * before
+    assert probe(f"{disk}p2")["UUID"] == uuid
+
+
+def test_a_space_is_added_where_there_is_room(loops, tmp_path):
+    disk = new_disk(loops)
+    first = [{"name": "boot", "size": 100, **EXT4}, {"name": "data", "size": 400, **XFS}]
+    apply({"schema": schema(disk, *first)})
+    with Mounted(f"{disk}p2", tmp_path / "data") as folder:
+        (folder / "precious").write_text("data")
+        added = apply({"schema": schema(disk, *first, {"name": "swap", "size": 50, **SWAP})})
+        assert (folder / "precious").read_text() == "data"
+    assert not any("xfs" in line or "ext4" in line for line in says(added))
+    assert [probe(f"{disk}p{number}")["TYPE"] for number in (1, 2, 3)] == ["ext4", "xfs", "swap"]
+
+
+def test_nothing_is_made_smaller(loops):
+    disk = new_disk(loops)
+    apply({"schema": schema(disk, {"name": "data", "size": 500, **XFS})})
+    before = digest(disk)
+    assert "shrink" in refuse({"schema": schema(disk, {"name": "data", "size": 400, **XFS})})
+    assert digest(disk) == before
+
+
+def test_what_is_not_in_the_schema_stays_until_it_is_told_otherwise(loops):
+    disk = new_disk(loops)
+    spaces = [{"name": "data", "size": 400, **XFS}, {"name": "old", "size": 100, **EXT4}]
+    apply({"schema": schema(disk, *spaces)})
+    fewer = schema(disk, spaces[0])
+    assert not apply({"schema": fewer, "wipe": [disk]})["changed"]
+    assert probe(f"{disk}p2")["TYPE"] == "ext4"
+    apply({"schema": fewer, "wipe": [disk], "keep_unlisted": False})
+    assert not os.path.exists(f"{disk}p2")
+    assert [part["name"] for part in table_of(disk)["partitions"]] == ["data"]
+
+
+def test_mistakes_are_told_at_once(loops):
+    disk = new_disk(loops)
+    wrong = schema(disk, {"name": "a", "size": 100, "fs_type": "ext5", "mount": "/a"}, {"name": "b", "size": -3})
+    wrong["fss"].append({"device": "/dev/sdz9", "mount": "/b", "fs_type": "xfs"})
+    result = attempt({"schema": wrong, "luks_key_file": "/nowhere"})
+    assert result["failed"]
+    assert len(result["mistakes"]) >= 3
+    assert all(part in result["msg"] for part in ("fss[0].fs_type", "parteds[0].partitions[1]", "/nowhere"))
+    assert probe(disk) == {}
+
+
+def test_a_plan_for_another_disk_is_refused(loops):
+    disk = new_disk(loops)
+    wanted = schema(disk, {"name": "data", "size": 400, **XFS})
+    wanted["parteds"][0]["disk_size"] = 1300
+    assert "1300" in refuse({"schema": wanted})
+    assert "room" in refuse({"schema": schema(disk, {"name": "data", "size": 1200, **XFS})})
+    assert probe(disk) == {}
+
+
+def test_several_disks_are_one_layout(loops):
+    one, two = new_disk(loops), new_disk(loops, sector=4096)
+    options = {"schema": merged(schema(one, {"name": "a", "size": 400, **XFS}), schema(two, {"name": "b", "size": 400, **SWAP}))}
+    apply(options)
+    assert [probe(f"{disk}p1")["TYPE"] for disk in (one, two)] == ["xfs", "swap"]
+    assert not apply(options)["changed"]

@@ -1,0 +1,254 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""disk_layout on real (loop) disks when something goes wrong: tools that fail, signals, cuts, other runs; and keys that must not show."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils import layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils.layout_run import Request
+from ansible_collections.bareon.allocator.plugins.module_utils.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.step_kinds import FormatLuks
+from ansible_collections.bareon.allocator.plugins.module_utils.steps import carry_out
+from ansible_collections.bareon.allocator.plugins.module_utils.steps_luks import Key
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
+    BUSY,
+    EXT4,
+    MIB,
+    SWAP,
+    XFS,
+    Mounted,
+    apply,
+    attempt,
+    new_disk,
+    probe,
+    refuse,
+    result_of,
+    run,
+    schema,
+    server,
+    stand_in,
+    start,
+    table_of,
+    tools,
+)
+
+__all__ = ["tools"]
+
+
+def test_what_fails_is_told_with_what_was_done_and_what_was_not_and_done_the_next_time(loops, tools):
+    disk = new_disk(loops)
+    stand_in(tools, "mkfs.xfs", "echo 'no such luck' >&2; exit 3")
+    options = {"schema": server(disk)}
+
+    result = attempt(options, tools=tools)
+
+    assert result["failed"]
+    assert result["changed"]
+    assert "mkfs.xfs" in result["msg"]
+    assert "failed with code 3: no such luck" in result["msg"]
+    assert result["failed_step"]["device"] == f"{disk}p4"
+    done = [step["says"] for step in result["steps"] if step["done"]]
+    left = [step["says"] for step in result["steps"] if not step["done"]]
+    assert result["failed_step"]["says"] == left[0]
+    assert all(line in result["msg"] for line in (*done, *left))
+    ext4 = probe(f"{disk}p3")["UUID"]
+    apply(options)
+    assert [probe(f"{disk}p{number}").get("TYPE") for number in range(3, 7)] == ["ext4", "xfs", "btrfs", "swap"]
+    assert probe(f"{disk}p3")["UUID"] == ext4
+    assert not apply(options)["changed"]
+
+
+def test_a_tool_that_is_missing_is_named_before_anything_is_changed(loops, tools, monkeypatch):
+    disk = new_disk(loops)
+    for folder in os.environ["PATH"].split(os.pathsep) + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]:
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            link = tools / name
+            if name != "mkfs.xfs" and not link.is_symlink():
+                link.symlink_to(os.path.join(folder, name))
+    lines = [
+        "import runpy",
+        "from ansible_collections.bareon.allocator.plugins.module_utils import host",
+        "host.SYSTEM_PATHS = ()",
+        "runpy.run_module('ansible_collections.bareon.allocator.plugins.modules.disk_layout', run_name='__main__')",
+    ]
+    monkeypatch.setattr("ansible_collections.bareon.allocator.tests.loop.layout_runs.COMMAND", ("-c", "\n".join(lines)))
+    monkeypatch.setenv("PATH", str(tools))
+    said = refuse({"schema": server(disk)})
+    assert "there is no mkfs.xfs on this host: install the package xfsprogs" in said
+    assert probe(disk) == {}
+
+
+def test_volumes_need_a_kernel_that_has_them(loops):
+    with open("/proc/misc", encoding="ascii") as listed:
+        if "device-mapper" in listed.read():
+            pytest.fail("this machine has device-mapper, and tests/vm tries what can be made with it: run this test where there is none")
+    disk = new_disk(loops)
+    wanted = schema(disk, {"name": "os", "size": 500})
+    wanted["pvs"] = [{"name": f"{disk}p1"}]
+    wanted["vgs"] = [{"name": "looptest", "pvnames": [f"{disk}p1"]}]
+    wanted["lvs"] = [{"name": "root", "vgname": "looptest", "size": 100}]
+    said = refuse({"schema": wanted})
+    assert "device-mapper" in said
+    assert "nothing on the disks was changed" in said
+    assert probe(disk) == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_that_is_killed_at_any_moment_is_completed_by_the_next(loops, tmp_path, seed):
+    """Beside it another file system of the same layout keeps its data through all of it."""
+    chance = random.Random(seed)
+    disk, sector = new_disk(loops, sector=[512, 4096][seed % 2]), [512, 4096][seed % 2]
+    kept = {"name": "kept", "size": 320, **XFS}
+    apply({"schema": schema(disk, kept)})
+    with Mounted(f"{disk}p1", tmp_path / "kept") as folder:
+        (folder / "precious").write_text("data")
+    spaces = [{"name": f"s{number}", "size": 100, **EXT4, "mount": f"/s{number}", "fs_label": ""} for number in range(4)]
+    options = {"schema": schema(disk, kept, *spaces, {"name": "swap", "size": 50, **SWAP})}
+    for _cut in range(6):
+        process = start(options)
+        time.sleep(chance.uniform(0.5, 2.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    apply(options)
+    assert not apply(options)["changed"]
+    assert [probe(f"{disk}p{number}")["TYPE"] for number in range(1, 7)] == ["xfs", *["ext4"] * 4, "swap"]
+    assert {part["size"] * sector // MIB for part in table_of(disk)["partitions"]} == {320, 100, 50}
+    with Mounted(f"{disk}p1", tmp_path / "kept") as folder:
+        assert (folder / "precious").read_text() == "data"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_before_the_next_step(loops, tools, tmp_path, number):
+    disk = new_disk(loops)
+    stand_in(tools, "mkfs.ext4", f'touch {tmp_path}/begun; sleep 1; PATH="${{PATH#*:}}"; exec mkfs.ext4 "$@"')
+    process = start({"schema": server(disk)}, tools=tools)
+    while not (tmp_path / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(number)
+    result = result_of(process)
+    assert result["failed"]
+    assert "Stopped by a signal" in result["msg"]
+    assert probe(f"{disk}p3")["TYPE"] == "ext4"
+    assert [step["says"] for step in result["steps"] if step["done"]][-1].startswith("make ext4")
+    apply({"schema": server(disk)})
+
+
+def test_two_runs_at_once_exclude_each_other(loops, tools, tmp_path):
+    disk = new_disk(loops)
+    waits = f"touch {tmp_path}/begun; for _ in $(seq 600); do [ -e {tmp_path}/go ] && break; sleep 0.1; done"
+    stand_in(tools, "mkfs.ext4", f'{waits}; PATH="${{PATH#*:}}"; exec mkfs.ext4 "$@"')
+    process = start({"schema": server(disk)}, tools=tools)
+    while not (tmp_path / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    assert BUSY in result_of(start({"schema": server(disk)}))["msg"]
+    # A tool that outlives its run counts as the run.
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert BUSY in result_of(start({"schema": server(disk)}))["msg"]
+    (tmp_path / "go").touch()
+    apply({"schema": server(disk)})
+
+
+def test_keys_show_nowhere_while_they_are_used(loops):
+    """Nothing of device-mapper is needed to write a header: it is written for real, while everything that can be seen is watched."""
+    disk = new_disk(loops, size=100)
+    key = "aVerySecretPassphrase"
+    seen: set[bytes] = set()
+    done = threading.Event()
+
+    def watch():
+        while not done.is_set():
+            for entry in os.listdir("/proc"):
+                for file in ("cmdline", "environ") if entry.isdigit() else ():
+                    with contextlib.suppress(OSError), open(f"/proc/{entry}/{file}", "rb") as content:
+                        seen.add(content.read())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        carry_out(FormatLuks(disk, "11111111-2222-4333-8444-555555555555", aligned=False), LocalMachine(), Key(key.encode()))
+    finally:
+        done.set()
+        watcher.join()
+    assert any(b"luksFormat" in text for text in seen)
+    assert not any(key.encode() in text for text in seen)
+    test = ["cryptsetup", "open", "--test-passphrase", "--key-file=-", disk]
+    assert subprocess.run(test, input=key.encode(), check=False).returncode == 0
+    assert subprocess.run(test, input=key.encode() + b"\n", check=False, stderr=subprocess.DEVNULL).returncode == 2
+
+
+def test_keys_do_not_show_in_results(loops):
+    disk = new_disk(loops)
+    wanted = schema(disk, {"name": "keys", "size": 500})
+    wanted["luks"] = [{"name": "keys", "device": f"{disk}p1"}]
+    for check in (True, False):
+        assert "aVerySecretPassphrase" not in str(attempt({"schema": wanted, "luks_key": "aVerySecretPassphrase"}, check=check))
+    assert "luks_key" in refuse({"schema": wanted})
+
+
+class Cut(BaseException):
+    """The power is gone."""
+
+
+class FailingMachine(LocalMachine):
+    """A machine of which the power fails just before, or in the middle of, its n-th change."""
+
+    def __init__(self, changes, torn):
+        self.left, self.torn = changes, torn
+
+    def change(self, command, given=b"", patience=600, accepted=(0,)):
+        self.count(lambda: None)
+        return super().change(command, given, patience, accepted)
+
+    def zero(self, device, regions, exclusively):
+        regions = tuple(regions)
+        self.count(lambda: super(FailingMachine, self).zero(device, regions[:1], exclusively))
+        super().zero(device, regions, exclusively)
+
+    def count(self, half):
+        self.left -= 1
+        if self.left == 0:
+            if self.torn:
+                half()
+            raise Cut
+
+
+@pytest.mark.parametrize(("torn", "sector"), [(False, 512), (True, 4096)])
+def test_a_cut_before_every_single_change_is_completed_without_wiping(loops, torn, sector):
+    """What was on the disk may be wiped in the first run only; what that run left is its own work from its first change on."""
+    disk = new_disk(loops, size=300, sector=sector)
+    spaces = [{"name": "boot", "size": 60, **EXT4}, {"name": "swap", "size": 30, **SWAP}, {"name": "raw", "size": 20}]
+    layout = parse_static_schema(schema(disk, *spaces))
+    wiping = Request(layout, wipe=(disk,))
+    cuts = 0
+    while True:
+        subprocess.run(["partx", "--delete", disk], check=False, capture_output=True)
+        run("wipefs", "--all", "--quiet", disk)
+        run("mkfs.ext4", "-q", "-F", disk)
+        try:
+            report = layout_run.apply(wiping, FailingMachine(cuts + 1, torn), lambda: False)
+        except Cut:
+            cuts += 1
+        else:
+            assert report.problem is None
+            break
+        untouched = probe(disk).get("TYPE") == "ext4"
+        report = layout_run.apply(wiping if untouched else Request(layout), LocalMachine(), lambda: False)
+        assert report.problem is None, (cuts, report.problem)
+        assert [probe(f"{disk}p{number}").get("TYPE") for number in (1, 2, 3)] == ["ext4", "swap", None]
+        assert layout_run.apply(Request(layout), LocalMachine(), lambda: False).done == ()
+    assert cuts > 10

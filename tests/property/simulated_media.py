@@ -1,0 +1,178 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The media of a simulated host: marks (signatures, data) at byte offsets of disks, seen through partitions, mirrors, LUKS and LVM.
+
+What is not overwritten stays where it is, so that what a real host would find again is found again here.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from dataclasses import dataclass, field
+
+MIB = 1024**2
+EXTENT = 4 * MIB
+PV_START = MIB
+LUKS_START = 16 * MIB
+
+MAGIC: dict[str, t.Callable[[int], tuple[int, ...]]] = {
+    "md-1.2": lambda size: (4096,),
+    "md-1.0": lambda size: (size // 4096 * 4096 - 8192,),
+    "md-0.90": lambda size: (size // 65536 * 65536 - 65536,),
+    "crypto_LUKS": lambda size: (0, 16384),
+    "LVM2_member": lambda size: (536,),
+    "zfs_member": lambda size: (135168, size - 393216),
+    "xfs": lambda size: (0,),
+    "ext4": lambda size: (1080,),
+    "btrfs": lambda size: (65600,),
+    "vfat": lambda size: (82,),
+    "swap": lambda size: (4086,),
+}
+"""Where the magic bytes of what blkid knows lie; in the order in which it would name the content of a device."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something written at an offset; `keys` are the LUKS keys it was written through: read any other way it is noise."""
+
+    kind: str
+    payload: t.Any
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A run of bytes of a device and the places (disk, offset) where it lies, several for a mirror."""
+
+    size: int
+    places: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class Block:
+    """A block device that the kernel has."""
+
+    name: str
+    node: str
+    kind: str
+    extents: tuple[Extent, ...]
+    parents: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    title: str | None = None
+    uuid: str | None = None
+    group: str | None = None
+
+    @functools.cached_property
+    def size(self) -> int:
+        return sum(extent.size for extent in self.extents)
+
+    def part(self, start: int, size: int) -> tuple[Extent, ...]:
+        """The extents of a part of the device."""
+        found, position = [], 0
+        for extent in self.extents:
+            begin, end = max(start, position), min(start + size, position + extent.size)
+            if begin < end:
+                found.append(Extent(end - begin, tuple((disk, place + begin - position) for disk, place in extent.places)))
+            position += extent.size
+        return tuple(found)
+
+
+@dataclass
+class Media:
+    """All disks: their sizes and what is written on them."""
+
+    sizes: dict[str, int]
+    marks: dict[str, dict[int, Mark]] = field(default_factory=dict)
+    version: int = 0
+    _seen: dict[t.Any, t.Any] = field(default_factory=dict)
+
+    def disk(self, name: str) -> Block:
+        return Block(name, f"/dev/{name}", "disk", (Extent(self.sizes[name], ((name, 0),)),))
+
+    def write(self, block: Block, offset: int, kind: str, payload: t.Any) -> None:
+        self._changed()
+        (extent,) = block.part(offset, 1)
+        for disk, place in extent.places:
+            self.marks.setdefault(disk, {})[place] = Mark(kind, payload, block.keys)
+
+    def read(self, block: Block, offset: int) -> Mark | None:
+        for extent in block.extents:
+            if offset < extent.size:
+                disk, place = extent.places[0]
+                mark = self.marks.get(disk, {}).get(place + offset)
+                return mark if mark is not None and mark.keys == block.keys else None
+            offset -= extent.size
+        return None
+
+    def zero(self, block: Block, start: int, size: int) -> None:
+        self._changed()
+        for extent in block.part(max(0, start), size):
+            for disk, place in extent.places:
+                there = self.marks.get(disk, {})
+                for offset in [offset for offset in there if place <= offset < place + extent.size]:
+                    del there[offset]
+
+    def sign(self, block: Block, kind: str, payload: t.Any) -> None:
+        for offset in MAGIC[kind](block.size):
+            self.write(block, offset, kind, payload)
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._seen.clear()
+
+    def signatures(self, block: Block) -> dict[str, tuple[t.Any, tuple[int, ...]]]:
+        """What blkid finds: the payload and the offsets by kind."""
+        key = (block.extents, block.keys)
+        if key not in self._seen:
+            self._seen[key] = self._probe(block)
+        return dict(self._seen[key])
+
+    def _probe(self, block: Block) -> dict[str, tuple[t.Any, tuple[int, ...]]]:
+        found: dict[str, tuple[t.Any, tuple[int, ...]]] = {}
+        for kind, offsets in MAGIC.items():
+            for offset in offsets(block.size):
+                mark = self.read(block, offset) if 0 <= offset < block.size else None
+                if mark is not None and mark.kind == kind:
+                    found[kind] = (mark.payload, (*found.get(kind, (None, ()))[1], offset))
+        return found
+
+    def wipe(self, block: Block) -> None:
+        for _payload, offsets in self.signatures(block).values():
+            for offset in offsets:
+                self.zero(block, offset, 1)
+
+    # ---- partition tables
+
+    def table(self, disk: str) -> tuple[str, str, tuple[t.Any, ...]] | None:
+        """The kind, UUID and entries of a disk's table: that of the backup where the primary is gone."""
+        block = self.disk(disk)
+        for kind, offset in (("gpt", 512), ("gpt", block.size - 512), ("dos", 510)):
+            mark = self.read(block, offset)
+            if mark is not None and mark.kind == kind:
+                return (kind, *mark.payload)
+        return None
+
+    def write_table(self, disk: str, uuid: str, entries: tuple[t.Any, ...], kind: str = "gpt") -> None:
+        block = self.disk(disk)
+        self.zero(block, 510, 512)
+        for offset in (512, block.size - 512) if kind == "gpt" else (510,):
+            self.write(block, offset, kind, (uuid, entries))
+
+    def wipe_table(self, disk: str) -> None:
+        block = self.disk(disk)
+        self.zero(block, 510, 512)
+        self.zero(block, block.size - 512, 512)
+
+
+def md_data(leg: int, metadata: str) -> tuple[int, int]:
+    """Where the data of a mirror's leg begin, and how many bytes they are; after mdadm's super1.c and super0.c."""
+    if metadata == "1.2":
+        headroom = 128 * MIB
+        while headroom * 1024 > leg and headroom > 0:
+            headroom //= 2
+        begin = -(-(12 * 1024 + 68 * 1024 + headroom) // MIB) * MIB
+        return begin, leg - begin
+    return 0, leg // 65536 * 65536 - 131072

@@ -1,0 +1,189 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Layouts that are hard to complete, cut off at every single moment, by a kill and by a power cut: the next run completes each."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.layout import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
+from ansible_collections.bareon.allocator.tests.property.simulated_checks import check_data, check_layout, write_data
+from ansible_collections.bareon.allocator.tests.property.simulated_host import SimulatedHost
+from ansible_collections.bareon.allocator.tests.property.simulated_schemas import DISK_SIZES, SchemaMaker, old_array, old_group
+from ansible_collections.bareon.allocator.tests.property.simulated_steps import perform
+from ansible_collections.bareon.allocator.tests.property.test_disk_layout_steps import (
+    complete,
+    disks_of,
+    ids,
+    not_begun,
+    run_until,
+    state_of,
+)
+
+Plain = dict[str, t.Any]
+
+
+def started(*disks: str) -> SchemaMaker:
+    maker = SchemaMaker()
+    for disk in disks:
+        maker.disk(disk, DISK_SIZES[disk])
+    return maker
+
+
+def mirrored_server() -> SchemaMaker:
+    """An ESP as a mirror with its metadata at the end, a mirror with LUKS and a volume group on it, and swap."""
+    maker = started("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 60, "esp", "1.0"), 58, "vfat", "esp", "vfat")
+    maker.fill(maker.mirror(("sda", "sdb"), 400, "os", "1.2"), 390, "luks-pv", "os", "ext4")
+    maker.fill(maker.partition("sdb", 40, "swap"), 40, "swap", "swap", "swap")
+    maker.volume("vg0", "root", 30, False, "ext4")
+    maker.volume("vg0", "secret", 20, True, "xfs")
+    return maker
+
+
+def plain_mirror() -> SchemaMaker:
+    """A mirror with a volume group on it that nothing hides."""
+    maker = started("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 500, "os", "1.2"), 490, "pv", "os", "ext4")
+    maker.volume("vg0", "root", 30, False, "ext4")
+    return maker
+
+
+def group_of_two() -> SchemaMaker:
+    maker = started("sda", "sdb")
+    for disk in ("sda", "sdb"):
+        maker.schema["pvs"].append({"name": maker.partition(disk, 200, f"pv{disk}")})
+    maker.schema["vgs"].append({"name": "vg0", "pvnames": [volume["name"] for volume in maker.schema["pvs"]]})
+    maker.room["vg0"] = 90
+    maker.volume("vg0", "wide", 70, False, "ext4")
+    return maker
+
+
+def joined_by_a_disk(maker: SchemaMaker, encrypted: bool) -> Plain:
+    """The schema with one more disk in its volume group, and a volume that needs it."""
+    schema = maker.schema
+    maker.disk("sdc", DISK_SIZES["sdc"])
+    device = maker.partition("sdc", 600, "more")
+    if encrypted:
+        schema["luks"].append({"name": "more-crypt", "device": device})
+        device = "/dev/mapper/more-crypt"
+    schema["pvs"].append({"name": device})
+    schema["vgs"][0]["pvnames"].append(device)
+    schema["lvs"][0]["size"] += 400
+    return schema
+
+
+def cut_everywhere(host: SimulatedHost, schema: Plain, wipe: list[str], check: t.Callable[[SimulatedHost], None]) -> int:
+    """Cut a run off at every moment and complete it; returns at how many. Disks that were begun are not in `wipe` any more."""
+    layout = parse_static_schema(schema)
+    whole = copy.deepcopy(host)
+    moments = 0
+    while True:
+        plan = plan_steps(layout, whole.present(), wipe)
+        assert not plan.refusals, plan.refusals
+        if not plan.steps:
+            break
+        moments += sum(len(list(perform(whole, step))) for step in plan.steps)
+    before = state_of(host)
+    for moment in range(moments):
+        for power in (False, True):
+            cut = copy.deepcopy(host)
+            _run_all_until(cut, schema, wipe, moment)
+            if power:
+                cut.start_all()
+            still = not_begun(cut, before, disks_of(schema)) if wipe else []
+            complete(cut, layout, [name for name in wipe if name in still])
+            check_layout(cut, layout, earlier=False)
+            check(cut)
+    return moments
+
+
+def _run_all_until(host: SimulatedHost, schema: Plain, wipe: list[str], moment: int) -> None:
+    layout = parse_static_schema(schema)
+    while True:
+        plan = plan_steps(layout, host.present(), wipe)
+        whole = copy.deepcopy(host)
+        moments = sum(len(list(perform(whole, step))) for step in plan.steps)
+        run_until(host, plan, moment)
+        if moment < moments or not plan.steps:
+            return
+        moment -= moments
+
+
+def nothing(_host: SimulatedHost) -> None:
+    """There are no data yet."""
+
+
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
+def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
+    assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
+
+
+@pytest.mark.parametrize("zapped", [["sda", "sdb"], ["sdb"]])
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
+def test_once_more_after_the_tables_were_lost(make: t.Callable[[], SchemaMaker], zapped: list[str]) -> None:
+    """Everything of before lies where the new things will, under the very same identities."""
+    schema = make().schema
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    complete(host, parse_static_schema(schema), [])
+    for disk in zapped:
+        host.media.wipe_table(disk)
+    host.start_all()
+    wipe = ids(disk for disk in disks_of(schema) if disk not in zapped)
+    assert cut_everywhere(host, schema, wipe, nothing) > 15
+
+
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
+def test_over_a_group_of_the_same_name(make: t.Callable[[], SchemaMaker]) -> None:
+    """The disks held a group vg0 on partitions that begin where the new ones do."""
+    schema = make().schema
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    earlier = group_of_two()
+    for volume in earlier.schema["parteds"]:
+        volume["partitions"][0]["end"] += 30
+        volume["partitions"][0]["uuid"] = f"00000000-0000-4000-8000-{volume['name'][-3:].encode().hex():>012}"
+    complete(host, parse_static_schema(earlier.schema), [])
+    assert cut_everywhere(host, schema, ids(disks_of(schema)), nothing) > 15
+
+
+def test_over_whole_disks_in_an_array_and_in_a_group() -> None:
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    old_array(host, [host.media.disk("sda"), host.media.disk("sdb")], "1.0", "old")
+    old_group(host, [host.media.disk("sdc")], "vg0")
+    host.start_all()
+    maker = mirrored_server()
+    maker.disk("sdc", DISK_SIZES["sdc"])
+    assert cut_everywhere(host, maker.schema, ids(DISK_SIZES), nothing) > 15
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
+def test_a_disk_that_joins_a_group(make: t.Callable[[], SchemaMaker], encrypted: bool) -> None:
+    maker = make()
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    schema = joined_by_a_disk(maker, encrypted)
+    layout = parse_static_schema(schema)
+    assert cut_everywhere(host, schema, [], lambda cut: check_data(cut, layout)) > 10
+
+
+def test_an_encrypted_space_that_grows() -> None:
+    """Partition, LUKS, physical volume, volume, LUKS in it and filesystem: one after the other."""
+    maker = started("sda")
+    maker.fill(maker.partition("sda", 200, "os"), 190, "luks-pv", "os", "ext4")
+    maker.volume("vg0", "secret", 20, True, "xfs")
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 300
+    maker.schema["lvs"][0]["size"] += 280
+    layout = parse_static_schema(maker.schema)
+    assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 5

@@ -1,0 +1,159 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Layouts on simulated hosts: cut off at any moment a run is completed by the next, nothing is lost, nothing old comes back."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.bareon.allocator.plugins.module_utils.layout import LayoutPlan, plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.wanted import Layout
+from ansible_collections.bareon.allocator.tests.property.simulated_checks import check_data, check_layout, write_data
+from ansible_collections.bareon.allocator.tests.property.simulated_host import BY_ID, SimulatedHost
+from ansible_collections.bareon.allocator.tests.property.simulated_schemas import (
+    BYSTANDER,
+    DISK_SIZES,
+    MIB,
+    Draw,
+    change,
+    makers,
+    old_group,
+    put_old_contents,
+    schemas,
+)
+from ansible_collections.bareon.allocator.tests.property.simulated_steps import carry_out, perform
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+Plain = dict[str, t.Any]
+MOST_ROUNDS = 40
+
+
+def host_with(draw: Draw, disks: list[str]) -> SimulatedHost:
+    """A host with leftovers on these disks, and with a disk that has nothing to do with the layout."""
+    host = SimulatedHost.with_disks({**DISK_SIZES, BYSTANDER: 800 * MIB})
+    old_group(host, [host.media.disk(BYSTANDER)], "others")
+    put_old_contents(draw, host, disks)
+    host.start_all()
+    return host
+
+
+def disks_of(schema: Plain) -> list[str]:
+    return [table["name"].rsplit("-", 1)[-1] for table in schema["parteds"]]
+
+
+def ids(disks: t.Iterable[str]) -> list[str]:
+    return [f"{BY_ID}{disk}" for disk in disks]
+
+
+def state_of(host: SimulatedHost) -> dict[str, t.Any]:
+    """The table of every disk, and where something is written."""
+    return {disk: (host.media.table(disk), frozenset(host.media.marks.get(disk, {}))) for disk in host.media.sizes}
+
+
+def not_begun(host: SimulatedHost, before: dict[str, t.Any], disks: list[str]) -> list[str]:
+    """The disks on which nothing was destroyed yet: they have their table of before, and everything is where it was."""
+    now = state_of(host)
+    return ids(disk for disk in disks if now[disk][0] == before[disk][0] and before[disk][1] <= now[disk][1])
+
+
+def complete(host: SimulatedHost, layout: Layout, wipe: list[str]) -> int:
+    """Run to the end; returns how many steps there were."""
+    steps = 0
+    for _round in range(MOST_ROUNDS):
+        plan = plan_steps(layout, host.present(), wipe)
+        assert not plan.refusals, plan.refusals
+        if not plan.steps:
+            return steps
+        for step in plan.steps:
+            try:
+                carry_out(host, step)
+            except (AssertionError, LookupError) as error:
+                raise AssertionError(f"{step.says}: {error}\n" + "\n".join(each.says for each in plan.steps)) from error
+            steps += 1
+    raise AssertionError("there is no end to it")
+
+
+def run_until(host: SimulatedHost, plan: LayoutPlan, moment: int) -> bool:
+    """Carry out steps up to a moment; returns whether it came."""
+    for step in plan.steps:
+        for _moment in perform(host, step):
+            if moment == 0:
+                return True
+            moment -= 1
+    return False
+
+
+def leave_earlier_layout(draw: Draw, host: SimulatedHost, schema: Plain) -> None:
+    """Make this layout or another one on the host, and then perhaps lose some of the tables."""
+    earlier = schema if draw(st.booleans()) else draw(schemas())
+    layout = parse_static_schema(earlier)
+    if plan_steps(layout, host.present(), ids(disks_of(earlier))).refusals:
+        return
+    complete(host, layout, ids(disks_of(earlier)))
+    for disk in draw(st.lists(st.sampled_from(disks_of(earlier)), unique=True)):
+        host.media.wipe_table(disk)
+    host.start_all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_run_that_is_cut_off_is_completed_by_the_next(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    disks = disks_of(schema)
+    host = host_with(data.draw, sorted(DISK_SIZES))
+    layout = parse_static_schema(schema)
+    earlier = data.draw(st.booleans())
+    if earlier:
+        leave_earlier_layout(data.draw, host, schema)
+    others = {disk: dict(host.media.marks.get(disk, {})) for disk in host.media.sizes if disk not in disks}
+    wipe, before = ids(disks), state_of(host)
+    for _cut in range(data.draw(st.integers(0, 4))):
+        plan = plan_steps(layout, host.present(), wipe)
+        if plan.refusals:
+            # Only what also lies on disks that the schema does not have may stand in the way.
+            assert all("is also on" in refusal or "already, on other devices" in refusal for refusal in plan.refusals), plan.refusals
+            return
+        run_until(host, plan, data.draw(st.integers(0, 60)))
+        if data.draw(st.booleans()):
+            host.start_all()
+        wipe = not_begun(host, before, disks)
+    plan = plan_steps(layout, host.present(), wipe)
+    if plan.refusals and wipe == ids(disks):
+        assert all("is also on" in refusal or "already, on other devices" in refusal for refusal in plan.refusals), plan.refusals
+        return
+    complete(host, layout, wipe)
+    check_layout(host, layout, earlier)
+    for wiped in ([], ids(disks)):
+        for keep_unlisted in (True,) if earlier else (True, False):
+            assert plan_steps(layout, host.present(), wiped, keep_unlisted).steps == ()
+    assert {disk: dict(host.media.marks.get(disk, {})) for disk in others} == others
+    host.start_all()
+    complete(host, layout, [])
+    check_layout(host, layout, earlier)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_change_after_the_install_loses_nothing(data: st.DataObject) -> None:
+    """Grown, added, joined by a disk; without a permission to destroy anything, and cut off here and there."""
+    maker = data.draw(makers())
+    host = host_with(data.draw, [])
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    change(data.draw, maker)
+    layout = parse_static_schema(maker.schema)
+    for _cut in range(data.draw(st.integers(0, 3))):
+        plan = plan_steps(layout, host.present())
+        assert not plan.refusals, plan.refusals
+        run_until(host, plan, data.draw(st.integers(0, 30)))
+        if data.draw(st.booleans()):
+            host.start_all()
+    complete(host, layout, [])
+    check_layout(host, layout, earlier=False)
+    check_data(host, layout)
+    assert plan_steps(layout, host.present(), ids(disks_of(maker.schema)), keep_unlisted=False).steps == ()
