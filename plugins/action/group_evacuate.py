@@ -14,8 +14,9 @@ from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINT
 
 IMPORT_ERROR: ImportError | None = None
 try:
+    from ..plugin_utils.bridge.cluster_source import load_any_cluster
     from ..plugin_utils.group.evacuate_report import evacuate_named
-    from ..plugin_utils.group.sources.load import load_cluster
+    from ..plugin_utils.group.place_table import evacuation_summary
 except ImportError as error:
     IMPORT_ERROR = error
 
@@ -47,4 +48,5 @@ class ActionModule(PlanningAction):
         """Plan the evacuation."""
         if IMPORT_ERROR is not None:
             raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
-        return evacuate_named(load_cluster(arguments, self._loader.path_dwim), arguments)
+        answer = evacuate_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)
+        return answer | {"summary": evacuation_summary(answer)}

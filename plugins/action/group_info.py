@@ -14,11 +14,11 @@ from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINT
 
 IMPORT_ERROR: ImportError | None = None
 try:
+    from ..plugin_utils.bridge.cluster_source import load_any_cluster
     from ..plugin_utils.group.report import report
     from ..plugin_utils.group.report_table import summary
     from ..plugin_utils.group.score import ScoreMode
     from ..plugin_utils.group.sources.inline_output import write_inline
-    from ..plugin_utils.group.sources.load import load_cluster
     from ..plugin_utils.group.sources.text_output import write_text
 except ImportError as error:
     IMPORT_ERROR = error
@@ -38,7 +38,7 @@ class ActionModule(PlanningAction):
         """Report on the cluster."""
         if IMPORT_ERROR is not None:
             raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
-        message = load_cluster(arguments, self._loader.path_dwim)
+        message = load_any_cluster(arguments, self._loader.path_dwim)
         told = report(message.cluster, ScoreMode(arguments["score"]))
         writers = {"cluster": write_inline, "ganeti_text": write_text}
         exported = {name: writers[name](message.cluster) for name in arguments["export"]}

@@ -14,8 +14,9 @@ from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINT
 
 IMPORT_ERROR: ImportError | None = None
 try:
+    from ..plugin_utils.bridge.cluster_source import load_any_cluster
     from ..plugin_utils.group.place_report import place
-    from ..plugin_utils.group.sources.load import load_cluster
+    from ..plugin_utils.group.place_table import place_summary
 except ImportError as error:
     IMPORT_ERROR = error
 
@@ -37,4 +38,5 @@ class ActionModule(PlanningAction):
         """Place the instances."""
         if IMPORT_ERROR is not None:
             raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
-        return place(load_cluster(arguments, self._loader.path_dwim), arguments)
+        answer = place(load_any_cluster(arguments, self._loader.path_dwim), arguments)
+        return answer | {"summary": place_summary(answer)}

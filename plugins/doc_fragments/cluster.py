@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `cluster`; plugin_utils/group/sources/load.py has the matching arguments."""
+    """Fragment `cluster`; plugin_utils/group/arguments.py has the matching arguments."""
 
     DOCUMENTATION = r"""
 options:
@@ -221,7 +221,7 @@ options:
             elements: str
             default: []
       tags:
-        description: Tags of the cluster, among them those that steer exclusion, location and migration, as in C(htools(1\)).
+        description: Tags of the cluster, among them those that steer exclusion, location and migration, as in the manual page of C(htools).
         type: list
         elements: str
         default: []
@@ -243,8 +243,13 @@ options:
           - V(proxmox) is what C(pvesh get PATH --output-format json) prints for C(/cluster/resources), C(/nodes/NODE/storage) and,
             to know whose disks lie where, C(/nodes/NODE/storage/STORAGE/content). O(source.path) is a directory with a file for each,
             such as C(nodes/pve1/storage.json), or one file that maps paths to what was printed.
+          - V(ledger) is the database that M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) keep. A tree of
+            providers with C(VCPU) or C(MEMORY_MB) is a node with the sums of its providers, named as its root; consumers are instances.
+            What may be in use at once counts, the total less what is reserved, times the allocation ratio. Traits are the
+            node's tags; with C(COMPUTE_STATUS_DISABLED) at its root a node is offline. Where a consumer has disk on two nodes, the one
+            with its memory is the primary. A provider with the trait C(MISC_SHARES_VIA_AGGREGATE) is an external storage pool.
         type: str
-        choices: [ganeti_text, iallocator, ganeti_rapi, proxmox]
+        choices: [ganeti_text, iallocator, ganeti_rapi, proxmox, ledger]
         required: true
       path:
         description: File or directory on the controller, relative to the playbook.
@@ -266,7 +271,19 @@ options:
         description: Seconds to wait for each answer.
         type: float
         default: 60.0
+      database:
+        description:
+          - Of a source of type V(ledger) the database, as the URL that SQLAlchemy takes, such as V(sqlite:////var/lib/bareon.sqlite).
+          - Default is the environment variable E(BAREON_DATABASE) on the controller, else the SQLite file
+            C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set.
+        type: str
+      aggregates:
+        description:
+          - Of a source of type V(ledger) the groups, by name, each with the UUID of the aggregate that its nodes' root providers are in.
+          - A node may be in one of them only. Those in none are the group V(default), as are all when this is not given.
+        type: dict
 requirements:
   - numpy >= 1.26 on the controller
   - scipy >= 1.11 on the controller
+  - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """

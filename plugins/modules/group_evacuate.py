@@ -22,6 +22,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.planning
 options:
   nodes:
     description:
@@ -53,35 +54,12 @@ options:
     type: str
     choices: [htools, capacity]
     default: htools
-attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - Nothing is ever changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: N/A
-    details:
-      - Nothing is ever changed.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-    details:
-      - Nothing is ever changed.
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  async:
-    description: Supports the C(async) keyword.
-    support: none
-  platform:
-    description: The platforms that the module works on.
-    platforms: all
-    support: full
 notes:
   - Moves that copy the fewest disks come first, among equals those after which the score is best.
   - Only the nodes that are emptied are avoided, not those that happen to hold the other mirror of one of the instances.
+  - In a group that an instance goes to, the failure of any other node must not strand more memory of instances on shared storage than
+    before. The nodes that are emptied may be left without such a reserve.
+  - The commands in RV(plan.commands) are those of Ganeti, whatever the cluster is.
   - An instance whose primary is down may be started where N+1, CPUs or exclusion tags break, when nothing else is left.
     It is then marked as C(relaxed).
   - Instances with the disk templates C(plain) and C(file) cannot be moved.
@@ -187,6 +165,31 @@ plan:
         data:
           description: MiB that are copied.
           type: int
+        steps:
+          description: What the move consists of, in order.
+          type: list
+          elements: dict
+          contains:
+            kind:
+              description: One of V(migrate), V(failover), V(replace_disks).
+              type: str
+            from:
+              description: The nodes before the step.
+              type: list
+              elements: str
+            to:
+              description: The nodes after the step.
+              type: list
+              elements: str
+            node:
+              description: The new primary, or for V(replace_disks) the new secondary.
+              type: str
+            online:
+              description: Whether the node that is left is up.
+              type: bool
+            command:
+              description: The C(gnt-instance) command.
+              type: str
         after:
           description: Positions of the moves that must be done before.
           type: list
@@ -203,4 +206,33 @@ plan:
       description: C(gnt-instance) commands for all moves, in order.
       type: list
       elements: str
+    nodes:
+      description: The nodes of the groups that the moves touch, for pictures such as P(bareon.allocator.moves_to_html#filter) makes.
+      type: list
+      elements: dict
+      contains:
+        node:
+          description: Name of the node.
+          type: str
+        group:
+          description: Its group.
+          type: str
+        offline:
+          description: Whether it is down.
+          type: bool
+        capacity:
+          description: Its memory and disk in MiB, and how many virtual CPUs it may carry.
+          type: dict
+        before:
+          description: >-
+            What is used now, as C(memory), C(reserved) for failovers, C(disk), C(cpus), C(load), and how many C(primaries) and
+            C(secondaries) there are.
+          type: dict
+        after:
+          description: The same after the moves.
+          type: dict
+summary:
+  description: The moves as a table to read, stage by stage, and why instances stay.
+  type: str
+  returned: success
 """

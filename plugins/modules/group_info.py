@@ -21,6 +21,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.planning
 options:
   export:
     description:
@@ -40,32 +41,6 @@ options:
     type: str
     choices: [htools, capacity]
     default: htools
-attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - Nothing is ever changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: N/A
-    details:
-      - Nothing is ever changed.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-    details:
-      - Nothing is ever changed.
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  async:
-    description: Supports the C(async) keyword.
-    support: none
-  platform:
-    description: The platforms that the module works on.
-    platforms: all
-    support: full
 notes:
   - A node fails N+1 when the memory that it has left is less than what the failure of the worst other node would bring to it.
     For instances on shared storage it is asked whether all of them could restart elsewhere in their group, with memory, CPUs and

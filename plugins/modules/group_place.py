@@ -22,6 +22,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.planning
 options:
   instances:
     description:
@@ -52,32 +53,6 @@ options:
     type: str
     choices: [htools, capacity]
     default: htools
-attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - Nothing is ever changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: N/A
-    details:
-      - Nothing is ever changed.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-    details:
-      - Nothing is ever changed.
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  async:
-    description: Supports the C(async) keyword.
-    support: none
-  platform:
-    description: The platforms that the module works on.
-    platforms: all
-    support: full
 notes:
   - Nodes may be filled to the last MiB. A node that fails N+1 already takes what does not make it worse.
   - Only the group that an instance would go to is checked for what the failure of a node would do, and nothing may get worse there.
@@ -109,6 +84,21 @@ EXAMPLES = r"""
     score: capacity
   register: places
   failed_when: places.unplaced | length > 0
+
+- name: Find a host for a virtual machine among those of the ledger
+  bareon.allocator.group_place:
+    source:
+      type: ledger
+      database: sqlite:////var/lib/bareon.sqlite
+    instances:
+      - {name: "{{ machine }}", memory: 4 GiB, disk: 40 GiB, vcpus: 2}
+  register: places
+
+- name: Claim what it needs there
+  bareon.allocator.provider_allocation:
+    database: sqlite:////var/lib/bareon.sqlite
+    consumer: "{{ machine }}"
+    allocations: "{{ {places.solutions[0].groups[0].nodes[0]: {'VCPU': 2, 'MEMORY_MB': 4096, 'DISK_GB': 40}} }}"
 """
 
 RETURN = r"""
@@ -178,5 +168,9 @@ unplaced:
   description: Names of the instances that no group can take.
   type: list
   elements: str
+  returned: success
+summary:
+  description: The places as a table to read, and why the other groups cannot take an instance.
+  type: str
   returned: success
 """

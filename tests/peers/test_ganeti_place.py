@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -45,6 +46,8 @@ UNCHECKED = {
     "offline, 2 groups": {"nodes": 40, "groups": 2, "offline": 3, "n1ok": True, "seed": 2},
 }
 """Clusters in which hail refuses everything unless it is told to check nothing."""
+PATIENCE = 10.0
+"""Seconds that hail is given where it would take minutes."""
 SIZES = ((2048, 20480, 2), (8192, 102400, 4))
 
 
@@ -176,6 +179,29 @@ def test_an_unhealthy_group_blocks_neither_others_nor_its_own_relief(tmp_path):
     theirs = hail(tmp_path / "message.json", cluster.ialloc(request))["result"]
     assert len(theirs[1]) == len(moving)
     assert len(answer(parse_iallocator(json.loads(cluster.ialloc(request))), ScoreMode.HTOOLS)["result"][0]) == len(moving)
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_a_node_whose_instances_have_mirrors_on_all_others_is_emptied(seed, tmp_path):
+    """hail avoids every node that any of the instances has, and finds none left."""
+    cluster = generate(nodes=6, n1ok=True, seed=seed)
+    pairs = {node["name"]: [i for i in cluster.instances if node["name"] in (i["pnode"], i["snode"])] for node in cluster.nodes}
+    instances = next(members for members in pairs.values() if len({node for i in members for node in (i["pnode"], i["snode"])}) == 6)
+    message = cluster.ialloc({"type": "node-evacuate", "instances": [i["name"] for i in instances], "evac_mode": "all"})
+    assert len(hail(tmp_path / "message.json", message)["result"][1]) == len(instances)
+    assert len(answer(parse_iallocator(json.loads(message)), ScoreMode.HTOOLS)["result"][0]) == len(instances)
+
+
+def test_a_cluster_that_is_not_redundant_takes_no_minutes(tmp_path):
+    """hail looks for a pair after which the whole cluster would be redundant, of which there is none."""
+    message = generate(nodes=40, template="mixed", extags=True, loctags=True).ialloc(asked("drbd", 2048, 20480, 2))
+    path = tmp_path / "message.json"
+    path.write_text(message)
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([HAIL, str(path)], capture_output=True, check=False, timeout=PATIENCE)
+    started = time.process_time()
+    assert answer(parse_iallocator(json.loads(message)), ScoreMode.HTOOLS)["success"]
+    assert time.process_time() - started < PATIENCE / 10
 
 
 QUARTER = 25600

@@ -23,6 +23,12 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "peers"))
 
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuation import (
+    AcrossGroups,
+    EvacuationMode,
+    evacuate,
+    tasks_of_nodes,
+)
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.health import ProblemKind, find_problems
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.limits import EXACT, HTOOLS, Limit, primary_verdict, secondary_verdict
@@ -183,6 +189,23 @@ def test_health_counts_what_hcheck_counts(name, tmp_path):
     assert counts[ProblemKind.N1] == int(told["N1_FAIL"])
     offline = sum(node.offline for node in parse_text(text).nodes)
     assert int(told["OFFLINE_SEC"]) == offline, "hcheck counts offline nodes here, whether anything is mirrored on them or not"
+
+
+def test_health_after_an_evacuation_is_that_of_the_result(tmp_path):
+    """hcheck goes on counting the dead node, mirrors on it or not, and repeats at the end what it said at first."""
+    text = generate(nodes=6, n1ok=True, seed=4, offline=1).text()
+    path = tmp_path / "cluster.data"
+    path.write_text(text)
+    told = dict(re.findall(r"^HCHECK_(\w+)=(\d+)$", run("hcheck", "-t", str(path), "--machine-readable=yes"), re.MULTILINE))
+    assert (told["FINAL_CLUSTER_OFFLINE_PRI"], told["FINAL_CLUSTER_OFFLINE_SEC"]) == ("0", "1")
+    assert told["FINAL_CLUSTER_NEED_REBALANCE"] == told["INIT_CLUSTER_NEED_REBALANCE"] == "1"
+    cluster = parse_text(text)
+    state = ClusterState.from_cluster(cluster)
+    dead = [node for node in range(len(cluster.nodes)) if state.offline[node]]
+    for move in evacuate(state, tasks_of_nodes(state, dead, EvacuationMode.ALL), AcrossGroups.NO, ScoreMode.HTOOLS).moves:
+        state.place(move.instance, *move.target)
+    kinds = {problem.kind for problem in find_problems(ClusterState.from_cluster(state.to_cluster()), [])}
+    assert not kinds & {ProblemKind.OFFLINE_PRIMARY, ProblemKind.OFFLINE_SECONDARY}
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.2, 2.8])

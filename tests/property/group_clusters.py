@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import (
     Cluster,
     Disk,
@@ -93,3 +95,19 @@ def clusters(draw, most_nodes=6, most_instances=8, pools=True):
     reach = {pool.name for node in members for pool in node.storage}
     found = [i for i in found if i.storage is None or i.storage in reach]
     return Cluster(groups, tuple(members), tuple(found), draw(st.sampled_from([(), TAGS])))
+
+
+@st.composite
+def shared_clusters(draw, policy):
+    """Return a group of nodes with 12 MiB on shared storage; some of its instances exclude each other."""
+    members = [Node(f"n{number}", "g", 12.0, 0, 12, 0.0, 0, 99.0) for number in range(draw(st.integers(3, 5)))]
+    left = dict.fromkeys((node.name for node in members), 12)
+    guests = []
+    for number in range(draw(st.integers(1, 8))):
+        home, memory = draw(st.sampled_from(sorted(left))), draw(st.integers(1, 7))
+        if memory <= left[home]:
+            left[home] -= memory
+            tags = ("service:a",) if draw(st.integers(0, 3)) == 0 else ()
+            guests.append(Instance(f"i{number}", memory, 1, 1, primary=home, disk_template=DiskTemplate.EXT, tags=tags))
+    members = [dataclasses.replace(node, free_memory=left[node.name]) for node in members]
+    return Cluster((Group("g", "u", policy=policy),), tuple(members), tuple(guests), ("htools:iextags:service",))

@@ -10,6 +10,7 @@ it sees models only. Used by unit and property tests.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 
@@ -80,6 +81,21 @@ class Book:
     def disk_share(self, disk: int, spindles: int) -> float:
         free, total = (spindles, self.node.spindles) if self.node.exclusive_storage else (disk, self.node.total_disk)
         return free / total if total else 1.0
+
+
+def least_stranded(cluster: Cluster, failing: str) -> int:
+    """Return the memory that finds no node when one fails, in a cluster of shared_clusters, by trying every arrangement."""
+    leaving = [instance for instance in cluster.instances if instance.primary == failing]
+    others = [node for node in cluster.nodes if node.name != failing]
+    staying = {node.name: [i for i in cluster.instances if i.primary == node.name] for node in others}
+    least = sum(instance.memory for instance in leaving)
+    for places in itertools.product([None, *staying], repeat=len(leaving)):
+        full = {name: [*here, *(i for i, place in zip(leaving, places) if place == name)] for name, here in staying.items()}
+        fits = all(sum(i.memory for i in here) <= 12 for here in full.values())
+        tagged = {place for i, place in zip(leaving, places) if place is not None and i.tags}
+        if fits and all(sum(bool(i.tags) for i in full[name]) == 1 for name in tagged):
+            least = min(least, sum(i.memory for i, place in zip(leaving, places) if place is None))
+    return least
 
 
 def spread(values) -> float:

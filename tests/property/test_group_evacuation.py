@@ -33,8 +33,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model impor
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters
-from hypothesis import HealthCheck, given, settings
+from group_clusters import clusters, shared_clusters
+from group_oracle import least_stranded
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from test_group_placement import excess
 
@@ -89,6 +90,46 @@ def test_moves_leave_the_nodes_and_break_nothing_in_any_order(problem, order: ra
             assert groups[instance.primary] != groups[was.primary]
         if instance.secondary and was.secondary and groups[was.primary] == groups[was.secondary]:
             assert groups[instance.primary] == groups[instance.secondary]
+
+
+@MODEST
+@given(shared_clusters(OPEN))
+def test_no_failure_strands_more_than_before(cluster):
+    state = ClusterState.from_cluster(cluster)
+    found = evacuate(state, tasks_of_nodes(state, [0], EvacuationMode.ALL), AcrossGroups.NO, ScoreMode.HTOOLS)
+    after = state.copy()
+    for move in found.moves:
+        after.place(move.instance, *move.target)
+    then, now = state.to_cluster(), after.to_cluster()
+    for node in cluster.nodes[1:]:
+        assert least_stranded(now, node.name) <= least_stranded(then, node.name)
+
+
+def with_places(cluster: Cluster, places: dict[str, str]) -> Cluster:
+    return dataclasses.replace(
+        cluster, instances=tuple(dataclasses.replace(i, primary=places.get(i.name, i.primary)) for i in cluster.instances)
+    )
+
+
+def keeps_limits(before: Cluster, after: Cluster, name: str) -> bool:
+    """Return whether a node of a shared cluster is not overfull, and no more instances on it exclude each other than did."""
+    here, there = ([i for i in cluster.instances if i.primary == name] for cluster in (after, before))
+    return sum(i.memory for i in here) <= 12 and sum(bool(i.tags) for i in here) <= max(1, sum(bool(i.tags) for i in there))
+
+
+@settings(MODEST, max_examples=60)
+@given(shared_clusters(OPEN))
+def test_all_move_whenever_that_strands_nothing(cluster):
+    leaving = [i.name for i in cluster.instances if i.primary == "n0"]
+    assume(2 <= len(leaving) <= 4 and len(cluster.nodes) <= 4)
+    state = ClusterState.from_cluster(cluster)
+    found = evacuate(state, tasks_of_nodes(state, [0], EvacuationMode.ALL), AcrossGroups.NO, ScoreMode.HTOOLS)
+    others = [node.name for node in cluster.nodes[1:]]
+    allowed = {name: least_stranded(cluster, name) for name in others}
+    for places in itertools.product([None, *others], repeat=len(leaving)):
+        after = with_places(cluster, {name: place for name, place in zip(leaving, places) if place is not None})
+        if sum(place is not None for place in places) > len(found.moves) and all(keeps_limits(cluster, after, name) for name in others):
+            assert any(least_stranded(after, name) > allowed[name] for name in others), places
 
 
 @MODEST

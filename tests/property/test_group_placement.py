@@ -14,12 +14,19 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.batch import place_instances
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Cluster, Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import (
+    Cluster,
+    DiskTemplate,
+    Instance,
+    Policy,
+    Spec,
+    SpecInterval,
+)
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.placement import Strategy, Wish
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters, instances
-from group_oracle import Book, starts
+from group_clusters import clusters, instances, shared_clusters
+from group_oracle import Book, least_stranded, starts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +89,21 @@ def test_no_limit_gets_worse(problem):
             for node in option.nodes:
                 reached = {pool.name for pool in cluster.nodes[node].storage}
                 assert instance.storage is None or instance.storage in reached
+
+
+@MODEST
+@given(shared_clusters(OPEN), st.lists(st.tuples(st.integers(1, 7), st.booleans()), min_size=1, max_size=2))
+def test_no_failure_strands_more_than_before(cluster, sizes):
+    new = [
+        Instance(f"new{number}", memory, 1, 1, disk_template=DiskTemplate.EXT, tags=("service:a",) if tagged else ())
+        for number, (memory, tagged) in enumerate(sizes)
+    ]
+    state = ClusterState.from_cluster(cluster, new)
+    wishes = [(len(cluster.instances) + number, Wish()) for number in range(len(new))]
+    _surveys, after = place_instances(state, wishes)
+    then, now = state.to_cluster(), after.to_cluster()
+    for node in cluster.nodes:
+        assert least_stranded(now, node.name) <= least_stranded(then, node.name)
 
 
 @MODEST

@@ -18,11 +18,18 @@ from hypothesis import strategies as st
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "peers")]
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistakes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report import report
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report_table import summary
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator, requested_instances
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.fields import Fields
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import (
+    parse_iallocator,
+    read_instance,
+    read_node,
+    requested_instances,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator_usual import usual_instance, usual_node
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline_output import write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import parse_proxmox
@@ -43,6 +50,7 @@ REQUEST = {
     "disk_template": "plain",
 }
 MESSAGE = json.loads(generate(nodes=3, per_node=2, extags=True).ialloc(REQUEST))
+ODD_MESSAGE = json.loads(generate(nodes=7, per_node=3, template="mixed", offline=1, extags=True, loctags=True, odd=True).ialloc(REQUEST))
 DATA = HERE.parent / "unit" / "data" / "group"
 RAPI = {name: json.loads((DATA / "rapi" / f"{name}.json").read_text()) for name in ("info", "groups", "nodes", "instances")}
 PROXMOX = json.loads((DATA / "proxmox.json").read_text())
@@ -138,6 +146,39 @@ def test_damaged_messages_are_understood_or_refused(data):
         check_message(error)
         return
     check_usable(message.cluster)
+
+
+def slowly(read, *arguments):
+    """Return what a field-by-field reader makes of a record, or None when it finds mistakes."""
+    mistakes = Mistakes()
+    found = read(arguments[0], Fields(arguments[1], "place", mistakes), *arguments[2:])
+    return None if mistakes else found
+
+
+@often
+@given(
+    damaged({**ODD_MESSAGE["instances"], "nics": {**ODD_MESSAGE["instances"]["inst-00001.example.com"], "nics": [{"network": "n"}, {}]}})
+)
+def test_instances_read_in_one_go_are_those_read_field_by_field(records):
+    for name, record in records.items():
+        usual = usual_instance(name, record)
+        assert usual is None or usual == slowly(read_instance, name, record)
+
+
+@often
+@given(damaged(ODD_MESSAGE["nodes"]), st.sampled_from([None, 4096]))
+def test_nodes_read_in_one_go_are_those_read_field_by_field(records, kvm_memory):
+    groups = {"uuid-group-01": "group-01"}
+    for name, record in records.items():
+        usual = usual_node(name, record, groups, kvm_memory)
+        assert usual is None or usual == slowly(read_node, name, record, groups, kvm_memory)
+
+
+def test_sound_records_are_read_in_one_go():
+    groups = {"uuid-group-01": "group-01"}
+    assert all(usual_instance(name, record) for name, record in ODD_MESSAGE["instances"].items())
+    offline = [name for name, record in ODD_MESSAGE["nodes"].items() if usual_node(name, record, groups, None) is None]
+    assert [ODD_MESSAGE["nodes"][name]["offline"] for name in offline] == [True]
 
 
 @often

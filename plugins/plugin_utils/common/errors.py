@@ -30,6 +30,10 @@ class InputError(ValueError):
         self.mistakes: tuple[Mistake, ...] = tuple(mistakes)
         super().__init__(describe_mistakes(self.mistakes))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Mistake, ...]]]:
+        # Exceptions are made again of their message when they come from another process, unless they say otherwise.
+        return type(self), (self.mistakes,)
+
 
 class NoSolution(Exception):
     """The input is sound, but nothing satisfies it.
@@ -40,6 +44,9 @@ class NoSolution(Exception):
     def __init__(self, message: str, conflict: Mapping[str, t.Any]) -> None:
         super().__init__(message)
         self.conflict: dict[str, t.Any] = dict(conflict)
+
+    def __reduce__(self) -> tuple[type[NoSolution], tuple[str, dict[str, t.Any]]]:
+        return type(self), (str(self), self.conflict)
 
 
 class Unavailable(Exception):

@@ -18,6 +18,8 @@ class SourceType(StrEnum):
     IALLOCATOR = "iallocator"
     GANETI_RAPI = "ganeti_rapi"
     PROXMOX = "proxmox"
+    LEDGER = "ledger"
+    """Read by plugin_utils/bridge, since rooms do not know each other."""
 
 
 CLUSTER_ARGUMENTS: Mapping[str, t.Any] = {
@@ -32,9 +34,10 @@ CLUSTER_ARGUMENTS: Mapping[str, t.Any] = {
             "password": {"type": "str", "no_log": True},
             "validate_certs": {"type": "bool", "default": True},
             "timeout": {"type": "float", "default": 60.0},
+            "database": {"type": "str"},
+            "aggregates": {"type": "dict"},
         },
         "mutually_exclusive": [("path", "url")],
-        "required_one_of": [("path", "url")],
         "required_by": {"password": ["username"]},
     },
 }

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from ..common.silence import silence
 from .facts import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from .state import ClusterState
 
@@ -111,16 +112,17 @@ def assign(
     # All costs together stay below one instance's importance, so that nobody is left out to save cost.
     cost = np.concatenate([want.costs for want in wanted]) / (2.0 * len(wanted))
     objective = np.concatenate([cost - importance[columns.owner], np.zeros(len(reserve))])
-    answer = milp(
-        objective,
-        integrality=np.concatenate([np.ones(len(every)), np.zeros(len(reserve))]),
-        bounds=Bounds(
-            np.concatenate([np.zeros(len(every)), lifted.reserved[reserve]]),
-            np.concatenate([np.ones(len(every)), np.full(len(reserve), np.inf)]),
-        ),
-        constraints=LinearConstraint(rows.matrix(width), -np.inf, np.array(rows.upper)),
-        options={"time_limit": seconds, "mip_rel_gap": 0.0},
-    )
+    with silence():
+        answer = milp(
+            objective,
+            integrality=np.concatenate([np.ones(len(every)), np.zeros(len(reserve))]),
+            bounds=Bounds(
+                np.concatenate([np.zeros(len(every)), lifted.reserved[reserve]]),
+                np.concatenate([np.ones(len(every)), np.full(len(reserve), np.inf)]),
+            ),
+            constraints=LinearConstraint(rows.matrix(width), -np.inf, np.array(rows.upper)),
+            options={"time_limit": seconds, "mip_rel_gap": 0.0},
+        )
     if answer.x is None:
         return places, False
     for column in np.flatnonzero(answer.x[: len(every)] > 0.5):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..common.errors import Mistakes, suggest
-from .model import NODE_DISK, Cluster, DiskTemplate, Instance, Node, Policy, PoolName, Spec
+from .model import NODE_DISK, USUAL_LOAD, Cluster, DiskTemplate, Instance, Node, Policy, PoolName, Spec
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,14 @@ def _check_names(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
         if node.group not in groups:
             mistakes.add(f"{place}{separator}group", f"unknown group {node.group!r}{suggest(node.group, groups)}")
     for instance, place in zip(cluster.instances, places.instances):
-        _check_homes(instance, place + separator, nodes, mistakes)
+        if not _has_homes(instance, nodes):
+            _check_homes(instance, place + separator, nodes, mistakes)
 
 
 def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
     """Add the mistakes of one instance's own fields, which follow `prefix` in their places; it may be yet to be placed."""
+    if _is_usual(instance):
+        return
     for name in _INSTANCE_SIZES:
         _check_size(getattr(instance, name), f"{prefix}{name}", mistakes)
     for name in _LOADS:
@@ -121,6 +124,9 @@ def pool_names(nodes: Iterable[Node]) -> frozenset[PoolName]:
 
 
 def _check_unique(kind: str, field: str, values: Sequence[str], places: Sequence[str], separator: str, mistakes: Mistakes) -> None:
+    distinct = set(values)
+    if len(distinct) == len(values) and "" not in distinct:
+        return
     seen: dict[str, str] = {}
     for value, place in zip(values, places):
         if not value:
@@ -144,6 +150,29 @@ def _check_node(node: Node, prefix: str, mistakes: Mistakes) -> None:
         seen.add(pool.name)
         _check_size(pool.total or 0, f"{where}.total", mistakes)
         _check_size(pool.free or 0, f"{where}.free", mistakes)
+
+
+def _is_usual(instance: Instance) -> bool:
+    """Tell whether an instance needs no closer look, as nearly all do; spelled out, since clusters have thousands."""
+    for disk in instance.disks:
+        if not 0 <= disk.size <= _LARGEST or (disk.spindles is not None and not 0 <= disk.spindles <= _LARGEST):
+            return False
+    return (
+        0 <= instance.memory <= _LARGEST
+        and 0 <= instance.disk <= _LARGEST
+        and 0 <= instance.vcpus <= _LARGEST
+        and 0 <= instance.spindle_use <= _LARGEST
+        and instance.load is USUAL_LOAD
+        and instance.storage is None
+    )
+
+
+def _has_homes(instance: Instance, nodes: dict[str, int]) -> bool:
+    if instance.primary not in nodes:
+        return False
+    if instance.secondary:
+        return instance.secondary != instance.primary and instance.secondary in nodes
+    return instance.disk_template is not DiskTemplate.DRBD
 
 
 def _check_homes(instance: Instance, prefix: str, nodes: dict[str, int], mistakes: Mistakes) -> None:

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ..common.errors import InputError, Mistake, Mistakes, suggest
+from ..common.errors import InputError, Mistake, Mistakes
 from .evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, Unplaced, evacuate, tasks_of_instances, tasks_of_nodes
 from .model import Cluster
-from .place_report import reason_told
+from .moves import Move
+from .place_report import positions_of, reason_told
 from .plan import move_told, nodes_told, plan_told, stage_moves
 from .score import ScoreMode
 from .sources.iallocator import Message
@@ -38,28 +39,22 @@ def evacuate_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
     return evacuation_told(state, result, ScoreMode(arguments.get("score", ScoreMode.HTOOLS)))
 
 
-def positions_of(names: Sequence[str], known: Mapping[str, int], kind: str, place: str, mistakes: Mistakes) -> list[int]:
-    """Return the positions of things by name, each once; add a mistake for every unknown name."""
-    for position, name in enumerate(names):
-        if name not in known:
-            mistakes.add(f"{place}[{position}]", f"unknown {kind} {name!r}{suggest(name, known)}")
-    return list(dict.fromkeys(known[name] for name in names if name in known))
-
-
 def evacuation_told(state: ClusterState, result: Evacuation, mode: ScoreMode) -> Plain:
     """Return an evacuation as plain data."""
     cluster = state.facts.cluster
-    moves = {move.instance: move for move in result.moves}
+    moves_of: dict[int, list[Move]] = {}
+    for move in result.moves:
+        moves_of.setdefault(move.instance, []).append(move)
     return {
         "placed": [
             {
-                "instance": state.facts.instances.names[move.instance],
-                "group": cluster.groups[state.facts.nodes.group[move.target[0]]].name,
-                "nodes": nodes_told(state, move.target),
-                "moves": [move_told(state, move)],
-                "relaxed": move.instance in result.relaxed,
+                "instance": state.facts.instances.names[instance],
+                "group": cluster.groups[state.facts.nodes.group[moves[-1].target[0]]].name,
+                "nodes": nodes_told(state, moves[-1].target),
+                "moves": [move_told(state, move) for move in moves],
+                "relaxed": instance in result.relaxed,
             }
-            for move in moves.values()
+            for instance, moves in moves_of.items()
         ],
         "unplaced": [_unplaced(cluster, unplaced) for unplaced in result.unplaced],
         "plan": plan_told(state, stage_moves(result.moves), mode),
@@ -77,7 +72,7 @@ def _tasks(state: ClusterState, message: Message, arguments: Mapping[str, t.Any]
     mode = EvacuationMode(arguments.get("mode", EvacuationMode.ALL))
     names, place = arguments.get("instances"), "instances"
     if names is None and arguments.get("nodes") is None and message.request.get("type") == "node-evacuate":
-        names, place = message.request.get("instances", []), "request.instances"
+        names, place = message.request.get("instances"), "request.instances"
     if names is not None:
         instances = positions_of(names, cluster.instance_positions(), "instance", place, mistakes)
         mistakes.check()

@@ -12,35 +12,36 @@ score is best. When that leaves somebody out, an integer program places as many 
 running ones before others. A node is only avoided when it is itself to be emptied, not because some other instance in
 the list has its mirror there.
 
-Limits are those of limits.EXACT. An instance whose primary is down may, when nothing else is left, be started where
-soft limits (N+1, CPUs, tags) break: that is what memory was kept for.
+Limits are those of limits.EXACT, and for instances on shared storage that no node's failure strands more memory than
+before in a group that something goes to. An instance whose primary is down may, when nothing else is left, be started
+where soft limits (N+1, CPUs, tags) break: that is what memory was kept for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from .assignment import Wanted, assign
-from .facts import NOWHERE, Booleans, Floats, Integers
-from .limits import EXACT, Limit, Rules, primary_verdict, secondary_verdict
-from .model import MIRRORED_OUTSIDE
+from .evacuation_places import COPY, OTHER_GROUP, AcrossGroups, Task, all_places, by_cost, can_leave, cheapest, flat
+from .evacuation_reserve import Reserves, holds, places_that_hold, reserves_of
+from .evacuation_search import MOST_COMBINATIONS, Offer, most_that_hold
+from .facts import NOWHERE
+from .limits import EXACT
 from .moves import Move, Place
-from .placement import Reason, group_refusal
+from .placement import MOST_TRIED, STRANDS_MORE, Reason
 from .plan import order_moves
-from .score import ScoreMode, Scorer
+from .score import ScoreMode
 from .state import ClusterState
 
 MOST_PLACES = 200_000
 """Places that the integer program may choose from; when there are more, each instance's best ones are offered."""
-_COPY = 1.0
-_OTHER_GROUP = 10.0
-"""What a copy of the disks and leaving the group cost beside a score that is scaled to 0..1."""
-
-
+MOST_ATTEMPTS = 5
+"""How often all are assigned anew, without the places that would take what shared storage keeps for failures."""
 _NO_ORDER = Reason(NOWHERE, "order", 0.0, "there is a place, but no order of moves in which each of them has room")
 
 
@@ -50,25 +51,6 @@ class EvacuationMode(StrEnum):
     PRIMARY = "primary"
     SECONDARY = "secondary"
     ALL = "all"
-
-
-class AcrossGroups(StrEnum):
-    """Whether instances stay in their group, may leave it when there is no room in it, or must leave it."""
-
-    NO = "false"
-    YES = "true"
-    ONLY = "only"
-
-
-@dataclass(frozen=True)
-class Task:
-    """An instance that must not have its primary or its secondary on these nodes; `groups` None is any group but its own."""
-
-    instance: int
-    not_primary: frozenset[int]
-    not_secondary: frozenset[int]
-    keeps_primary: bool = False
-    groups: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,17 +68,6 @@ class Evacuation:
     moves: tuple[Move, ...]
     unplaced: tuple[Unplaced, ...]
     relaxed: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Every place of an instance in one group: [P, S] whether it fits, and what it costs."""
-
-    primaries: Integers
-    secondaries: Integers
-    fits: Booleans
-    costs: Floats
-    reasons: tuple[Reason, ...] = ()
 
 
 def tasks_of_nodes(state: ClusterState, nodes: Sequence[int], mode: EvacuationMode) -> list[Task]:
@@ -136,24 +107,38 @@ def _task(state: ClusterState, instance: int, leaving: frozenset[int], mode: Eva
 def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mode: ScoreMode) -> Evacuation:
     """Return moves that carry the tasks out, and for each instance that stays the reasons; `state` stays as it is."""
     tasks = sorted(tasks, key=lambda task: _rank(state, task))
-    targets = _one_by_one(state, tasks, across, mode)
-    if len(targets) < len(tasks):
-        together = _at_once(state, tasks, across, mode)
+    groups = range(len(state.facts.cluster.groups)) if across != AcrossGroups.NO else {state.group_of(task.instance) for task in tasks}
+    leaving = sorted(frozenset().union(*(task.not_primary | task.not_secondary for task in tasks)))
+    reserves = reserves_of(state, [task.instance for task in tasks], groups, leaving)
+    movable = [task for task in tasks if can_leave(state, task.instance)]
+    targets = _one_by_one(state, movable, across, mode, reserves)
+    if len(targets) < len(movable):
+        together = _together(state, movable, across, mode, reserves)
         if _worth(state, tasks, together) > _worth(state, tasks, targets):
             targets = together
     relaxed = _relaxed(state, [task for task in tasks if task.instance not in targets], targets, across, mode)
-    ordered, blocked = order_moves(state, targets | relaxed, relaxed)
+    ordered = _in_order(state, targets, relaxed, reserves)
     done = {move.instance for move in ordered}
     after = state.copy()
     for move in ordered:
         after.place(move.instance, *move.target)
     unplaced = []
     for task in tasks:
-        if task.instance in blocked:
+        if task.instance in done:
+            continue
+        if task.instance in targets or task.instance in relaxed:
             unplaced.append(Unplaced(task.instance, (_NO_ORDER,)))
-        elif task.instance not in done:
+        else:
             unplaced.append(Unplaced(task.instance, _reasons(after, task, across, mode)))
     return Evacuation(tuple(ordered), tuple(unplaced), tuple(sorted(done & relaxed.keys())))
+
+
+def _in_order(state: ClusterState, targets: dict[int, Place], relaxed: dict[int, Place], reserves: Reserves) -> list[Move]:
+    """Return moves in order, without those that find no turn, and those after which N+1 would not hold while the former stay."""
+    ordered, blocked = order_moves(state, targets | relaxed, relaxed)
+    moved = {instance: place for instance, place in targets.items() if instance not in blocked}
+    fewer = places_that_hold(reserves, state, moved) if blocked else moved
+    return ordered if len(fewer) == len(moved) else _in_order(state, fewer, relaxed, reserves)
 
 
 def _rank(state: ClusterState, task: Task) -> tuple[bool, float]:
@@ -174,31 +159,73 @@ def _importances(state: ClusterState, tasks: Sequence[Task]) -> dict[int, int]:
     return {task.instance: stopped + 1 if models[task.instance].uses_memory else 1 for task in tasks}
 
 
-def _one_by_one(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mode: ScoreMode) -> dict[int, Place]:
+def _one_by_one(
+    state: ClusterState,
+    tasks: Sequence[Task],
+    across: AcrossGroups,
+    mode: ScoreMode,
+    reserves: Reserves,
+) -> dict[int, Place]:
     now = state.copy()
     targets: dict[int, Place] = {}
     for task in tasks:
-        place = _cheapest(_all_places(state, now, task, across, mode, EXACT))
-        if place is not None:
+        found = all_places(state, now, task, across, mode, EXACT)
+        home = int(now.primary[task.instance]), int(now.secondary[task.instance])
+        for place in itertools.islice(by_cost(found), MOST_TRIED):
             now.place(task.instance, *place)
-            targets[task.instance] = place
+            if holds(reserves, now, {task.instance: place}):
+                targets[task.instance] = place
+                break
+            now.place(task.instance, *home)
     return targets
 
 
-def _cheapest(found: Sequence[_Places]) -> Place | None:
-    best: tuple[float, Place] | None = None
-    for places in found:
-        if not places.fits.any():
-            continue
-        costs = np.where(places.fits, places.costs, np.inf)
-        row, column = np.unravel_index(int(costs.argmin()), costs.shape)
-        cost = float(costs[row, column])
-        if best is None or cost < best[0]:
-            best = cost, (int(places.primaries[row]), int(places.secondaries[column]))
-    return None if best is None else best[1]
+def _together(
+    state: ClusterState,
+    tasks: Sequence[Task],
+    across: AcrossGroups,
+    mode: ScoreMode,
+    reserves: Reserves,
+) -> dict[int, Place]:
+    """Return the best assignment that leaves the reserves: what would not leave them is forbidden, and all are assigned anew."""
+    best: dict[int, Place] = {}
+    forbidden: set[tuple[int, Place]] = set()
+    most = 0
+    for _attempt in range(MOST_ATTEMPTS):
+        found = _at_once(state, tasks, across, mode, forbidden)
+        most = max(most, _worth(state, tasks, found))
+        kept = places_that_hold(reserves, state, found)
+        if _worth(state, tasks, kept) > _worth(state, tasks, best):
+            best = kept
+        if len(kept) == len(found):
+            break
+        forbidden |= found.items() - kept.items()
+    worth = _worth(state, tasks, best)
+    if worth == most:
+        return best
+    return most_that_hold(state, _offers(state, tasks, across, mode), reserves, worth, most) or best
 
 
-def _at_once(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mode: ScoreMode) -> dict[int, Place]:
+def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mode: ScoreMode) -> list[Offer]:
+    """Return the places that each task may take once the others have left, the cheapest first."""
+    lifted = state.copy()
+    for task in tasks:
+        lifted.remove(task.instance)
+    importance = _importances(state, tasks)
+    offers = []
+    for task in tasks:
+        places = by_cost(all_places(state, lifted, task, across, mode, EXACT))
+        offers.append(Offer(task.instance, tuple(itertools.islice(places, MOST_COMBINATIONS)), importance[task.instance]))
+    return offers
+
+
+def _at_once(
+    state: ClusterState,
+    tasks: Sequence[Task],
+    across: AcrossGroups,
+    mode: ScoreMode,
+    forbidden: Collection[tuple[int, Place]],
+) -> dict[int, Place]:
     lifted = state.copy()
     for task in tasks:
         lifted.remove(task.instance)
@@ -206,19 +233,17 @@ def _at_once(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
     most = max(MOST_PLACES // len(tasks), 1)
     wanted = []
     for task in tasks:
-        parts = [_flat(places) for places in _all_places(state, lifted, task, across, mode, EXACT)]
+        parts = [flat(places) for places in all_places(state, lifted, task, across, mode, EXACT)]
         empty = np.zeros(0, dtype=np.int64)
         primaries, secondaries, costs = (np.concatenate([empty, *columns]) for columns in (zip(*parts) if parts else ((), (), ())))
+        for primary, secondary in (place for instance, place in forbidden if instance == task.instance):
+            costs[(primaries == primary) & (secondaries == secondary)] = np.inf
         best = np.argsort(costs, kind="stable")[:most]
-        scaled = costs[best] / (_OTHER_GROUP + 3 * _COPY)
+        best = best[np.isfinite(costs[best])]
+        scaled = costs[best] / (OTHER_GROUP + 3 * COPY)
         wanted.append(Wanted(task.instance, primaries[best], secondaries[best], scaled, importance[task.instance]))
     places, _proven = assign(state, lifted, wanted)
     return {task.instance: place for task, place in zip(tasks, places) if place is not None}
-
-
-def _flat(places: _Places) -> tuple[Integers, Integers, Floats]:
-    rows, columns = np.nonzero(places.fits)
-    return places.primaries[rows], places.secondaries[columns], places.costs[rows, columns]
 
 
 def _relaxed(
@@ -235,7 +260,7 @@ def _relaxed(
         now.place(instance, *target)
     found: dict[int, Place] = {}
     for task in down:
-        place = _cheapest(_all_places(state, now, task, across, mode, EXACT.hard()))
+        place = cheapest(all_places(state, now, task, across, mode, EXACT.hard()))
         if place is not None:
             now.place(task.instance, *place)
             found[task.instance] = place
@@ -245,110 +270,13 @@ def _relaxed(
 def _reasons(after: ClusterState, task: Task, across: AcrossGroups, mode: ScoreMode) -> tuple[Reason, ...]:
     """Return what keeps an instance from every node, once the others have moved."""
     model = after.facts.instances.models[task.instance]
-    if not _movable(after, task.instance):
+    if not can_leave(after, task.instance):
         return (Reason(NOWHERE, "template", 0.0, f"disks of template {model.disk_template} cannot be moved to another node"),)
     primary, secondary = int(after.primary[task.instance]), int(after.secondary[task.instance])
     if secondary != NOWHERE and after.offline[primary] and (after.offline[secondary] or task.keeps_primary):
         return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
-    found = _all_places(after, after, task, across, mode, EXACT)
+    found = all_places(after, after, task, across, mode, EXACT)
     reasons = tuple(dict.fromkeys(reason for places in found for reason in places.reasons))
+    if any(places.fits.any() for places in found):
+        reasons += (Reason(NOWHERE, "shared_redundancy", float(model.memory), STRANDS_MORE),)
     return reasons or (Reason(NOWHERE, "nodes", 1.0, "there is no node that it may go to"),)
-
-
-def _movable(state: ClusterState, instance: int) -> bool:
-    return bool(state.facts.instances.two_nodes[instance]) or state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
-
-
-def _all_places(
-    start: ClusterState,
-    now: ClusterState,
-    task: Task,
-    across: AcrossGroups,
-    mode: ScoreMode,
-    rules: Rules,
-) -> list[_Places]:
-    """Return the places of an instance in each group it may go to; where it lives is told by `start`, limits by `now`."""
-    if not _movable(start, task.instance):
-        return []
-    home = start.group_of(task.instance)
-    own = [] if across == AcrossGroups.ONLY else [home]
-    others = [] if across == AcrossGroups.NO else [group for group in range(len(start.facts.cluster.groups)) if group != home]
-    allowed = others if task.groups is None else [group for group in others if group in task.groups]
-    found = []
-    with now.lifted(task.instance):
-        for group in own + ([] if task.keeps_primary else allowed):
-            named = task.groups is not None
-            refusal = group_refusal(now, task.instance, group, named) if group != home else ()
-            if refusal:
-                nothing = np.zeros((0, 0))
-                found.append(_Places(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), nothing.astype(bool), nothing, refusal))
-            else:
-                scorer = Scorer(now, mode, None if allowed else now.group_nodes(group))
-                found.append(_in_group(start, now, task, group, scorer, rules))
-    return found
-
-
-def _in_group(start: ClusterState, now: ClusterState, task: Task, group: int, scorer: Scorer, rules: Rules) -> _Places:
-    instance = task.instance
-    primary, secondary = int(start.primary[instance]), int(start.secondary[instance])
-    nodes = now.group_nodes(group)
-    online = nodes[~now.offline[nodes]]
-    avoided = task.not_primary | task.not_secondary
-    fresh = online[~np.isin(online, list(avoided))]
-    rows = np.array([primary]) if task.keeps_primary else fresh
-    first = primary_verdict(now, instance, rows, rules)
-    fits_first = first.fits | (rows == primary)
-    if secondary == NOWHERE:
-        reasons = _told(rows, first.limit, first.short, fits_first)
-        scores = scorer.primary_scores(now, instance, rows)[:, None]
-        fits = (fits_first & (rows != primary))[:, None]
-        return _Places(rows, np.array([NOWHERE]), fits, _cost(start, task, rows, np.array([NOWHERE]), fits, scores), reasons)
-    kept = [] if group != start.group_of(instance) else [node for node in (primary, secondary) if node not in task.not_secondary]
-    columns = np.unique(np.concatenate([fresh, np.array(kept, dtype=np.int64)]))
-    second = secondary_verdict(now, instance, rows, columns, rules)
-    failover = (rows[:, None] == secondary) & (columns[None, :] == primary)
-    down = now.offline[columns]
-    # A dead primary stays the secondary after a failover; nothing is written there, so nothing needs room.
-    fits_second = (second.fits & ~down[None, :]) | (failover & down[None, :])
-    fits = fits_first[:, None] & fits_second & _passes(start, instance, rows)[:, None]
-    if now.offline[primary] and (now.offline[secondary] or task.keeps_primary):
-        fits[:] = False
-    alive = np.where(down, NOWHERE, columns)
-    scores = np.full(fits.shape, np.inf)
-    scores[:, ~down] = scorer.pair_scores(now, instance, rows, columns[~down])
-    scores[:, down & (alive == NOWHERE)] = 0.0
-    reasons = _told(rows, first.limit, first.short, fits_first)
-    for column, node in enumerate(columns):
-        if not fits_second[:, column].any() and len(rows):
-            row = int(second.short[:, column].argmin())
-            limit = Limit(int(second.limit[row, column]))
-            if limit not in (Limit.NONE, Limit.SAME_NODE):
-                reasons += (Reason(int(node), limit.name.lower(), float(second.short[row, column]), "as the secondary"),)
-    return _Places(rows, columns, fits, _cost(start, task, rows, columns, fits, scores), reasons)
-
-
-def _passes(start: ClusterState, instance: int, rows: Integers) -> Booleans:
-    """Return which nodes an instance may migrate to by migration tags, from its primary or, when that is down, its secondary."""
-    primary, secondary = int(start.primary[instance]), int(start.secondary[instance])
-    source = secondary if start.offline[primary] and secondary != NOWHERE else primary
-    passes: Booleans = start.facts.nodes.accepts[source, rows] | (rows == source)
-    return passes
-
-
-def _told(nodes: Integers, limits: np.ndarray, short: Floats, fits: Booleans) -> tuple[Reason, ...]:
-    found = zip(nodes[~fits], limits[~fits], short[~fits])
-    return tuple(Reason(int(node), Limit(int(limit)).name.lower(), float(missing)) for node, limit, missing in found)
-
-
-def _cost(start: ClusterState, task: Task, rows: Integers, columns: Integers, fits: Booleans, scores: Floats) -> Floats:
-    """Return copies of disks, whether the group is left, and the score scaled to 0..1, in one number."""
-    primary, secondary = int(start.primary[task.instance]), int(start.secondary[task.instance])
-    home = start.facts.nodes.group[primary]
-    known = scores[fits & np.isfinite(scores)]
-    low, width = (float(known.min()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
-    scaled = np.clip((scores - low) / width, 0.0, 0.99) if width > 0 else np.zeros(scores.shape)
-    leaves = _OTHER_GROUP * (start.facts.nodes.group[rows] != home)[:, None]
-    if secondary == NOWHERE:
-        return np.asarray(scaled + leaves)
-    copied = (~np.isin(rows, (primary, secondary)))[:, None].astype(float) + ~np.isin(columns, (primary, secondary))[None, :]
-    return np.asarray(scaled + leaves + _COPY * copied)

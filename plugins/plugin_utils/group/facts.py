@@ -9,14 +9,14 @@ N nodes, I instances, T exclusion tags, L location tags, P storage pools.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from .model import NODE_DISK, Cluster, Instance, Node, PoolKind, PoolName, StoragePool
+from .model import MIRRORED_OUTSIDE, NODE_DISK, ON_NODE_DISK, Cluster, DiskTemplate, Instance, Node, PoolKind, PoolName, StoragePool
 from .tags import TagRules, chosen, read_rules, received
 
 Floats = npt.NDArray[np.float64]
@@ -57,6 +57,14 @@ class Quantity(IntEnum):
     PRIMARIES = 14
     """Instances whose primary it is."""
     SECONDARIES = 15
+
+
+_PLANNED = {
+    Quantity.DISK: Quantity.DISK_PLANNED,
+    Quantity.CPUS: Quantity.CPUS_PLANNED,
+    Quantity.SPINDLE_USE: Quantity.SPINDLE_USE_PLANNED,
+    Quantity.SPINDLES: Quantity.SPINDLES_PLANNED,
+}
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,8 @@ class InstanceFacts:
     on_node_disk: Booleans
     two_nodes: Booleans
     """Whether it needs a secondary."""
+    restarts: Booleans
+    """Whether it runs on shared storage, so that it can be started anywhere when its node fails."""
     spindles_known: Booleans
     exclusion: tuple[tuple[int, ...], ...]
     """Positions of its exclusion tags."""
@@ -135,13 +145,20 @@ class Facts:
 def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
     """Return the facts of a cluster whose instances, placed or not, are `instances`."""
     rules = read_rules(cluster.tags)
-    exclusion_tags = _all_tags([chosen(instance.tags, rules.exclusion) for instance in instances])
-    location_tags = _all_tags([chosen(node.tags, rules.location) for node in cluster.nodes])
+    exclusion = _chosen_tags(instances, rules.exclusion)
+    exclusion_tags = _all_tags(exclusion)
+    location_tags = _all_tags(_chosen_tags(cluster.nodes, rules.location))
     pools = sorted({pool.name for node in cluster.nodes for pool in node.storage})
     return Facts(
         cluster=cluster,
         nodes=_node_facts(cluster, rules, location_tags, pools),
-        instances=_instance_facts(instances, rules, exclusion_tags, location_tags, pools),
+        instances=_instance_facts(
+            instances,
+            _positions(exclusion, exclusion_tags),
+            _chosen_tags(instances, rules.desired),
+            location_tags,
+            pools,
+        ),
         exclusion_tags=tuple(exclusion_tags),
         location_tags=tuple(location_tags),
         pool_names=tuple(pools),
@@ -155,9 +172,18 @@ def storage_of(node: Node) -> tuple[StoragePool, ...]:
     return node.storage or (StoragePool(NODE_DISK, int(node.total_disk), node.free_disk),)
 
 
-def _all_tags(of_each: Sequence[Sequence[str]]) -> dict[str, int]:
+def _chosen_tags(owners: Sequence[Instance] | Sequence[Node], prefixes: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the tags of each owner that start with one of the prefixes; most clusters have no such rule."""
+    return tuple(chosen(owner.tags, prefixes) for owner in owners) if prefixes else ((),) * len(owners)
+
+
+def _all_tags(of_each: Iterable[Sequence[str]]) -> dict[str, int]:
     names = dict.fromkeys(tag for tags in of_each for tag in tags)
     return {name: position for position, name in enumerate(names)}
+
+
+def _positions(of_each: Iterable[Sequence[str]], known: dict[str, int]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(known[tag] for tag in tags if tag in known) if tags else () for tags in of_each)
 
 
 def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int], pools: list[PoolName]) -> NodeFacts:
@@ -169,10 +195,13 @@ def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int]
     total_spindles = np.array([node.spindles for node in nodes], dtype=float)
     locations = np.zeros((len(nodes), len(location_tags)), dtype=bool)
     reach = np.zeros((len(nodes), len(pools)), dtype=bool)
-    for position, node in enumerate(nodes):
-        locations[position, [location_tags[tag] for tag in chosen(node.tags, rules.location)]] = True
-        reach[position, [pools.index(pool.name) for pool in storage_of(node) if pool.name in pools]] = True
+    for position, tags in enumerate(_positions(_chosen_tags(nodes, rules.location), location_tags)):
+        locations[position, tags] = True
+    if pools:
+        for position, node in enumerate(nodes):
+            reach[position, [pools.index(pool.name) for pool in storage_of(node) if pool.name in pools]] = True
     counted = locations.astype(np.int64)
+    shared = counted @ counted.T if location_tags else np.zeros((len(nodes), len(nodes)), dtype=np.int64)
     return NodeFacts(
         names=tuple(node.name for node in nodes),
         group=group,
@@ -185,7 +214,7 @@ def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int]
         vcpu_ratio=vcpu_ratio[group],
         spindle_limit=spindle_ratio[group] * total_spindles,
         locations=locations,
-        shared_locations=counted @ counted.T,
+        shared_locations=shared,
         accepts=_acceptance(cluster, rules),
         pools=reach,
     )
@@ -193,8 +222,10 @@ def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int]
 
 def _acceptance(cluster: Cluster, rules: TagRules) -> Booleans:
     """Return [N, N]: every migration tag of the row is received by the column."""
-    own = [chosen(node.tags, rules.migration) for node in cluster.nodes]
+    own = _chosen_tags(cluster.nodes, rules.migration)
     names = _all_tags(own)
+    if not names:
+        return np.ones((len(own), len(own)), dtype=bool)
     sent = np.zeros((len(own), len(names)), dtype=np.int64)
     refused = np.ones((len(own), len(names)), dtype=np.int64)
     for position, node in enumerate(cluster.nodes):
@@ -204,75 +235,102 @@ def _acceptance(cluster: Cluster, rules: TagRules) -> Booleans:
     return accepts
 
 
+@dataclass(frozen=True)
+class _Basics:
+    """What several facts of the instances are made of; arrays of I."""
+
+    real: Booleans
+    running: Booleans
+    on_node_disk: Booleans
+    memory: Floats
+    disk: Floats
+    spindles: Sequence[int | None]
+
+
 def _instance_facts(
     instances: Sequence[Instance],
-    rules: TagRules,
-    exclusion_tags: dict[str, int],
+    exclusion: tuple[tuple[int, ...], ...],
+    desired: Sequence[Sequence[str]],
     location_tags: dict[str, int],
     pools: list[PoolName],
 ) -> InstanceFacts:
-    desired = [chosen(instance.tags, rules.desired) for instance in instances]
-    as_primary, as_secondary = _needs(instances)
-    real = np.array([not instance.forthcoming for instance in instances], dtype=bool)
-    memory = np.array([instance.memory for instance in instances], dtype=float)
-    reserved = np.array([instance.reserves_memory for instance in instances], dtype=bool)
+    basics = _Basics(
+        real=~_truths([instance.forthcoming for instance in instances]),
+        running=_truths([instance.uses_memory for instance in instances]),
+        on_node_disk=_truths([instance.disk_template in ON_NODE_DISK for instance in instances]),
+        memory=_numbers([instance.memory for instance in instances]),
+        disk=_numbers([instance.disk for instance in instances]),
+        spindles=[instance.spindles for instance in instances],
+    )
+    as_primary, as_secondary = _needs(instances, basics)
+    reserved = _truths([instance.reserves_memory for instance in instances])
     return InstanceFacts(
-        names=tuple(instance.name for instance in instances),
+        names=tuple([instance.name for instance in instances]),
         models=tuple(instances),
         as_primary=as_primary,
         as_secondary=as_secondary,
-        memory=memory,
-        disk=np.array([instance.disk for instance in instances], dtype=float),
-        reserves=memory * (reserved & real),
-        real=real,
-        on_node_disk=np.array([instance.on_node_disk for instance in instances], dtype=bool),
-        two_nodes=np.array([instance.disk_template == "drbd" for instance in instances], dtype=bool),
-        spindles_known=np.array([instance.spindles is not None for instance in instances], dtype=bool),
-        exclusion=tuple(tuple(exclusion_tags[tag] for tag in chosen(instance.tags, rules.exclusion)) for instance in instances),
+        memory=basics.memory,
+        disk=basics.disk,
+        reserves=basics.memory * (reserved & basics.real),
+        real=basics.real,
+        on_node_disk=basics.on_node_disk,
+        two_nodes=_truths([instance.disk_template is DiskTemplate.DRBD for instance in instances]),
+        restarts=basics.running & _truths([instance.disk_template in MIRRORED_OUTSIDE for instance in instances]),
+        spindles_known=_truths([spindles is not None for spindles in basics.spindles]),
+        exclusion=exclusion,
         wishes=np.array([len(tags) for tags in desired], dtype=np.int64),
-        desired=tuple(tuple(location_tags[tag] for tag in tags if tag in location_tags) for tags in desired),
-        pool=np.array([_pool(instance, pools) for instance in instances], dtype=np.int64),
+        desired=_positions(desired, location_tags),
+        pool=_pools(instances, pools),
     )
 
 
-def _pool(instance: Instance, pools: list[PoolName]) -> int:
-    storage = instance.storage or (NODE_DISK if instance.on_node_disk else None)
-    return pools.index(storage) if storage in pools else ANYWHERE
+def _numbers(values: Sequence[float]) -> Floats:
+    return np.array(values, dtype=np.float64)
 
 
-def _needs(instances: Sequence[Instance]) -> tuple[Floats, Floats]:
+def _truths(values: Sequence[bool]) -> Booleans:
+    return np.array(values, dtype=np.bool_)
+
+
+def _pools(instances: Sequence[Instance], pools: list[PoolName]) -> Integers:
+    """Return each instance's pool; where no node names any there is nothing to look for."""
+    if not pools:
+        return np.full(len(instances), ANYWHERE, dtype=np.int64)
+    named = (instance.storage or (NODE_DISK if instance.on_node_disk else None) for instance in instances)
+    return np.array([pools.index(storage) if storage in pools else ANYWHERE for storage in named], dtype=np.int64)
+
+
+def _needs(instances: Sequence[Instance], basics: _Basics) -> tuple[Floats, Floats]:
     """Return what each instance adds to a primary and to a secondary, [Quantity, I] each."""
+    real, local = basics.real, basics.on_node_disk
+    on_disk = {
+        Quantity.DISK: -basics.disk * local,
+        Quantity.SPINDLE_USE: _numbers([instance.spindle_use for instance in instances]) * local,
+        Quantity.SPINDLES: -_numbers([spindles or 0 for spindles in basics.spindles]) * local,
+    }
+    once = {
+        Quantity.CPUS: _numbers([instance.vcpus if instance.uses_cpus else 0 for instance in instances]),
+        **on_disk,
+    }
+    loads = {
+        Quantity.CPU_LOAD: _numbers([instance.load.cpu for instance in instances]),
+        Quantity.MEMORY_LOAD: _numbers([instance.load.memory for instance in instances]),
+        Quantity.DISK_LOAD: _numbers([instance.load.disk for instance in instances]),
+        Quantity.NET_LOAD: _numbers([instance.load.net for instance in instances]),
+    }
     primary = np.zeros((len(Quantity), len(instances)))
     secondary = np.zeros((len(Quantity), len(instances)))
-    for position, instance in enumerate(instances):
-        primary[:, position], secondary[:, position] = _need(instance)
-    return primary, secondary
-
-
-def _need(instance: Instance) -> tuple[Sequence[float], Sequence[float]]:
-    real = not instance.forthcoming
-    disk = -instance.disk if instance.on_node_disk else 0
-    pressure = instance.spindle_use if instance.on_node_disk else 0
-    spindles = -(instance.spindles or 0) if instance.on_node_disk else 0
-    cpus = instance.vcpus if instance.uses_cpus else 0
-    load = instance.load
-    primary = (
-        -instance.memory if instance.uses_memory else 0,
-        -instance.memory,
-        disk * real,
-        disk,
-        cpus * real,
-        cpus,
-        pressure * real,
-        pressure,
-        spindles * real,
-        spindles,
-        load.cpu * real,
-        load.memory * real,
-        load.disk * real,
-        load.net * real,
-        real,
-        0,
-    )
-    secondary = (0, 0, disk * real, disk, 0, 0, pressure * real, pressure, spindles * real, spindles, 0, 0, load.disk * real, 0, 0, real)
+    primary[Quantity.MEMORY] = -basics.memory * basics.running
+    primary[Quantity.MEMORY_PLANNED] = -basics.memory
+    for quantity, need in once.items():
+        primary[quantity] = need * real
+        primary[_PLANNED[quantity]] = need
+    for quantity, need in on_disk.items():
+        secondary[quantity] = need * real
+        secondary[_PLANNED[quantity]] = need
+    for quantity, need in loads.items():
+        primary[quantity] = need * real
+    secondary[Quantity.DISK_LOAD] = loads[Quantity.DISK_LOAD] * real
+    primary[Quantity.PRIMARIES] = real
+    secondary[Quantity.SECONDARIES] = real
     return primary, secondary

@@ -19,13 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..common.errors import InputError, Mistake, Mistakes
-from .evacuate_report import positions_of
 from .evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, evacuate, tasks_of_instances
 from .facts import NOWHERE
 from .limits import EXACT, Limit, secondary_verdict
 from .model import DiskTemplate
 from .moves import Move
-from .place_report import group_named, place, reason_told
+from .place_report import group_named, place, positions_of, reason_told
+from .place_table import reasons_line
 from .placement import Reason
 from .plan import nodes_told, stage_moves
 from .score import ScoreMode, Scorer
@@ -35,8 +35,6 @@ from .state import ClusterState
 
 Plain = dict[str, t.Any]
 _MODES = {"primary-only": EvacuationMode.PRIMARY, "secondary-only": EvacuationMode.SECONDARY, "all": EvacuationMode.ALL}
-_TOLD = 5
-"""How many reasons of a group or an instance an info text has at most."""
 
 
 def answer(message: Message, mode: ScoreMode) -> Plain:
@@ -56,8 +54,7 @@ def _failure(info: str) -> Plain:
 
 
 def _allocate(message: Message, mode: ScoreMode) -> Plain:
-    arguments = {"score": mode, "nodes": message.request.get("restrict-to-nodes")}
-    (solution,) = place(message, arguments)["solutions"]
+    (solution,) = place(message, {"score": mode})["solutions"]
     told = [*map(_group_told, solution["groups"]), *map(_refusal_told, solution["rejected"])]
     if not solution["groups"]:
         return _failure(", ".join(told))
@@ -77,16 +74,7 @@ def _group_told(found: Mapping[str, t.Any]) -> str:
 
 
 def _refusal_told(refusal: Mapping[str, t.Any]) -> str:
-    return f"Group {refusal['group']}: {_reasons_told(refusal['reasons'])}"
-
-
-def _reasons_told(reasons: Sequence[Mapping[str, t.Any]]) -> str:
-    """Return the first reasons as text."""
-    lines = [
-        (f"{reason['node']}: " if reason["node"] else "") + (reason.get("says") or f"{reason['limit']} short by {reason['short']}")
-        for reason in reasons[:_TOLD]
-    ]
-    return "; ".join([*lines, f"{len(reasons) - _TOLD} more"] if len(reasons) > _TOLD else lines)
+    return f"Group {refusal['group']}: {reasons_line(refusal['reasons'])}"
 
 
 def _instances(message: Message, request: Fields, name: str) -> list[int]:
@@ -186,17 +174,18 @@ def _allocate_secondary(message: Message, mode: ScoreMode) -> Plain:
 
 
 def _unplaced_told(state: ClusterState, reasons: Sequence[Reason]) -> str:
-    return _reasons_told([reason_told(state.facts.cluster, reason) for reason in reasons])
+    return reasons_line([reason_told(state.facts.cluster, reason) for reason in reasons])
 
 
 def _moved(state: ClusterState, found: Evacuation) -> Plain:
     """Return the answer with moved instances, failed ones, and a job for each move."""
     facts = state.facts
     plan = stage_moves(found.moves)
-    moved = [
-        [facts.instances.names[move.instance], facts.cluster.groups[facts.nodes.group[move.target[0]]].name, nodes_told(state, move.target)]
+    # The last move of an instance that goes a way round is where it ends.
+    moved = {
+        facts.instances.names[move.instance]: [facts.cluster.groups[facts.nodes.group[move.target[0]]].name, nodes_told(state, move.target)]
         for move in plan.moves
-    ]
+    }
     failed = [[facts.instances.names[left.instance], _unplaced_told(state, left.reasons)] for left in found.unplaced]
     jobs = []
     for number, (move, earlier) in enumerate(zip(plan.moves, plan.after)):
@@ -205,7 +194,7 @@ def _moved(state: ClusterState, found: Evacuation) -> Plain:
             opcodes[0]["depends"] = [[other - number, ["success"]] for other in earlier]
         jobs.append(opcodes)
     info = f"{len(failed)} instances failed to move and {len(moved)} were moved successfully"
-    return _success(info, [moved, failed, jobs])
+    return _success(info, [[[name, *place] for name, place in moved.items()], failed, jobs])
 
 
 def _opcodes(state: ClusterState, move: Move) -> list[Plain]:

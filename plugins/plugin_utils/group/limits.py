@@ -128,7 +128,10 @@ class _Trial:
 
     def refuse(self, limit: Limit, short: Floats, fails: Booleans | None = None) -> None:
         """Let `limit` fail where `fails`, by default where anything is short; earlier failures stay."""
-        new = (self._limit == Limit.NONE) & (short > 0 if fails is None else fails)
+        refused = short > 0 if fails is None else fails
+        if not refused.any():
+            return
+        new = (self._limit == Limit.NONE) & refused
         self._limit[new] = limit
         self._short[new] = np.broadcast_to(short, new.shape)[new]
 
@@ -167,7 +170,7 @@ def secondary_verdict(state: ClusterState, instance: int, primaries: Integers, s
     facts = state.facts.instances
     trial = _Trial((len(primaries), len(secondaries)))
     same = primaries[:, None] == secondaries[None, :]
-    trial.refuse(Limit.SAME_NODE, same.astype(float))
+    trial.refuse(Limit.SAME_NODE, np.ones(1), same)
     if not facts.two_nodes[instance]:
         trial.refuse(Limit.TEMPLATE, np.zeros(1), np.ones(same.shape, dtype=bool))
     left = state.quantities[:, secondaries] + facts.as_secondary[:, instance][:, None]
@@ -178,8 +181,9 @@ def secondary_verdict(state: ClusterState, instance: int, primaries: Integers, s
         if rules.soft:
             need = facts.reserves[instance]
             trial.refuse(Limit.MEMORY, need + rules.least_left - memory)
-            kept = state.peers[np.ix_(secondaries, primaries)].T + need
-            after = np.maximum(state.reserved[secondaries], kept)
+            after = state.peers.T[np.ix_(primaries, secondaries)]
+            after += need
+            np.maximum(after, state.reserved[secondaries], out=after)
             _check_redundancy(trial, state, secondaries, memory, memory, after, rules)
     if rules.soft:
         model = facts.models[instance]
@@ -277,9 +281,12 @@ def _check_redundancy(
     reserved_after: Floats,
     rules: Rules,
 ) -> None:
-    short = reserved_after + rules.least_left - memory_after
+    short = reserved_after - (memory_after - rules.least_left)
+    fails = short > 0
+    if not fails.any():
+        return
     excused = state.fails_n1[nodes] if rules.excuse_failing else short <= state.reserved[nodes] + rules.least_left - memory_before
-    trial.refuse(Limit.REDUNDANCY, short, (short > 0) & ~excused)
+    trial.refuse(Limit.REDUNDANCY, short, fails & ~excused)
 
 
 def _check_cpus(trial: _Trial, state: ClusterState, nodes: Integers, used: Floats) -> None:

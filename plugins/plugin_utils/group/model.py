@@ -188,6 +188,10 @@ class Load:
     net: float = 1.0
 
 
+USUAL_LOAD = Load()
+"""Of instances whose load nobody has measured; all of them share it."""
+
+
 @dataclass(frozen=True)
 class Instance:
     """A virtual machine. `primary` is empty for one that is not placed yet; `secondary` is only used by drbd.
@@ -210,7 +214,7 @@ class Instance:
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
     forthcoming: bool = False
-    load: Load = field(default_factory=Load)
+    load: Load = USUAL_LOAD
     networks: tuple[str, ...] = ()
 
     @property

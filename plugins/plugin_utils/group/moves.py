@@ -12,6 +12,7 @@ Places are (primary, secondary), by position; the secondary is NOWHERE for insta
 from __future__ import annotations
 
 import shlex
+import typing as t
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,6 +35,17 @@ class MoveKind(StrEnum):
     FAILOVER_AND_REPLACE = "failover_and_replace"
     """The secondary becomes the primary and gets a new secondary."""
     REPLACE_BOTH = "replace_both"
+
+
+class StepKind(StrEnum):
+    """What one step of a move does."""
+
+    MIGRATE = "migrate"
+    """A running instance changes its primary without being stopped."""
+    FAILOVER = "failover"
+    """One that is stopped, or whose primary is down, changes its primary."""
+    REPLACE_DISKS = "replace_disks"
+    """The disks are copied to a new secondary."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,8 @@ def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Mo
     if source == target:
         return []
     if source[1] == NOWHERE:
-        return [Move(instance, MoveKind.FAILOVER_TO_ANY, source, (target,))] if target[1] == NOWHERE else []
+        away = Move(instance, MoveKind.FAILOVER_TO_ANY, source, (target,))
+        return [away] if target[1] == NOWHERE and _can_run(state, away) else []
     ways = [Move(instance, kind, source, steps) for kind, steps in _ways(source, target)]
     return [move for move in ways if _can_run(state, move)]
 
@@ -98,21 +111,51 @@ def copied_data(state: ClusterState, move: Move) -> int:
     return copies(move) * int(state.facts.instances.disk[move.instance])
 
 
+def told_steps(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
+    """Return the steps of a move as plain data: kind, nodes before and after, the node it goes to, and its command.
+
+    `online` says whether the node that is left can be reached; a failover from one that cannot starts from the mirror.
+    """
+    model, names = state.facts.instances.models[move.instance], state.facts.nodes.names
+    places = (move.source, *move.steps)
+    told = []
+    for before, after in zip(places, places[1:]):
+        kind = _step_kind(state, move.instance, before, after)
+        node = names[after[1]] if kind == StepKind.REPLACE_DISKS else names[after[0]]
+        online = not bool(state.offline[before[0]])
+        told.append(
+            {
+                "kind": str(kind),
+                "from": [names[position] for position in before if position != NOWHERE],
+                "to": [names[position] for position in after if position != NOWHERE],
+                "node": node,
+                "online": online,
+                "command": _command(kind, model.name, node, mirrored=after[1] != NOWHERE, online=online),
+            }
+        )
+    return told
+
+
 def commands(state: ClusterState, move: Move) -> list[str]:
     """Return the gnt-instance commands that carry the move out, in order."""
-    model, names = state.facts.instances.models[move.instance], state.facts.nodes.names
-    name = shlex.quote(model.name)
-    places = (move.source, *move.steps)
-    lines = []
-    for before, after in zip(places, places[1:]):
-        if _replaces(before, after):
-            lines.append(f"gnt-instance replace-disks -n {shlex.quote(names[after[1]])} {name}")
-            continue
-        live = model.uses_memory and not state.offline[before[0]]
-        verb = "migrate -f" if live else "failover -f" if not state.offline[before[0]] else "failover -f --ignore-consistency"
-        target = f" -n {shlex.quote(names[after[0]])}" if after[1] == NOWHERE else ""
-        lines.append(f"gnt-instance {verb}{target} {name}")
-    return lines
+    return [step["command"] for step in told_steps(state, move)]
+
+
+def _step_kind(state: ClusterState, instance: int, before: Place, after: Place) -> StepKind:
+    if _replaces(before, after):
+        return StepKind.REPLACE_DISKS
+    live = state.facts.instances.models[instance].uses_memory and not state.offline[before[0]]
+    return StepKind.MIGRATE if live else StepKind.FAILOVER
+
+
+def _command(kind: StepKind, instance: str, node: str, *, mirrored: bool, online: bool) -> str:
+    name = shlex.quote(instance)
+    if kind == StepKind.REPLACE_DISKS:
+        return f"gnt-instance replace-disks -n {shlex.quote(node)} {name}"
+    verb = "migrate -f" if kind == StepKind.MIGRATE else "failover -f" if online else "failover -f --ignore-consistency"
+    # A mirrored instance can only go to its secondary.
+    target = "" if mirrored else f" -n {shlex.quote(node)}"
+    return f"gnt-instance {verb}{target} {name}"
 
 
 def _replaces(before: Place, after: Place) -> bool:

@@ -33,7 +33,7 @@ def place(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
     if not instances:
         raise InputError([Mistake("instances", "there is nothing to place; list instances, or use a source with a request to allocate")])
     state = ClusterState.from_cluster(cluster, instances)
-    wishes = _wishes(cluster, arguments, _groups_of(message, given, len(instances)))
+    wishes = _wishes(cluster, arguments, _nodes_of(message, arguments), _groups_of(message, given, len(instances)))
     first = len(cluster.instances)
     surveys, _after = place_instances(state, [(first + position, wish) for position, wish in enumerate(wishes)])
     return {
@@ -54,19 +54,35 @@ def reason_told(cluster: Cluster, reason: Reason) -> Plain:
     return told | {"says": reason.says} if reason.says else told
 
 
-def group_named(cluster: Cluster, name: str, place: str, mistakes: Mistakes) -> int | None:
+def group_named(cluster: Cluster, name: t.Any, place: str, mistakes: Mistakes) -> int | None:
     """Return the position of the group with this name or UUID; add a mistake when there is none."""
     known = {group.uuid: position for position, group in enumerate(cluster.groups)} | cluster.group_positions()
-    if name not in known:
-        mistakes.add(place, f"unknown group {name!r}{suggest(name, known)}")
-    return known.get(name)
+    if not isinstance(name, (str, int)) or isinstance(name, bool):
+        mistakes.add(place, f"is {name!r}; must be the name or UUID of a group")
+        return None
+    if str(name) not in known:
+        mistakes.add(place, f"unknown group {name!r}{suggest(str(name), known)}")
+    return known.get(str(name))
+
+
+def positions_of(names: t.Any, known: Mapping[str, int], kind: str, place: str, mistakes: Mistakes) -> list[int]:
+    """Return the positions of a list of things by name, each once; add a mistake for what is no list, and for every unknown name."""
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        mistakes.add(place, f"is {'missing' if names is None else repr(names)}; must be a list of names")
+        return []
+    for position, name in enumerate(names):
+        if not isinstance(name, str):
+            mistakes.add(f"{place}[{position}]", f"is {name!r}; must be the name of a known {kind}")
+        elif name not in known:
+            mistakes.add(f"{place}[{position}]", f"unknown {kind} {name!r}{suggest(name, known)}")
+    return list(dict.fromkeys(known[name] for name in names if isinstance(name, str) and name in known))
 
 
 def _without_group(item: t.Any) -> t.Any:
     return {key: value for key, value in item.items() if key != "group"} if isinstance(item, Mapping) else item
 
 
-def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> list[tuple[str, str | None]]:
+def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> list[tuple[str, t.Any]]:
     """Return for each instance where its own group is named, and that group."""
     if given is not None:
         return [(f"instances[{position}].group", item.get("group")) for position, item in enumerate(given)]
@@ -79,10 +95,23 @@ def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> l
     ]
 
 
-def _wishes(cluster: Cluster, arguments: Mapping[str, t.Any], own: Sequence[tuple[str, str | None]]) -> list[Wish]:
+def _nodes_of(message: Message, arguments: Mapping[str, t.Any]) -> tuple[str, t.Any]:
+    """Return where nodes are named to which the choice is restricted, and those nodes; None for all."""
+    if arguments.get("nodes") is None and arguments.get("instances") is None:
+        return "request.restrict-to-nodes", message.request.get("restrict-to-nodes")
+    return "nodes", arguments.get("nodes")
+
+
+def _wishes(
+    cluster: Cluster,
+    arguments: Mapping[str, t.Any],
+    restricted: tuple[str, t.Any],
+    own: Sequence[tuple[str, t.Any]],
+) -> list[Wish]:
     mistakes = Mistakes()
     common = arguments.get("group")
-    nodes = _nodes(cluster, arguments.get("nodes"), mistakes)
+    where, names = restricted
+    nodes = None if names is None else tuple(positions_of(names, cluster.node_positions(), "node", where, mistakes))
     base = None if common is None else group_named(cluster, common, "group", mistakes)
     wishes = [
         Wish(
@@ -95,16 +124,6 @@ def _wishes(cluster: Cluster, arguments: Mapping[str, t.Any], own: Sequence[tupl
     ]
     mistakes.check()
     return wishes
-
-
-def _nodes(cluster: Cluster, names: Sequence[str] | None, mistakes: Mistakes) -> tuple[int, ...] | None:
-    if names is None:
-        return None
-    known = cluster.node_positions()
-    for position, name in enumerate(names):
-        if name not in known:
-            mistakes.add(f"nodes[{position}]", f"unknown node {name!r}{suggest(name, known)}")
-    return tuple(known[name] for name in names if name in known)
 
 
 def _solution(cluster: Cluster, instance: Instance, survey: Survey) -> Plain:

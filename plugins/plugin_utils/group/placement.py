@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from .facts import NOWHERE, Booleans, Floats, Integers
 from .limits import EXACT, Limit, policy_failures, primary_verdict, secondary_verdict
-from .model import MIRRORED_OUTSIDE, AllocPolicy
+from .model import AllocPolicy
 from .partitioned import LeastSize, Losses, least_sizes, losses
 from .redundancy import node_failures
 from .score import ScoreMode, Scorer
@@ -37,6 +37,7 @@ MOST_TRIED = 64
 """How many places of a group are tried when what must survive the failure of a node is in the way."""
 PROOF_SECONDS = 2.0
 """How long it may take to prove, for one place, that more would be stranded; unproven counts as stranded."""
+STRANDS_MORE = "the failure of a node would strand more memory of instances on shared storage"
 _ALONE: Integers = np.array([NOWHERE])
 
 
@@ -230,8 +231,8 @@ def _choose(state: ClusterState, instance: int, group: int, wish: Wish, scorer: 
         lost = losses(state, instance, found.primaries, found.secondaries, sizes)
     place = _first_redundant(state, instance, group, found, by_primary(found.fits, scores if lost is None else rank_losses(lost)))
     if place is None:
-        says = "the failure of a node would strand more memory of instances on shared storage"
-        return Refusal(group, (*found.reasons, Reason(NOWHERE, "shared_redundancy", state.facts.instances.memory[instance], says)))
+        strands = Reason(NOWHERE, "shared_redundancy", float(state.facts.instances.memory[instance]), STRANDS_MORE)
+        return Refusal(group, (*found.reasons, strands))
     row, column = place
     primary, secondary = int(found.primaries[row]), int(found.secondaries[column])
     left = losses(state, instance, found.primaries[[row]], found.secondaries[[column]], ()).disk_left
@@ -293,9 +294,8 @@ def _first_redundant(
 
 def _shares_storage(state: ClusterState, instance: int, group: int) -> bool:
     """Return whether anything in the group, the new instance included, would restart elsewhere when its node fails."""
-    models = state.facts.instances.models
-    here = np.flatnonzero(np.isin(state.primary, state.group_nodes(group))).tolist()
-    return any(models[i].uses_memory and models[i].disk_template in MIRRORED_OUTSIDE for i in (*here, instance))
+    restarts = state.facts.instances.restarts
+    return bool(restarts[instance]) or bool(np.isin(state.primary[restarts], state.group_nodes(group)).any())
 
 
 def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:

@@ -13,13 +13,15 @@ that only take from a node, or only free it, may run in any order: if all of the
 
 from __future__ import annotations
 
+import collections
 import typing as t
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .assignment import got_worse
 from .facts import NOWHERE
-from .moves import Move, Place, commands, copied_data, possible_moves
+from .moves import Move, Place, commands, copied_data, possible_moves, told_steps
+from .node_loads import node_loads, touched_groups
 from .score import ScoreMode, Scorer
 from .state import ClusterState
 
@@ -75,17 +77,41 @@ def _runs(start: ClusterState, now: ClusterState, move: Move, relaxed: bool) -> 
     return True
 
 
-def stage_moves(moves: Sequence[Move]) -> Plan:
-    """Return moves with what each depends on, in as few stages as that allows."""
+def stage_moves(moves: Sequence[Move], most_at_node: int | None = None) -> Plan:
+    """Return moves with what each depends on, in as few stages as that and the moves that may touch a node at once allow."""
     takes, frees = [move.takes() for move in moves], [move.frees() for move in moves]
     after: list[tuple[int, ...]] = []
+    stages: list[_Stage] = []
     level: list[int] = []
-    for number in range(len(moves)):
-        earlier = [other for other in range(number) if takes[number] & frees[other] or frees[number] & takes[other]]
-        after.append(tuple(earlier))
-        level.append(1 + max((level[other] for other in earlier), default=-1))
-    stages = tuple(tuple(number for number in range(len(moves)) if level[number] == stage) for stage in range(max(level, default=-1) + 1))
-    return Plan(tuple(moves), tuple(after), stages)
+    for number, move in enumerate(moves):
+        earlier = tuple(
+            other
+            for other in range(number)
+            if takes[number] & frees[other] or frees[number] & takes[other] or move.instance == moves[other].instance
+        )
+        after.append(earlier)
+        first = 1 + max((level[other] for other in earlier), default=-1)
+        nodes = {node for place in (move.source, *move.steps) for node in place} - {NOWHERE}
+        while first < len(stages) and not stages[first].has_room(nodes, most_at_node):
+            first += 1
+        if first == len(stages):
+            stages.append(_Stage([], collections.Counter()))
+        stages[first].moves.append(number)
+        stages[first].at_node.update(nodes)
+        level.append(first)
+    return Plan(tuple(moves), tuple(after), tuple(tuple(stage.moves) for stage in stages))
+
+
+@dataclass
+class _Stage:
+    """A stage that is being filled: its moves, and how many touch each node."""
+
+    moves: list[int]
+    at_node: collections.Counter[int]
+
+    def has_room(self, nodes: Collection[int], most: int | None) -> bool:
+        """Return whether one more move may touch these nodes."""
+        return most is None or all(self.at_node[node] < most for node in nodes)
 
 
 def plan_told(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.Any]:
@@ -100,6 +126,7 @@ def plan_told(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.A
         "moves": [move_told(state, move) | {"after": list(earlier)} for move, earlier in zip(plan.moves, plan.after)],
         "stages": [list(stage) for stage in plan.stages],
         "commands": [line for move in plan.moves for line in commands(state, move)],
+        "nodes": node_loads(state, after, touched_groups(state, plan.moves)),
     }
 
 
@@ -113,6 +140,7 @@ def move_told(state: ClusterState, move: Move) -> dict[str, t.Any]:
         "to": nodes_told(state, move.target),
         "group": facts.cluster.groups[facts.nodes.group[move.target[0]]].name,
         "data": copied_data(state, move),
+        "steps": told_steps(state, move),
         "commands": commands(state, move),
     }
 

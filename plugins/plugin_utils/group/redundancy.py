@@ -19,8 +19,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from ..common.silence import silence
 from .facts import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
-from .model import MIRRORED_OUTSIDE, PoolName
+from .model import PoolName
 from .state import ClusterState
 
 SECONDS = 10.0
@@ -90,6 +91,15 @@ def node_failures(state: ClusterState, group: int, seconds: float = SECONDS) -> 
     ]
 
 
+def strands_more(state: ClusterState, node: int, most: float, seconds: float) -> bool:
+    """Return whether a node's failure would strand more than `most` MiB; what cannot be disproved in time counts as more."""
+    problem = _restart(state, node)
+    stranded = _best_fit(problem)
+    if problem.memory[stranded].sum() > most and seconds > 0:
+        stranded, _proven = _exact(problem, stranded, seconds)
+    return bool(problem.memory[stranded].sum() > most)
+
+
 def pool_reserves(state: ClusterState, group: int, failures: list[NodeFailure]) -> list[PoolReserve]:
     """Return N+1 of every pool that the group's instances use, from its node_failures."""
     pool_of = state.facts.instances.pool
@@ -132,9 +142,9 @@ class _Restart:
 
 def _restarting(state: ClusterState, node: int) -> Integers:
     """Return the running instances on shared storage of a node, largest first."""
-    models = state.facts.instances.models
-    here = [i for i in state.primaries(node).tolist() if models[i].uses_memory and models[i].disk_template in MIRRORED_OUTSIDE]
-    return np.array(sorted(here, key=lambda i: -models[i].memory), dtype=np.int64)
+    here = np.flatnonzero((state.primary == node) & state.facts.instances.restarts)
+    order: Integers = here[np.argsort(-state.facts.instances.memory[here], kind="stable")]
+    return order
 
 
 def _failure(state: ClusterState, node: int, until: float) -> NodeFailure:
@@ -200,13 +210,14 @@ def _exact(problem: _Restart, stranded: list[int], seconds: float) -> tuple[list
     rows, columns = np.nonzero(problem.allowed & (problem.memory[:, None] <= problem.room) & (problem.cpus[:, None] <= problem.cpu_room))
     if not len(rows):
         return stranded, True
-    answer = milp(
-        -problem.memory[rows],
-        integrality=np.ones(len(rows), dtype=np.int64),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(*_program(problem, rows, columns)),
-        options={"time_limit": seconds},
-    )
+    with silence():
+        answer = milp(
+            -problem.memory[rows],
+            integrality=np.ones(len(rows), dtype=np.int64),
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(*_program(problem, rows, columns)),
+            options={"time_limit": seconds},
+        )
     if answer.x is None:
         return stranded, False
     placed = set(rows[answer.x > 0.5].tolist())

@@ -19,8 +19,8 @@ def summary(report: Mapping[str, t.Any]) -> str:
     """Return the report of report.report as lines of text."""
     parts = [
         _head(report),
-        _table(("group", "policy", "nodes", "offline", "instances", "free memory", "free disk", "score", "health"), _groups(report)),
-        _table(("", "node", "group", "memory", "free", "reserved", "disk", "free", "CPUs", "used", "prim", "sec"), _nodes(report)),
+        table(("group", "policy", "nodes", "offline", "instances", "free memory", "free disk", "score", "health"), _groups(report)),
+        table(("", "node", "group", "memory", "free", "reserved", "disk", "free", "CPUs", "used", "prim", "sec"), _nodes(report)),
         _problems(report["problems"]),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -77,7 +77,7 @@ def _problems(problems: Sequence[Mapping[str, t.Any]]) -> str:
     return "\n".join(lines)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return rows in columns: the first ones, which are names, to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     numbers = [all(_is_number(row[column]) for row in rows) for column in range(len(head))]

@@ -30,6 +30,7 @@ from enum import StrEnum
 import numpy as np
 
 from .facts import NOWHERE, Booleans, Facts, Floats, Integers, Quantity
+from .score_matrix import add_spread_after, blocks, weighted_root
 from .state import ClusterState
 
 
@@ -50,7 +51,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class _Spread:
+class Spread:
     """A standard deviation over the online members of `offset + sum(rate * quantity)`."""
 
     name: str
@@ -106,35 +107,40 @@ _REPEATED = {"free_disk_cv": "free_disk_cv_forth", "vcpu_ratio_cv": "vcpu_ratio_
 
 
 class Scorer:
-    """Scores states that share facts, members and offline nodes; see the module's docstring."""
+    """Scores states that share facts, members and offline nodes; see the module's docstring.
+
+    `online` are the members that count, `spreads` the standard deviations that make up the score (equal ones as one),
+    `memory_rate` [N] is 1 / total memory, `reserving` [N] who takes part in reserved memory's spread, and `least_left`
+    the MiB beyond what is reserved below which a node fails N+1.
+    """
 
     def __init__(self, state: ClusterState, mode: ScoreMode, members: Integers | None = None) -> None:
         facts = state.facts
         self.mode = mode
         self.members = np.arange(len(facts.nodes.names)) if members is None else members
-        self._online = self.members[~state.offline[self.members]]
+        self.online = self.members[~state.offline[self.members]]
         self._dark = self.members[state.offline[self.members]]
         online = np.zeros(len(facts.nodes.names), dtype=bool)
-        online[self._online] = True
-        self._least_left = 1 if mode == ScoreMode.HTOOLS else 0
+        online[self.online] = True
+        self.least_left = 1 if mode == ScoreMode.HTOOLS else 0
         self._spreads = _spreads(facts, mode, online)
-        self._combined = self._spreads if facts.forthcoming else _combine(self._spreads)
-        self._memory_rate = _inverse(facts.nodes.total_memory)
-        self._reserving = online & (facts.nodes.total_memory > 0 if mode == ScoreMode.CAPACITY else True)
+        self.spreads = self._spreads if facts.forthcoming else _combine(self._spreads)
+        self.memory_rate = _inverse(facts.nodes.total_memory)
+        self.reserving = online & (facts.nodes.total_memory > 0 if mode == ScoreMode.CAPACITY else True)
 
     def metrics(self, state: ClusterState) -> list[Metric]:
         """Return every metric, in the order of WEIGHTS."""
         values = {spread.name: _deviation(spread.values(state), spread.member) for spread in self._spreads}
-        reserved = state.reserved * self._memory_rate
+        reserved = state.reserved * self.memory_rate
         counts = state.quantities[Quantity.PRIMARIES] + state.quantities[Quantity.SECONDARIES]
-        values["reserved_mem_cv"] = _deviation(reserved, self._reserving)
-        values["reserved_mem_rtotal"] = float(reserved[self._online].sum())
-        values["n1_cnt"] = float(counts[self._online] @ self.failing(state)[self._online])
+        values["reserved_mem_cv"] = _deviation(reserved, self.reserving)
+        values["reserved_mem_rtotal"] = float(reserved[self.online].sum())
+        values["n1_cnt"] = float(counts[self.online] @ self.failing(state)[self.online])
         values["offline_all_cnt"] = float(counts[self._dark].sum())
         values["offline_pri_cnt"] = float(state.quantities[Quantity.PRIMARIES, self._dark].sum())
-        values["pri_tags_score"] = float(np.maximum(state.tag_counts[self._online] - 1, 0).sum())
-        values["location_score"] = float(state.location[self._online].sum())
-        values["location_exclusion_score"] = float(np.maximum(self._tags_by_location(state) - 1, 0).sum())
+        values["pri_tags_score"] = float(np.maximum(state.tag_counts[self.online] - 1, 0).sum())
+        values["location_score"] = float(state.location[self.online].sum())
+        values["location_exclusion_score"] = float(np.maximum(self.tags_by_location(state) - 1, 0).sum())
         return [Metric(name, weight, values[name]) for name, weight in WEIGHTS.items()]
 
     def score(self, state: ClusterState) -> float:
@@ -163,14 +169,17 @@ class Scorer:
         scores += self._primary_penalties(state, instance, primaries)[:, None]
         need = state.facts.instances.as_primary[:, instance]
         need_there = np.zeros(len(need)) if alone else state.facts.instances.as_secondary[:, instance]
-        for spread in self._combined:
+        for spread in self.spreads:
             add = spread.change(need, primaries)
             add_there = np.zeros(1) if alone else spread.change(need_there, secondaries)
-            scores += spread.weight * _deviations_after(spread.values(state), spread.member, primaries, secondaries, add, add_there)
+            add_spread_after(
+                scores, spread.weight, centred_values(spread.values(state), spread.member), primaries, secondaries, add, add_there
+            )
         if alone:
             return scores + self._reserved_score(state)
-        scores += self._reserved_scores_after(state, instance, primaries, secondaries)
-        if state.facts.instances.real[instance]:
+        for rows in blocks(scores):
+            scores[rows] += self._reserved_scores_after(state, instance, primaries[rows], secondaries)
+        if state.facts.instances.real[instance] and state.facts.location_tags:
             scores += state.facts.nodes.shared_locations[np.ix_(primaries, secondaries)]
         return scores
 
@@ -192,53 +201,67 @@ class Scorer:
         nodes = state.facts.nodes
         penalty += facts.wishes[instance] - nodes.locations[primaries][:, list(facts.desired[instance])].sum(axis=1)
         if tags and nodes.locations.shape[1]:
-            repeated = (self._tags_by_location(state)[:, tags] > 0).sum(axis=1)
+            repeated = (self.tags_by_location(state)[:, tags] > 0).sum(axis=1)
             penalty += nodes.locations[primaries] @ repeated
         return penalty
 
     def _n1_change(self, state: ClusterState, nodes: Integers, fails: Booleans) -> Floats:
-        """Return the change of `n1_cnt` when one instance comes to a node, [..., len(nodes)] as `fails`."""
+        """Return the change of `n1_cnt` when one instance comes to a node, [..., len(nodes)] as `fails`, or without the first axes."""
         count = (state.quantities[Quantity.PRIMARIES] + state.quantities[Quantity.SECONDARIES])[nodes]
         before = count * self.failing(state)[nodes]
+        if not fails.any():
+            return -WEIGHTS["n1_cnt"] * before
         change: Floats = WEIGHTS["n1_cnt"] * ((count + 1) * fails - before)
         return change
 
     def _short(self, left: Floats, reserved: Floats) -> Booleans:
-        short: Booleans = left - reserved < self._least_left
+        short: Booleans = left - reserved < self.least_left
         return short
 
     def _reserved_score(self, state: ClusterState) -> float:
-        reserved = state.reserved * self._memory_rate
-        spread = WEIGHTS["reserved_mem_cv"] * _deviation(reserved, self._reserving)
-        return spread + WEIGHTS["reserved_mem_rtotal"] * float(reserved[self._online].sum())
+        reserved = state.reserved * self.memory_rate
+        spread = WEIGHTS["reserved_mem_cv"] * _deviation(reserved, self.reserving)
+        return spread + WEIGHTS["reserved_mem_rtotal"] * float(reserved[self.online].sum())
 
     def _reserved_scores_after(self, state: ClusterState, instance: int, primaries: Integers, secondaries: Integers) -> Floats:
         """Return [P, S]: reserved memory's two metrics and the secondaries' N+1 with the instance on each pair."""
         facts = state.facts.instances
         reserved = state.reserved[secondaries]
-        kept = state.peers[np.ix_(secondaries, primaries)].T + facts.reserves[instance]
-        after = np.maximum(reserved, kept) if facts.reserves[instance] else np.broadcast_to(reserved, kept.shape)
-        rate = self._memory_rate[secondaries]
-        values = state.reserved * self._memory_rate
-        add = (after - reserved) * rate * self._reserving[secondaries]
-        centred, squares, count = _centred(values, self._reserving)
-        total = self._reserved_total(values) + (after - reserved) * rate
-        scores = WEIGHTS["reserved_mem_rtotal"] * total
-        if count:
-            variance = (squares + add * (add + 2 * centred[secondaries])) / count - (add / count) ** 2
-            scores += WEIGHTS["reserved_mem_cv"] * np.sqrt(np.maximum(variance, 0.0))
+        after = state.peers.T[np.ix_(primaries, secondaries)]
+        after += facts.reserves[instance]
+        np.maximum(after, reserved, out=after)
+        values = state.reserved * self.memory_rate
+        add = after - reserved
+        add *= self.memory_rate[secondaries]
+        scores = add + self._reserved_total(values)
+        scores *= WEIGHTS["reserved_mem_rtotal"]
+        scores += self._reserved_spread_after(values, secondaries, add)
         if facts.real[instance]:
             fails = self._short(state.quantities[Quantity.MEMORY, secondaries], after)
             scores += self._n1_change(state, secondaries, fails)
         return scores
 
-    def _reserved_total(self, values: Floats) -> float:
-        return float(values[self._online].sum())
+    def _reserved_spread_after(self, values: Floats, secondaries: Integers, add: Floats) -> Floats | float:
+        """Return [P, S]: what the spread of reserved memory adds to the score when `add` comes to the secondaries' values."""
+        centred, squares, count = centred_values(values, self.reserving)
+        if not count:
+            return 0.0
+        add = add * self.reserving[secondaries]
+        variance = add + 2 * centred[secondaries]
+        variance *= add
+        variance += squares
+        variance /= count
+        add /= count
+        variance -= np.square(add, out=add)
+        return weighted_root(variance, WEIGHTS["reserved_mem_cv"])
 
-    def _tags_by_location(self, state: ClusterState) -> Integers:
+    def _reserved_total(self, values: Floats) -> float:
+        return float(values[self.online].sum())
+
+    def tags_by_location(self, state: ClusterState) -> Integers:
         """Return [L, T]: real primaries with the tag on online members in the failure domain."""
-        locations = state.facts.nodes.locations[self._online].astype(np.int64)
-        counts: Integers = locations.T @ self._real_tag_counts(state)[self._online]
+        locations = state.facts.nodes.locations[self.online].astype(np.int64)
+        counts: Integers = locations.T @ self._real_tag_counts(state)[self.online]
         return counts
 
     def _real_tag_counts(self, state: ClusterState) -> Integers:
@@ -250,7 +273,7 @@ class Scorer:
         return counts
 
 
-def _spreads(facts: Facts, mode: ScoreMode, online: Booleans) -> tuple[_Spread, ...]:
+def _spreads(facts: Facts, mode: ScoreMode, online: Booleans) -> tuple[Spread, ...]:
     """Return every metric that is a standard deviation of something linear in the quantities."""
     nodes = facts.nodes
     memory, cpus = nodes.total_memory > 0, nodes.total_cpus > 0
@@ -266,9 +289,9 @@ def _spreads(facts: Facts, mode: ScoreMode, online: Booleans) -> tuple[_Spread, 
     if mode == ScoreMode.HTOOLS:
         memory, disk, cpus = every, every, every
 
-    def spread(name: str, part: Booleans, terms: Sequence[tuple[Quantity, Floats]], offset: Floats = none) -> _Spread:
+    def spread(name: str, part: Booleans, terms: Sequence[tuple[Quantity, Floats]], offset: Floats = none) -> Spread:
         member = online & part
-        return _Spread(name, WEIGHTS[name], tuple((quantity, rate * member) for quantity, rate in terms), offset, member)
+        return Spread(name, WEIGHTS[name], tuple((quantity, rate * member) for quantity, rate in terms), offset, member)
 
     found = []
     for suffix, left, storage, physical, used, pressure in (
@@ -299,11 +322,11 @@ def _spreads(facts: Facts, mode: ScoreMode, online: Booleans) -> tuple[_Spread, 
     return tuple(found)
 
 
-def _combine(spreads: tuple[_Spread, ...]) -> tuple[_Spread, ...]:
+def _combine(spreads: tuple[Spread, ...]) -> tuple[Spread, ...]:
     """Return the spreads with those that repeat another left out, and their weight added to it."""
     weight = {name: WEIGHTS[name] + WEIGHTS[again] for name, again in _REPEATED.items()}
     return tuple(
-        _Spread(spread.name, weight.get(spread.name, spread.weight), spread.terms, spread.offset, spread.member)
+        Spread(spread.name, weight.get(spread.name, spread.weight), spread.terms, spread.offset, spread.member)
         for spread in spreads
         if spread.name not in _REPEATED.values()
     )
@@ -322,7 +345,7 @@ def _inverse(values: Floats) -> Floats:
     return inverse
 
 
-def _centred(values: Floats, member: Booleans) -> tuple[Floats, float, int]:
+def centred_values(values: Floats, member: Booleans) -> tuple[Floats, float, int]:
     """Return the values less their mean (0 outside), the sum of their squares, and how many there are."""
     count = int(member.sum())
     if not count:
@@ -333,31 +356,5 @@ def _centred(values: Floats, member: Booleans) -> tuple[Floats, float, int]:
 
 def _deviation(values: Floats, member: Booleans) -> float:
     """Return the population standard deviation over the members; 0 for none."""
-    _values, squares, count = _centred(values, member)
+    _values, squares, count = centred_values(values, member)
     return float(np.sqrt(squares / count)) if count else 0.0
-
-
-def _deviations_after(
-    values: Floats,
-    member: Booleans,
-    primaries: Integers,
-    secondaries: Integers,
-    add: Floats,
-    add_there: Floats,
-) -> Floats:
-    """Return [P, S] or [P, 1]: the standard deviation when the values of a primary and a secondary change.
-
-    With values centred on their mean the new variance is (Q + sum d(d + 2x))/n - (sum d / n)^2, which is exact and
-    has no cancellation trouble; it is an outer sum, so that only nodes, not pairs, are computed one by one.
-    """
-    centred, squares, count = _centred(values, member)
-    if not count:
-        return np.zeros((1, 1))
-    left = (add * (add + 2 * centred[primaries]) + squares) / count
-    if not add_there.any():
-        one: Floats = np.sqrt(np.maximum(left - (add / count) ** 2, 0.0))[:, None]
-        return one
-    right = add_there * (add_there + 2 * centred[secondaries]) / count
-    variance = left[:, None] + right[None, :] - ((add[:, None] + add_there[None, :]) / count) ** 2
-    both: Floats = np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
-    return both

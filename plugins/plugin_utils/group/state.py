@@ -100,6 +100,10 @@ class ClusterState:
         self.primary[instance] = primary
         self.secondary[instance] = secondary
 
+    def add(self, instance: int, primary: int, secondary: int = NOWHERE) -> None:
+        """Count an instance on more nodes without taking it off those it is on, for bounds on what may happen on the way."""
+        self._change(instance, primary, secondary, 1.0)
+
     def remove(self, instance: int) -> None:
         """Take an instance off its nodes; nothing happens when it has none."""
         self._change(instance, int(self.primary[instance]), int(self.secondary[instance]), -1.0)
@@ -221,10 +225,10 @@ def _initial_quantities(facts: Facts, primary: Integers, secondary: Integers) ->
     """Return [Q, N] and the memory that is missing on each node."""
     nodes, instances = facts.cluster.nodes, facts.instances
     used = np.zeros((len(Quantity), len(nodes)))
-    here, there = _placed(primary), _placed(secondary)
-    for quantity in Quantity:
-        np.add.at(used[quantity], primary[here], instances.as_primary[quantity, here])
-        np.add.at(used[quantity], secondary[there], instances.as_secondary[quantity, there])
+    for homes, needs in ((primary, instances.as_primary), (secondary, instances.as_secondary)):
+        placed = _placed(homes)
+        for quantity in Quantity:
+            used[quantity] += np.bincount(homes[placed], weights=needs[quantity, placed], minlength=len(nodes))
     by_the_books = np.floor(facts.nodes.total_memory) - [node.node_memory for node in nodes] + used[Quantity.MEMORY]
     reported = np.array([node.free_memory for node in nodes], dtype=float)
     missing = by_the_books - reported

@@ -9,7 +9,7 @@ The tag names are those of the htools(1) manual page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 EXCLUSION = "htools:iextags:"
@@ -46,8 +46,10 @@ def read_rules(cluster_tags: Sequence[str]) -> TagRules:
     )
 
 
-def chosen(tags: Iterable[str], prefixes: tuple[str, ...]) -> tuple[str, ...]:
+def chosen(tags: Sequence[str], prefixes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the tags that start with one of the prefixes, each once, in their order."""
+    if not tags or not prefixes:
+        return ()
     return tuple(dict.fromkeys(tag for tag in tags if tag.startswith(prefixes)))
 
 

@@ -15,6 +15,8 @@ from ...common.errors import Mistakes, suggest
 from ...common.units import parse_mib
 
 _Word = t.TypeVar("_Word", bound=StrEnum)
+_HUGE = 1e300
+"""No number of a source comes near; whole numbers beyond it have no equal among floating point numbers."""
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -132,12 +134,21 @@ class Fields:
 
     def named(self, name: str) -> Iterator[tuple[str, Fields]]:
         """Yield the mappings of a mapping with their keys."""
+        for key, item in self.pairs(name):
+            yield key, self.member(name, key, item)
+
+    def pairs(self, name: str) -> Iterator[tuple[str, t.Any]]:
+        """Yield the items of a mapping with their keys, whatever they are; `member` makes Fields of one."""
         value = self._present(name, None)
         if not isinstance(value, Mapping):
             self._refuse(name, value, "a mapping of names", None)
             return
         for key, item in value.items():
-            yield str(key), Fields(item, f"{self._path(name)}.{key}", self.mistakes)
+            yield str(key), item
+
+    def member(self, name: str, key: str, item: t.Any) -> Fields:
+        """Return the item of that key in the mapping of that name."""
+        return Fields(item, f"{self._path(name)}.{key}", self.mistakes)
 
     def _path(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name
@@ -164,7 +175,7 @@ class Fields:
 
 
 def _is_number(value: t.Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _HUGE
 
 
 def _kind(value: t.Any) -> str:

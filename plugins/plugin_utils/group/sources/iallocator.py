@@ -4,9 +4,9 @@
 
 """Ganeti's IAllocator message, version 2: the cluster, and what is asked of it. Answers are written elsewhere.
 
-Nodes that are offline or drained, or cannot run instances, are offline here; what they do not report is 0. As in hail,
-an instance is taken to be balanced automatically, and on a KVM cluster the node's own memory is a fixed amount, since
-what KVM nodes report contains the instances' memory.
+Nodes that are offline or drained, or cannot run instances, are offline here; what they do not report is 0, and of
+drained ones not every release of Ganeti tells anything. As in hail, an instance is taken to be balanced automatically,
+and on a KVM cluster the node's own memory is a fixed amount, since what KVM nodes report contains the instances' memory.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from ...common.errors import InputError, Mistake, Mistakes
 from ..consistency import Places, check_cluster, check_instance, pool_names
 from ..model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .fields import Fields
+from .iallocator_usual import ADMIN_STATES, usual_instance, usual_node
 from .policy import read_policy
 
 KVM_NODE_MEMORY = 4096
 """MiB that a KVM node is taken to need for itself; htools' default of --static-kvm-node-memory."""
-
-_ADMIN_STATES = {"up": Status.RUNNING, "down": Status.ADMIN_DOWN, "offline": Status.ADMIN_OFFLINE}
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,14 @@ def parse_iallocator(data: t.Any) -> Message:
     groups = [_group(uuid, group, policy) for uuid, group in fields.named("nodegroups")]
     names = {group.uuid: group.name for group in groups}
     memory = KVM_NODE_MEMORY if fields.strings("enabled_hypervisors")[:1] == ("kvm",) else None
-    nodes = [_node(name, node, names, memory) for name, node in fields.named("nodes")]
-    instances = [_placed_instance(name, instance) for name, instance in fields.named("instances")]
+    nodes = [
+        usual_node(name, node, names, memory) or read_node(name, fields.member("nodes", name, node), names, memory)
+        for name, node in fields.pairs("nodes")
+    ]
+    instances = [
+        usual_instance(name, instance) or read_instance(name, fields.member("instances", name, instance))
+        for name, instance in fields.pairs("instances")
+    ]
     cluster = Cluster(tuple(groups), tuple(nodes), tuple(instances), fields.strings("cluster_tags"), policy)
     request = fields.child("request")
     places = Places(
@@ -93,10 +98,12 @@ def _group(uuid: str, fields: Fields, policy: Policy) -> Group:
     )
 
 
-def _node(name: str, fields: Fields, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
+def read_node(name: str, fields: Fields, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
+    """Return a node, field by field; what is wrong with it is collected. `groups` are names by UUID."""
     parameters = fields.child("ndparams")
     exclusive = parameters.truth("exclusive_storage", False)
-    live = not fields.truth("offline") and fields.truth("vm_capable", True)
+    reports = "total_memory" in fields or not fields.truth("drained")
+    live = not fields.truth("offline") and fields.truth("vm_capable", True) and reports
     uuid = fields.text("group")
     node = Node(
         name=name,
@@ -132,26 +139,25 @@ def _with_report(node: Node, fields: Fields, kvm_memory: int | None) -> Node:
     )
 
 
-def _placed_instance(name: str, fields: Fields) -> Instance:
+def read_instance(name: str, fields: Fields) -> Instance:
+    """Return an instance that lives somewhere, field by field; what is wrong with it is collected."""
     nodes = fields.strings("nodes", None)
-    return dataclasses.replace(
-        _instance(name, fields),
-        primary=nodes[0] if nodes else "",
-        secondary=nodes[1] if len(nodes) > 1 else "",
-    )
+    return _instance(name, fields, nodes[0] if nodes else "", nodes[1] if len(nodes) > 1 else "")
 
 
-def _instance(name: str, fields: Fields) -> Instance:
+def _instance(name: str, fields: Fields, primary: str = "", secondary: str = "") -> Instance:
     state = fields.text("admin_state", "up")
-    if state not in _ADMIN_STATES:
-        fields.wrong("admin_state", f"is {state!r}; must be one of {', '.join(_ADMIN_STATES)}")
+    if state not in ADMIN_STATES:
+        fields.wrong("admin_state", f"is {state!r}; must be one of {', '.join(ADMIN_STATES)}")
     disks = fields.children("disks")
     return Instance(
         name=name,
         memory=fields.integer("memory"),
         disk=fields.integer("disk_space_total"),
         vcpus=fields.integer("vcpus"),
-        status=_ADMIN_STATES.get(state, Status.RUNNING),
+        primary=primary,
+        secondary=secondary,
+        status=ADMIN_STATES.get(state, Status.RUNNING),
         disk_template=fields.word("disk_template", DiskTemplate),
         disks=tuple(Disk(disk.integer("size"), disk.integer("spindles") if "spindles" in disk else None) for disk in disks),
         tags=fields.strings("tags"),

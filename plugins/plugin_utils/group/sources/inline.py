@@ -35,7 +35,7 @@ from ..model import (
     StoragePool,
 )
 from .fields import Fields
-from .policy import read_policy
+from .policy import read_policy, refuse_unknown
 
 _CLUSTER_FIELDS = ("groups", "nodes", "instances", "tags", "ipolicy")
 _GROUP_FIELDS = ("name", "uuid", "alloc_policy", "tags", "networks", "ipolicy")
@@ -55,6 +55,7 @@ def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
     mistakes = Mistakes()
     fields = Fields(data, place, mistakes)
     fields.only(_CLUSTER_FIELDS)
+    refuse_unknown(fields, "ipolicy")
     policy = read_policy(fields, "ipolicy", Policy())
     groups = tuple(_group(group, policy) for group in fields.children("groups")) or (Group(DEFAULT_GROUP, DEFAULT_GROUP, policy=policy),)
     instances = tuple(read_instance(instance) for instance in fields.children("instances"))
@@ -162,6 +163,7 @@ def _pool_name(fields: Fields) -> PoolName:
 
 def _group(fields: Fields, base: Policy) -> Group:
     fields.only(_GROUP_FIELDS)
+    refuse_unknown(fields, "ipolicy")
     name = fields.text("name")
     return Group(
         name=name,

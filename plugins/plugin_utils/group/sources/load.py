@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One door to all sources: what a task says about its cluster becomes a cluster, and for IAllocator messages a request.
+"""One door to the sources that are written out, files or servers: a cluster, and for IAllocator messages a request.
 
-The options are those of arguments.CLUSTER_ARGUMENTS.
+The options are those of arguments.CLUSTER_ARGUMENTS; a ledger is read by plugin_utils/bridge/cluster_source.py.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ from .rapi import RESOURCES, fetch_rapi, parse_rapi
 from .server import Server
 from .text import parse_text
 
+_READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], bool]] = {
+    SourceType.GANETI_TEXT: (("path",), True),
+    SourceType.IALLOCATOR: (("path",), True),
+    SourceType.GANETI_RAPI: (("path", "url"), True),
+    SourceType.PROXMOX: (("path",), True),
+    SourceType.LEDGER: (("database", "aggregates"), False),
+}
+"""The options that each type is read from, and whether one of them must be given."""
+
 
 def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Message:
     """Return the cluster that arguments as in CLUSTER_ARGUMENTS name, with the request if the source carries one.
@@ -32,9 +41,10 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
     if arguments.get("cluster") is not None:
         return Message(parse_inline(arguments["cluster"]), {})
     source = arguments["source"]
+    check_source(source)
     kind = SourceType(source["type"])
     if source.get("url"):
-        return Message(fetch_rapi(_server(kind, source)), {})
+        return Message(fetch_rapi(_server(source)), {})
     path = Path(resolve(source["path"]))
     if kind == SourceType.GANETI_TEXT:
         return Message(parse_text(_read(path)), {})
@@ -46,9 +56,20 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
     return Message(parse_proxmox(documents), {})
 
 
-def _server(kind: SourceType, source: Mapping[str, t.Any]) -> Server:
-    if kind != SourceType.GANETI_RAPI:
-        raise InputError([Mistake("source.url", f"a source of type {kind} is read from a path; only {SourceType.GANETI_RAPI} has a url")])
+def check_source(source: Mapping[str, t.Any]) -> None:
+    """Raise InputError unless a source has what its type is read from, and nothing that another type is."""
+    mistakes = Mistakes()
+    kind = SourceType(source["type"])
+    used, needed = _READ_FROM[kind]
+    if needed and not any(source.get(name) for name in used):
+        mistakes.add("source", f"needs {' or '.join(used)}, from which a source of type {kind} is read")
+    for name in sorted({name for names, _needed in _READ_FROM.values() for name in names}):
+        if name not in used and source.get(name):
+            mistakes.add(f"source.{name}", f"does not go with a source of type {kind}, which is read from {' or '.join(used)}")
+    mistakes.check()
+
+
+def _server(source: Mapping[str, t.Any]) -> Server:
     return Server(
         url=source["url"],
         username=source.get("username") or "",

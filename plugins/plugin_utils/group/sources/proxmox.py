@@ -30,6 +30,8 @@ from .fields import Fields
 GROUP = "proxmox"
 RESOURCES = "/cluster/resources"
 _GUESTS = ("qemu", "lxc")
+_STATUS = {"running": Status.RUNNING, "unknown": Status.ERROR_NODE_OFFLINE}
+"""Of a guest whose node does not answer nothing is known; it is taken to have run. Any other status is that of a stopped one."""
 _GUEST_CONTENT = frozenset({"images", "rootdir"})
 
 
@@ -90,7 +92,7 @@ def _node(fields: Fields, storages: _Storages, used_by_guests: int) -> Node:
 
 def _instance(fields: Fields, storages: _Storages) -> Instance:
     number = fields.integer("vmid")
-    running = fields.text("status", "stopped") == "running"
+    status = _STATUS.get(fields.text("status", "stopped"), Status.ADMIN_DOWN)
     template = fields.truth("template", False)
     storage = storages.of(number, fields.text("node"))
     shared = storage is not None and storage.kind == PoolKind.EXTERNAL
@@ -101,7 +103,7 @@ def _instance(fields: Fields, storages: _Storages) -> Instance:
         disk=disk,
         vcpus=math.ceil(fields.number("maxcpu", 0.0)),
         primary=fields.text("node"),
-        status=Status.RUNNING if running else Status.ADMIN_OFFLINE if template else Status.ADMIN_DOWN,
+        status=Status.ADMIN_OFFLINE if template else status,
         auto_balance=not template,
         disk_template=DiskTemplate.EXT if shared else DiskTemplate.PLAIN,
         disks=(Disk(disk),),

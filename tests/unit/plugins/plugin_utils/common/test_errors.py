@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistake, Mistakes, NoSolution, suggest
 
@@ -44,3 +46,9 @@ def test_no_solution_keeps_a_copy_of_its_conflict() -> None:
 @pytest.mark.parametrize(("word", "answer"), [("min_sise", " (did you mean min_size?)"), ("colour", "")])
 def test_suggest(word: str, answer: str) -> None:
     assert suggest(word, ["min_size", "max_size", "weight"]) == answer
+
+
+@pytest.mark.parametrize("error", [InputError([Mistake("a", "is wrong"), Mistake("b", "too")]), NoSolution("too small", {"short": 3})])
+def test_errors_come_whole_from_other_processes(error: Exception) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

@@ -83,6 +83,43 @@ def test_an_exact_packing_is_found(bench):
     ]
 
 
+def shared(bench, name, node, memory):
+    return bench.instance(name, node, memory=memory, disk_template=DiskTemplate.EXT)
+
+
+def test_room_to_restart_after_the_next_failure_is_left(bench):
+    """On b it would take what the large one needs when c fails; the other group, which nothing goes to, is of no concern."""
+    rooms = {"a": 600, "b": 900, "c": 1000, "d": 500}
+    nodes = [bench.node(name, total_memory=float(room), free_memory=room) for name, room in rooms.items()]
+    bad = [bench.node("x", "h"), bench.node("y", "h")]
+    instances = [shared(bench, "small", "a", 300), shared(bench, "large", "c", 800), shared(bench, "on a", "a", 200)]
+    instances += [shared(bench, "bad", "x", 900), shared(bench, "worse", "y", 900)]
+    found = run(bench, [*nodes, *bad], instances, [group("g"), group("h")], nodes=["a"])
+    assert not found["unplaced"]
+    assert "b" not in [node for placed in found["placed"] for node in placed["nodes"]]
+
+
+def test_what_would_leave_no_room_to_restart_stays_and_says_so(bench):
+    nodes = [bench.node("a", total_memory=500.0, free_memory=500), bench.node("b"), bench.node("c")]
+    instances = [shared(bench, "small", "a", 300), shared(bench, "large", "c", 900)]
+    found = run(bench, nodes, instances, nodes=["a"])
+    assert found["placed"] == []
+    reasons = {reason["limit"]: reason for reason in found["unplaced"][0]["reasons"]}
+    assert reasons["shared_redundancy"]["short"] == 300
+    assert "strand" in reasons["shared_redundancy"]["says"]
+    dead = [bench.node("a", offline=True), *nodes[1:]]
+    saved = run(bench, dead, instances, nodes=["a"])
+    assert [(placed["nodes"], placed["relaxed"]) for placed in saved["placed"]] == [(["b"], True)]
+
+
+def test_a_place_that_is_left_by_another_is_room_to_restart(bench):
+    """Two that leave the same node, one of which makes the room that the other takes."""
+    nodes = [bench.node("a"), bench.node("b"), bench.node("c", total_memory=600.0, free_memory=600)]
+    instances = [shared(bench, "i", "a", 400), shared(bench, "j", "a", 500), shared(bench, "k", "b", 100)]
+    found = run(bench, nodes, instances, nodes=["a"])
+    assert not found["unplaced"]
+
+
 def test_running_instances_come_first_and_the_others_have_reasons(bench):
     nodes = [bench.node("x"), bench.node("b", free_memory=300, total_memory=300.0)]
     instances = [

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -38,7 +39,8 @@ def cluster():
 
 def call(cluster, request, *options):
     run = subprocess.run(
-        [sys.executable, str(PROGRAM), "-", *options],
+        [str(PROGRAM), "-", *options],
+        env=os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"},
         input=cluster if isinstance(cluster, str) else cluster.ialloc(request),
         capture_output=True,
         text=True,
@@ -51,7 +53,62 @@ def answered(cluster, request, *options):
     status, answer = call(cluster, request, *options)
     assert status == 0
     assert set(answer) == {"success", "info", "result"}
+    assert isinstance(answer["success"], bool)
+    assert isinstance(answer["info"], str)
+    if answer["success"]:
+        assert_ganeti_takes(cluster, request, answer["result"])
+    else:
+        assert answer["result"] == []
     return answer
+
+
+def is_named(value):
+    return isinstance(value, str) and value != ""
+
+
+def are_nodes(value):
+    return isinstance(value, list) and all(map(is_named, value))
+
+
+OPCODES = {
+    "OP_INSTANCE_FAILOVER": {"instance_name", "target_node", "ignore_consistency", "ignore_ipolicy", "cleanup"},
+    "OP_INSTANCE_MIGRATE": {
+        "instance_name",
+        "target_node",
+        "allow_runtime_changes",
+        "ignore_ipolicy",
+        "cleanup",
+        "allow_failover",
+        "ignore_hvversions",
+    },
+    "OP_INSTANCE_REPLACE_DISKS": {"instance_name", "mode", "remote_node", "disks", "early_release", "ignore_ipolicy", "iallocator"},
+}
+
+
+def assert_ganeti_takes(cluster, request, result):
+    """Check what Ganeti's master checks of a successful answer before it acts on it."""
+    kind = request["type"]
+    if kind == "allocate":
+        assert are_nodes(result)
+        assert len(result) == (2 if request["disk_template"] == "drbd" else 1)
+    elif kind == "multi-allocate":
+        placed, failed = result
+        assert all(len(entry) == 2 and is_named(entry[0]) and are_nodes(entry[1]) for entry in placed)
+        assert are_nodes(failed)
+    elif kind == "relocate":
+        instance = next(i for i in cluster.instances if i["name"] == request["name"])
+        assert are_nodes(result)
+        assert {groups_of(cluster)[node] for node in result} <= {groups_of(cluster)[instance["pnode"]]}
+    elif kind == "allocate-secondary":
+        assert is_named(result)
+    else:
+        moved, failed, jobs = result
+        assert all(len(entry) == 3 and is_named(entry[0]) and is_named(entry[1]) and are_nodes(entry[2]) for entry in moved)
+        assert len({entry[0] for entry in moved}) == len(moved)
+        assert all(len(entry) == 2 and is_named(entry[0]) and isinstance(entry[1], str) for entry in failed)
+        for opcode in (opcode for job in jobs for opcode in job):
+            assert set(opcode) - {"OP_ID", "depends"} <= OPCODES[opcode["OP_ID"]]
+            assert all(isinstance(number, int) and number < 0 and states == ["success"] for number, states in opcode.get("depends", []))
 
 
 def groups_of(cluster):
@@ -160,6 +217,10 @@ def test_a_mirrored_instance_gets_no_second_mirror(cluster):
         {"type": "node-evacuate", "instances": "x", "evac_mode": "half"},
         {"type": "relocate", "name": "nobody"},
         {"type": "allocate", "name": "x"},
+        {"type": "allocate", **NEW, "restrict-to-nodes": "node-0001.example.com"},
+        {"type": "allocate", **NEW, "restrict-to-nodes": ["nowhere", 5]},
+        {"type": "allocate", **NEW, "group_name": ["group-01"]},
+        {"type": "multi-allocate", "instances": [NEW | {"group_name": "nowhere"}]},
         {"type": "multi-allocate", "instances": [3]},
         {"type": "change-group", "instances": [], "target_groups": ["nowhere"]},
         {},

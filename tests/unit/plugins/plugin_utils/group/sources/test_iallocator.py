@@ -68,6 +68,28 @@ def test_drained_and_incapable_nodes_are_offline(change):
     assert parse_iallocator(changed(**change)).cluster.nodes[0].offline
 
 
+def test_what_other_releases_of_ganeti_send_is_understood():
+    """Some tell nothing of drained nodes, some have no networks or forthcoming instances, and policies grow."""
+    data = copy.deepcopy(MESSAGE)
+    drained, *others = [node for node in data["nodes"].values() if "total_memory" in node]
+    basic = {"offline", "group", "vm_capable", "tags", "ndparams", "primary_ip", "secondary_ip", "master_candidate", "master_capable"}
+    for name in set(drained) - basic:
+        del drained[name]
+    drained["drained"] = True
+    for node in others:
+        del node["reserved_cpus"]
+    for policy in (data["ipolicy"], *(group["ipolicy"] for group in data["nodegroups"].values())):
+        policy["memory-ratio"] = 1.0
+    for instance in data["instances"].values():
+        del instance["forthcoming"]
+        instance["nics"] = [{"mac": "aa:00:00:00:00:01", "ip": None, "mode": "bridged", "link": "br0", "bridge": "br0"}]
+        instance["disks"] = [disk | {"spindles": None} for disk in instance["disks"]]
+    ours, before = parse_iallocator(data).cluster, parse_iallocator(MESSAGE).cluster
+    assert sum(node.offline for node in ours.nodes) == sum(node.offline for node in before.nodes) + 1
+    assert ours.groups == before.groups
+    assert [instance.spindles for instance in ours.instances] == [None] * len(before.instances)
+
+
 def test_node_memory_of_kvm_is_fixed():
     cluster = parse_iallocator(changed(enabled_hypervisors=["kvm", "xen-pvm"])).cluster
     assert {node.node_memory for node in cluster.nodes if not node.offline} == {KVM_NODE_MEMORY}

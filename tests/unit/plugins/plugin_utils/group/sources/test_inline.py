@@ -170,3 +170,17 @@ def test_new_instances_have_no_home_and_a_name_of_their_own():
         "instances[0].name: there is an instance web already",
         "instances[1].memory: is -1; must be 0 or more",
     ]
+
+
+def test_keys_of_policies_that_nobody_reads_are_told():
+    spec = {"memory_size": 1, "cores": 2}
+    policy = {"vcpu-ration": 4, "minmax": [{"min": spec, "max": {}}], "std": {"disk": 5}}
+    with pytest.raises(InputError) as caught:
+        parse_inline({"groups": [{"name": "g", "ipolicy": policy}], "nodes": NODES[:1], "ipolicy": {"ratio": 5, "minmax": [3]}})
+    assert [mistake.place for mistake in caught.value.mistakes] == [
+        "cluster.ipolicy.ratio",
+        "cluster.ipolicy.minmax[0]",
+        "cluster.groups[0].ipolicy.vcpu-ration",
+        "cluster.groups[0].ipolicy.std.disk",
+        "cluster.groups[0].ipolicy.minmax[0].min.cores",
+    ]

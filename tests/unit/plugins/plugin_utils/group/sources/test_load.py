@@ -83,5 +83,5 @@ def test_empty_directory(tmp_path):
 
 def test_only_ganeti_is_asked_at_an_address():
     source = {"type": "proxmox", "path": None, "url": "https://pve.example.com"}
-    with pytest.raises(InputError, match="only ganeti_rapi has a url"):
+    with pytest.raises(InputError, match="source.url: does not go with a source of type proxmox"):
         load_cluster({"cluster": None, "source": source}, str)

@@ -12,7 +12,9 @@ import pathlib
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate_report import evacuate_named
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import RESOURCES, parse_proxmox
 
 RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[4] / "data" / "group" / "proxmox.json").read_text())
@@ -51,6 +53,44 @@ def test_only_storage_of_a_node_is_its_guests():
     web, _database, dns, _template = parse_proxmox(documents).instances
     assert str(web.storage) == "external/ceph"
     assert dns.storage is None, "the other node has two"
+
+
+def test_guests_of_a_dead_node_are_known_to_be_somewhere():
+    documents = copy.deepcopy(RECORDED)
+    documents[RESOURCES] += [
+        {"id": "qemu/200", "type": "qemu", "vmid": 200, "node": "pve3", "status": "unknown", "maxmem": 2**30},
+        {"id": "lxc/201", "type": "lxc", "vmid": 201, "node": "pve3", "status": "unknown", "template": 0, "tags": ""},
+    ]
+    *_others, bare, container = parse_proxmox(documents).instances
+    assert (bare.name, bare.primary, bare.status, bare.memory, bare.vcpus, bare.disk) == (
+        "200",
+        "pve3",
+        Status.ERROR_NODE_OFFLINE,
+        1024,
+        0,
+        0,
+    )
+    assert (container.name, container.memory, container.tags) == ("201", 0, ())
+    found = evacuate_named(Message(parse_proxmox(documents), {}), {"mode": "primary"})
+    assert [left["instance"] for left in found["unplaced"]] == ["200", "201"]
+    assert {reason["limit"] for left in found["unplaced"] for reason in left["reasons"]} == {"template"}
+
+
+def test_a_guest_of_a_dead_node_on_shared_storage_is_started_elsewhere():
+    documents = copy.deepcopy(RECORDED)
+    documents[RESOURCES].append({"type": "qemu", "vmid": 200, "node": "pve3", "status": "unknown", "maxmem": 2**30, "maxcpu": 2})
+    documents["/nodes/pve1/storage/ceph/content"].append({"volid": "ceph:vm-200-disk-0", "vmid": 200, "size": 2**30, "content": "images"})
+    found = evacuate_named(Message(parse_proxmox(documents), {}), {"nodes": ["pve3"]})
+    assert [(placed["instance"], placed["nodes"][0] in ("pve1", "pve2")) for placed in found["placed"]] == [("200", True)]
+
+
+def test_a_cluster_of_which_little_is_told():
+    documents = {
+        RESOURCES: [{"type": "node", "node": "lonely"}, {"type": "pool", "pool": "x"}, {"type": "lxc", "vmid": "7", "node": "lonely"}]
+    }
+    cluster = parse_proxmox(documents)
+    assert [(node.name, node.offline, node.total_memory, node.storage) for node in cluster.nodes] == [("lonely", True, 0, ())]
+    assert [(guest.name, guest.status) for guest in cluster.instances] == [("7", Status.ADMIN_DOWN)]
 
 
 def test_mistakes_name_document_and_place():

@@ -1,0 +1,65 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Balance groups on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.bridge.cluster_source import load_any_cluster
+    from ..plugin_utils.common.parallel import Progress, solve_each
+    from ..plugin_utils.group.balance_report import balance_named
+except ImportError as error:
+    IMPORT_ERROR = error
+
+_QUIET_SECONDS = 2.0
+
+
+class ActionModule(PlanningAction):
+    """group_balance: moves after which the nodes of groups are used evenly."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **CLUSTER_ARGUMENTS,
+        "groups": {"type": "list", "elements": "str"},
+        "max_groups": {"type": "int", "default": 1},
+        "mode": {"type": "str", "choices": ["score", "htools"], "default": "score"},
+        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
+        "max_moves": {"type": "int"},
+        "max_data": {"type": "str"},
+        "min_gain": {"type": "float"},
+        "data_price": {"type": "float"},
+        "move_price": {"type": "float"},
+        "disk_moves": {"type": "bool", "default": True},
+        "instance_moves": {"type": "bool", "default": True},
+        "evacuation": {"type": "bool", "default": False},
+        "load": {"type": "dict"},
+        "node_load": {"type": "dict"},
+        "max_moves_at_node": {"type": "int"},
+        "pareto": {"type": "bool", "default": False},
+        "time_limit": {"type": "float"},
+        "workers": {"type": "int", "default": 0},
+        "scheduler": {"type": "str"},
+        "export": {"type": "list", "elements": "str", "choices": ["cluster", "ganeti_text"], "default": []},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Balance the groups."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
+        solve = functools.partial(solve_each, progress=self._tell)
+        return balance_named(load_any_cluster(arguments, self._loader.path_dwim), arguments, solve)
+
+    def _tell(self, progress: Progress) -> None:
+        """Show how far a long solve is."""
+        if progress.seconds >= _QUIET_SECONDS:
+            self._display.display(f"group_balance: {progress}")

@@ -1,0 +1,42 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plan rolling maintenance on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.bridge.cluster_source import load_any_cluster
+    from ..plugin_utils.group.maintenance_report import maintain_named
+except ImportError as error:
+    IMPORT_ERROR = error
+
+
+class ActionModule(PlanningAction):
+    """group_maintenance: sets of nodes that may be down together, and what leaves them before."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **CLUSTER_ARGUMENTS,
+        "nodes": {"type": "list", "elements": "str"},
+        "groups": {"type": "list", "elements": "str"},
+        "node_tags": {"type": "list", "elements": "str"},
+        "offline_maintenance": {"type": "bool", "default": False},
+        "full_evacuation": {"type": "bool", "default": False},
+        "non_redundant": {"type": "str", "choices": ["move", "skip", "ignore"], "default": "move"},
+        "max_nodes": {"type": "int"},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Plan the moves."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
+        return maintain_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)

@@ -1,0 +1,50 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Keep the journal of a plan on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import PlanningAction
+from ..plugin_utils.group.journal import follow
+
+
+class ActionModule(PlanningAction):
+    """group_progress: how far a plan of moves has been carried out, and what may be done next."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "plan": {"type": "dict"},
+        "directory": {"type": "path"},
+        "journal": {"type": "path"},
+        "kinds": {"type": "list", "elements": "str"},
+        "where": {"type": "dict"},
+        "outcomes": {
+            "type": "list",
+            "elements": "dict",
+            "options": {
+                "move": {"type": "int", "required": True},
+                "step": {"type": "int", "required": True},
+                "failed": {"type": "bool", "default": False},
+                "message": {"type": "str", "default": ""},
+                "job": {"type": "str", "default": ""},
+            },
+        },
+        "at_once": {"type": "int", "default": 1},
+        "per_node": {"type": "int", "default": 0},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "mutually_exclusive": [("plan", "journal")],
+        "required_one_of": [("plan", "journal")],
+        "required_together": [("plan", "directory")],
+    }
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Note what was reported and tell what comes next."""
+        for name in ("directory", "journal"):
+            if arguments[name] is not None:
+                arguments[name] = self._loader.path_dwim(arguments[name])
+        return follow(arguments, write=not self._task.check_mode)

@@ -1,0 +1,59 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Heal or level groups on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.bridge.cluster_source import load_any_cluster
+    from ..plugin_utils.common.parallel import Progress, Resources
+    from ..plugin_utils.group.redistribute_report import redistribute_named
+    from ..plugin_utils.group.side_by_side import side_by_side
+except ImportError as error:
+    IMPORT_ERROR = error
+
+_QUIET_SECONDS = 2.0
+
+
+class ActionModule(PlanningAction):
+    """group_redistribute: moves inside and between groups that make ill ones healthy, or level their load."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **CLUSTER_ARGUMENTS,
+        "by": {"type": "str", "choices": ["health", "load"], "default": "health"},
+        "groups": {"type": "list", "elements": "str"},
+        "across_groups": {"type": "bool", "default": True},
+        "tolerance": {"type": "float", "default": 0.2},
+        "min_gain": {"type": "float", "default": 0.001},
+        "max_moves": {"type": "int"},
+        "disk_moves": {"type": "bool", "default": False},
+        "load": {"type": "dict"},
+        "node_load": {"type": "dict"},
+        "workers": {"type": "int", "default": 0},
+        "scheduler": {"type": "str"},
+        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Plan the moves."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
+        message = load_any_cluster(arguments, self._loader.path_dwim)
+        resources = Resources(scheduler=arguments["scheduler"] or "", workers=arguments["workers"])
+        run = side_by_side(resources, self._tell, [group.name for group in message.cluster.groups])
+        return redistribute_named(message, arguments, run)
+
+    def _tell(self, progress: Progress) -> None:
+        """Show how far a long solve is."""
+        if progress.seconds >= _QUIET_SECONDS:
+            self._display.display(f"group_redistribute: {progress}")

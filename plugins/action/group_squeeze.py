@@ -1,0 +1,38 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Find nodes to power off on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+
+IMPORT_ERROR: ImportError | None = None
+try:
+    from ..plugin_utils.bridge.cluster_source import load_any_cluster
+    from ..plugin_utils.group.maintenance_report import squeeze_named
+except ImportError as error:
+    IMPORT_ERROR = error
+
+
+class ActionModule(PlanningAction):
+    """group_squeeze: nodes that can be powered off, or must be powered on again, and the moves."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **CLUSTER_ARGUMENTS,
+        "target_resources": {"type": "float", "default": 2.0},
+        "minimal_resources": {"type": "float", "default": 2.0},
+        "redundant": {"type": "bool", "default": True},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Plan the moves."""
+        if IMPORT_ERROR is not None:
+            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
+        return squeeze_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)

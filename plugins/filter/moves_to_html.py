@@ -1,0 +1,85 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that makes a page of a plan of moves."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: moves_to_html
+short_description: Show a plan of moves on a page
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Makes one HTML page of a plan of a group module.
+  - Each node is drawn twice, as it is now and as it is after the plan, with bars for memory, disk, CPUs and load. What is kept for
+    failovers is hatched, and a mark shows what was before. Moves are arrows from the node that is left to the one that is reached.
+  - Groups that moves connect share a picture. Nodes that no move touches are listed below it.
+  - A stage can be chosen, so that large plans can be read. Pointing at a node shows its moves only, pointing at an arrow, or reaching it
+    with the keyboard, tells what is moved. All moves are also there as a table.
+  - The page loads nothing and runs nothing, follows the light or dark setting of the reader, and can be read on a phone.
+positional: _input
+options:
+  _input:
+    description:
+      - A plan, as RV(bareon.allocator.group_evacuate#module:plan), or the whole result of a group module that has one. Of a whole result
+        C(unplaced) is shown as well.
+    type: dict
+    required: true
+  title:
+    description:
+      - The heading of the page.
+    type: str
+    default: Moves
+seealso:
+  - module: bareon.allocator.group_evacuate
+  - plugin: bareon.allocator.plans_to_html
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+---
+- name: Write a page of the plan
+  ansible.builtin.copy:
+    content: "{{ evacuation | bareon.allocator.moves_to_html(title='Emptying node 1') }}"
+    dest: "{{ playbook_dir }}/moves.html"
+    mode: "0644"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - An HTML document.
+  type: str
+"""
+
+import typing as t
+from collections.abc import Mapping
+
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.group.render_html import moves_page
+
+
+def moves_to_html(result: t.Any, title: str = "Moves") -> str:
+    """Return the page of a plan; AnsibleFilterError when the input is none."""
+    told = plain(result) if isinstance(result, Mapping) else {}
+    plan = told.get("plan", told)
+    if not isinstance(plan, dict) or not all(isinstance(plan.get(key), list) for key in ("moves", "stages", "nodes")):
+        raise AnsibleFilterError("moves_to_html needs a plan with moves, stages and nodes, as `plan` of bareon.allocator.group_evacuate")
+    try:
+        return moves_page(plan, told.get("unplaced") or (), str(title))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise AnsibleFilterError(f"moves_to_html cannot read the plan: {type(error).__name__}: {error}") from error
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"moves_to_html": moves_to_html}

@@ -1,0 +1,353 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_balance."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_balance
+short_description: Balance virtual machines over the nodes of groups
+version_added: 0.1.0
+description:
+  - Plans moves after which the nodes of a group are used evenly and nothing is left on nodes that are down, and tells which of them
+    may run side by side, and the commands for them. The score that is improved is that of M(bareon.allocator.group_info).
+  - It runs on the controller, without a connection to any host, and changes nothing.
+  - What disks are copied and primaries are moved has a price, so that the score is reached with little data. Single moves come first,
+    then chains of moves that are only worth it together, such as exchanges.
+  - No limit gets worse than it is, neither at the end nor at any point of any order that the plan allows, be it memory, disk, CPUs,
+    spindles, exclusion tags, N+1 of mirrored instances, or, on shared storage, what would find no place when a node fails.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+  - bareon.allocator.planning
+options:
+  groups:
+    description:
+      - Names or UUIDs of the groups to balance. Default is the group with the worst score that can be improved.
+    type: list
+    elements: str
+  max_groups:
+    description: Without O(groups), how many groups are balanced at most, the worst first; those that cannot be improved do not count.
+    type: int
+    default: 1
+  mode:
+    description:
+      - V(score) balances by score and price, within all limits.
+      - V(htools) makes the very moves that C(hbal) of Ganeti 3.0 makes, which always takes the move after which the score is best. It
+        may break N+1 on shared storage, and N+1, CPUs and tags for instances on nodes that are down, and lets disks be copied from those.
+    type: str
+    choices: [score, htools]
+    default: score
+  score:
+    description: How the score is computed, as in M(bareon.allocator.group_info). O(mode=htools) knows V(htools) only.
+    type: str
+    choices: [htools, capacity]
+    default: htools
+  max_moves:
+    description: How many moves a group's plan may have. Default is as many as needed.
+    type: int
+  max_data:
+    description: How much a group's plan may copy, in MiB or as a size such as C(500 GiB). Default is as much as is worth its price.
+    type: str
+  min_gain:
+    description:
+      - The least by which each move must lower the score, at any score. Default is V(0.0001).
+      - With O(mode=htools) the default is that of C(hbal), which is V(0.01) but only below a score of 0.1.
+    type: float
+  data_price:
+    description: What copying a TiB costs, in points of the score. Default is V(0.0125).
+    type: float
+  move_price:
+    description: What moving a primary to another node costs, in points of the score. Default is V(0.001).
+    type: float
+  disk_moves:
+    description: Whether moves may copy disks. Without them instances only go to their secondary, or to any node on shared storage.
+    type: bool
+    default: true
+  instance_moves:
+    description: Whether moves may change the primary. Without them only secondaries are replaced.
+    type: bool
+    default: true
+  evacuation:
+    description: Whether only instances on nodes that are down move.
+    type: bool
+    default: false
+  load:
+    description:
+      - What instances were measured to use, by their names, as mappings of C(cpu), C(memory), C(disk) and C(net) in units that
+        are the same for all. What is left out of a mapping is 0; an instance that is left out keeps the load it has in the cluster.
+    type: dict
+  node_load:
+    description:
+      - The same for nodes. What was not measured for its instances is shared by its other primaries, CPU by virtual CPUs, memory by
+        memory, disk by disk, network alike.
+    type: dict
+  max_moves_at_node:
+    description: How many moves of a stage may touch a node. Default is as many as have room.
+    type: int
+  pareto:
+    description: Whether to tell what could be had for which data, to choose a O(data_price) from. It plans each group some more times.
+    type: bool
+    default: false
+  time_limit:
+    description: Seconds after which the search ends with what it has found. Default is to search to the end.
+    type: float
+  workers:
+    description: How many groups are planned at the same time, in processes of their own. Default is as many as there are cores.
+    type: int
+    default: 0
+  scheduler:
+    description: The address of a Dask cluster that plans the groups instead.
+    type: str
+  export:
+    description: Returns the cluster as it is after the moves, in the named forms, as M(bareon.allocator.group_info) does.
+    type: list
+    elements: str
+    choices: [cluster, ganeti_text]
+    default: []
+notes:
+  - Instances with the disk templates C(plain) and C(file), those that are not to be balanced (C(auto_balance)), and mirrored ones whose
+    nodes are both down do not move.
+  - A disk counts once for each node that it is copied to. Data is counted against where the disks are now, so that it does not matter
+    for the price by which way they get somewhere.
+seealso:
+  - module: bareon.allocator.group_evacuate
+    description: Empties nodes at any price.
+"""
+
+EXAMPLES = r"""
+---
+- name: Balance the worst group
+  bareon.allocator.group_balance:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+  register: balance
+
+- name: Show the moves
+  ansible.builtin.debug:
+    msg: "{{ balance.summary.split('\\n') }}"
+
+- name: Tell what could be had for which data, of two groups, with at most two moves at a node at the same time
+  bareon.allocator.group_balance:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+    groups: [group-01, group-02]
+    max_data: 500 GiB
+    max_moves_at_node: 2
+    pareto: true
+  register: choices
+
+- name: Level measured load by failovers only
+  bareon.allocator.group_balance:
+    cluster:
+      nodes:
+        - {name: n1, total_memory: 64 GiB, total_disk: 1 TiB, total_cpus: 16}
+        - {name: n2, total_memory: 64 GiB, total_disk: 1 TiB, total_cpus: 16}
+      instances:
+        - {name: web, memory: 8 GiB, disk: 40 GiB, vcpus: 4, primary: n1, secondary: n2}
+        - {name: database, memory: 8 GiB, disk: 40 GiB, vcpus: 4, primary: n1, secondary: n2}
+    load:
+      web: {cpu: 0.5, memory: 0.2, disk: 0.1, net: 0.9}
+      database: {cpu: 2.5, memory: 0.8, disk: 0.7, net: 0.2}
+    disk_moves: false
+"""
+
+RETURN = r"""
+---
+scores:
+  description: All groups that have nodes, the worst score first.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    group:
+      description: Name of the group.
+      type: str
+    score:
+      description: Its score as it is.
+      type: float
+groups:
+  description: The groups that were planned, in the order in which they were chosen.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    group:
+      description: Name of the group.
+      type: str
+    score_before:
+      description: Its score now.
+      type: float
+    score_after:
+      description: Its score after the moves.
+      type: float
+    moves:
+      description: How many moves there are.
+      type: int
+    data:
+      description: MiB that are copied.
+      type: int
+    blocked:
+      description: Instances for which a better place was found, but no way to it.
+      type: list
+      elements: str
+    offline:
+      description: Instances that still have a node that is down.
+      type: list
+      elements: str
+    complete:
+      description: Whether the search came to its end in time.
+      type: bool
+unfinished:
+  description: Groups for which there was no time.
+  type: list
+  elements: str
+  returned: success
+pareto:
+  description: For each group the plans that no other one beats in score, data and moves alike, the best score first.
+  type: list
+  elements: dict
+  returned: when O(pareto) is set
+  contains:
+    group:
+      description: Name of the group.
+      type: str
+    price:
+      description: The O(data_price) that leads to it.
+      type: float
+    score:
+      description: The group's score after it.
+      type: float
+    data:
+      description: MiB that are copied.
+      type: int
+    moves:
+      description: How many moves there are.
+      type: int
+    chosen:
+      description: Whether RV(plan) is this one.
+      type: bool
+plan:
+  description: The moves together.
+  type: dict
+  returned: success
+  contains:
+    score_before:
+      description: Score of the whole cluster now.
+      type: float
+    score_after:
+      description: Score of the whole cluster afterwards.
+      type: float
+    moves:
+      description: All moves, in an order in which each has room.
+      type: list
+      elements: dict
+      contains:
+        instance:
+          description: Name of the instance.
+          type: str
+        kind:
+          description: >-
+            One of V(failover), V(failover_to_any), V(replace_secondary), V(replace_and_failover), V(replace_primary),
+            V(failover_and_replace), V(replace_both).
+          type: str
+        from:
+          description: Its nodes before.
+          type: list
+          elements: str
+        to:
+          description: Its nodes after.
+          type: list
+          elements: str
+        group:
+          description: Its group after.
+          type: str
+        data:
+          description: MiB that are copied.
+          type: int
+        steps:
+          description: What the move consists of, in order.
+          type: list
+          elements: dict
+          contains:
+            kind:
+              description: One of V(migrate), V(failover), V(replace_disks).
+              type: str
+            from:
+              description: The nodes before the step.
+              type: list
+              elements: str
+            to:
+              description: The nodes after the step.
+              type: list
+              elements: str
+            node:
+              description: The new primary, or for V(replace_disks) the new secondary.
+              type: str
+            online:
+              description: Whether the node that is left is up.
+              type: bool
+            command:
+              description: The C(gnt-instance) command.
+              type: str
+        after:
+          description: Positions of the moves that must be done before.
+          type: list
+          elements: int
+        commands:
+          description: Commands for this move.
+          type: list
+          elements: str
+    stages:
+      description: Positions of moves that may run side by side, stage by stage.
+      type: list
+      elements: list
+    commands:
+      description: C(gnt-instance) commands for all moves, in order.
+      type: list
+      elements: str
+    nodes:
+      description: The nodes of the groups that the moves touch, for pictures such as P(bareon.allocator.moves_to_html#filter) makes.
+      type: list
+      elements: dict
+      contains:
+        node:
+          description: Name of the node.
+          type: str
+        group:
+          description: Its group.
+          type: str
+        offline:
+          description: Whether it is down.
+          type: bool
+        capacity:
+          description: Its memory and disk in MiB, and how many virtual CPUs it may carry.
+          type: dict
+        before:
+          description: >-
+            What is used now, as C(memory), C(reserved) for failovers, C(disk), C(cpus), C(load), and how many C(primaries) and
+            C(secondaries) there are.
+          type: dict
+        after:
+          description: The same after the moves.
+          type: dict
+summary:
+  description: The groups, the choices and the moves as tables to read.
+  type: str
+  returned: success
+cluster:
+  description: The cluster after the moves as plain data, which C(cluster) of all modules of this kind takes.
+  type: dict
+  returned: when O(export) contains V(cluster)
+ganeti_text:
+  description: The cluster after the moves in the text format of Ganeti's htools.
+  type: str
+  returned: when O(export) contains V(ganeti_text)
+"""

@@ -1,0 +1,171 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_capacity."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_capacity
+short_description: Count how many more virtual machines of a size fit
+version_added: 0.1.0
+description:
+  - Counts how many more instances of a size fit into each group of nodes and into all that take instances, what keeps the next one
+    out, and how many nodes must be added so that a wanted number fits.
+  - Besides the one size it counts in tiers, when asked for - as many as possible of the largest size that the policy allows, then of
+    ever smaller ones.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+  - bareon.allocator.planning
+options:
+  spec:
+    description:
+      - The size to count, with keys as in O(cluster.instances), such as C(memory), C(disk), C(vcpus), C(disk_template), C(storage),
+        C(tags) and C(spindle_use). What is left out is taken from the cluster's policy, its standard size and its first disk template.
+    type: dict
+  tiered:
+    description:
+      - Whether to count in tiers, too. They begin with the largest size of each interval of the cluster's policy, with what O(spec)
+        gives in its place, and shrink by 64 MiB of memory, 256 MiB of disk, a CPU or a spindle.
+    type: bool
+    default: false
+  want:
+    description: How many instances should fit into a group. Tells for each group how many nodes to add.
+    type: int
+  groups:
+    description:
+      - Groups to count in, by name or UUID. Default is all.
+    type: list
+    elements: str
+  strategy:
+    description:
+      - How a place in a group is chosen, as in M(bareon.allocator.group_place).
+    type: str
+    choices: [auto, balanced, partitioned]
+    default: auto
+  workers:
+    description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
+    type: int
+    default: 0
+  scheduler:
+    description: The address of a Dask cluster that works on the groups instead.
+    type: str
+  score:
+    description:
+      - V(capacity) counts as many as fit, and fills nodes to the last MiB. The placements that both scores lead to are tried.
+      - V(htools) counts exactly as Ganeti's C(hspace) does, whose nodes always keep a MiB, and for all groups by the score of the
+        whole cluster.
+    type: str
+    choices: [htools, capacity]
+    default: capacity
+notes:
+  - What is wrong already is in the way of nothing. Broken limits must not get worse, and a group in trouble makes no other
+    group's count smaller. C(hspace) answers 0 for all groups then.
+  - N+1 is kept. Where instances on shared storage live, nothing is counted that would leave more of them without a node when a node fails.
+  - A size that needs nothing that a node can run out of is refused, since it would fit without end.
+"""
+
+EXAMPLES = r"""
+---
+- name: Count what still fits
+  bareon.allocator.group_capacity:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+    spec: {memory: 4 GiB, disk: 40 GiB, vcpus: 2, disk_template: drbd}
+    want: 60
+  register: capacity
+
+- name: Show it by group, with what to add for 60 in each
+  ansible.builtin.debug:
+    msg: "{{ item.group }}: {{ item.count }}; add {{ item.add.nodes }} nodes like {{ item.add.like }}"
+  loop: "{{ capacity.groups }}"
+  loop_control:
+    label: "{{ item.group }}"
+
+- name: Count in tiers as hspace does
+  bareon.allocator.group_capacity:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+    score: htools
+    tiered: true
+    groups: [group-02]
+"""
+
+RETURN = r"""
+---
+spec:
+  description: The size that was counted, as C(memory) and C(disk) in MiB, C(vcpus) and C(disk_template).
+  type: dict
+  returned: success
+count:
+  description: How many fit into all groups together that take new instances.
+  type: int
+  returned: success
+groups:
+  description: The groups, each alone.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    group:
+      description: Name of the group.
+      type: str
+    alloc_policy:
+      description: Whether it takes instances by itself. A group that is V(unallocable) is not part of RV(count).
+      type: str
+    count:
+      description: How many fit.
+      type: int
+    limits:
+      description: What keeps the next one out, with the number of nodes (or pairs of nodes for mirrored instances) at which it does.
+      type: dict
+    nodes:
+      description: Number of new primaries by node.
+      type: dict
+    allocations:
+      description: >-
+        For a group that is given away in parts, how many of the smallest instance of each interval of its policy still fit on its
+        nodes, the largest disk first.
+      type: list
+      elements: dict
+      returned: when the strategy is partitioned
+    tiers:
+      description: As RV(tiers), for this group alone.
+      type: list
+      elements: dict
+      returned: with O(tiered=true)
+    add:
+      description: What to add so that O(want) fit.
+      type: dict
+      returned: with O(want)
+      contains:
+        nodes:
+          description: How many nodes, or null when no number of them would do.
+          type: int
+        like:
+          description: The node that they are like, one of the group's most usual make.
+          type: str
+        each:
+          description: What such a node has, as C(memory), C(disk) and C(cpus).
+          type: dict
+        count:
+          description: How many instances fit with them, up to O(want).
+          type: int
+tiered_count:
+  description: How many fit in tiers, all sizes together.
+  type: int
+  returned: with O(tiered=true)
+tiers:
+  description: The sizes, largest first, each with its C(spec) and C(count).
+  type: list
+  elements: dict
+  returned: with O(tiered=true)
+"""

@@ -1,0 +1,132 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_compress."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_compress
+short_description: Find groups of nodes that could be emptied, and plan how
+version_added: 0.1.0
+description:
+  - After many instances are gone, no group may be empty, and yet the others have room for all that one of them carries. Tells which
+    groups could be emptied and why the others could not, and plans the moves that empty the one that reclaims most, or a named one.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+  - bareon.allocator.planning
+options:
+  groups:
+    description:
+      - Groups that may be emptied, by name or UUID. Default is all. Others may still take instances.
+    type: list
+    elements: str
+  group:
+    description:
+      - The group to empty. It is an error when that is not possible; then RV(conflict) has what RV(candidates) would have.
+      - Mutually exclusive with O(groups).
+    type: str
+  workers:
+    description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
+    type: int
+    default: 0
+  scheduler:
+    description: The address of a Dask cluster that works on the groups instead.
+    type: str
+  score:
+    description: How the scores are computed, as in M(bareon.allocator.group_info).
+    type: str
+    choices: [htools, capacity]
+    default: htools
+notes:
+  - A group is a candidate when others share storage with it, and its instances use less memory, disk and CPUs than the others have free.
+    Then places are sought for all its instances.
+  - No limit of the groups that take instances gets worse, restarts after a node's failure included.
+  - Groups that are empty already are told as such, but not chosen.
+"""
+
+EXAMPLES = r"""
+---
+- name: See which groups could be emptied
+  bareon.allocator.group_compress:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+  register: compression
+
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ compression.candidates | items2dict(key_name='group', value_name='says') }}"
+
+- name: Plan to empty one of them
+  bareon.allocator.group_compress:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+    group: group-03
+  register: emptying
+  failed_when: emptying.plan.moves | length == 0
+"""
+
+RETURN = r"""
+---
+candidates:
+  description: The groups that were asked for.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    group:
+      description: Name of the group.
+      type: str
+    possible:
+      description: Whether it can be emptied, or is empty.
+      type: bool
+    says:
+      description: What it takes, or what is in the way, in words.
+      type: str
+    instances:
+      description: How many instances it carries.
+      type: int
+    used:
+      description: What they use, as C(memory) and C(disk) in MiB and C(cpus).
+      type: dict
+    free:
+      description: What its online nodes have free.
+      type: dict
+    reclaims:
+      description: Its free memory, disk and CPUs as shares of all there is, summed up; the group with the most is chosen.
+      type: float
+    moves:
+      description: How many moves empty it.
+      type: int
+    data:
+      description: MiB that they copy.
+      type: int
+    reasons:
+      description: Why it is no candidate, as C(limit), C(short) and C(says).
+      type: list
+      elements: dict
+    unplaced:
+      description: Instances that find no place, as M(bareon.allocator.group_redistribute) tells what is missing.
+      type: list
+      elements: dict
+emptied:
+  description: The group that the plan empties, or null.
+  type: str
+  returned: success
+plan:
+  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) tells them.
+  type: dict
+  returned: success
+conflict:
+  description: Why a named group cannot be emptied, as C(candidates).
+  type: dict
+  returned: when O(group) cannot be emptied
+"""

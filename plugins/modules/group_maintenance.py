@@ -1,0 +1,122 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_maintenance."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_maintenance
+short_description: Plan rolling maintenance of nodes, in sets that may be down together
+version_added: 0.1.0
+description:
+  - Divides nodes into as few sets as possible, each of which may be down together with nothing lost. Tells what leaves each set before,
+    with its commands, and how it comes back.
+  - While nodes are down, mirrored instances run on their secondaries, and those on shared storage on other nodes of their group that
+    reach the storage.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+  - bareon.allocator.planning
+options:
+  nodes:
+    description:
+      - Nodes to maintain. Default is all that are online. Nodes that are offline are left out.
+    type: list
+    elements: str
+  groups:
+    description:
+      - Only nodes of these groups, by name or UUID.
+    type: list
+    elements: str
+  node_tags:
+    description:
+      - Only nodes with at least one of these tags.
+    type: list
+    elements: str
+  offline_maintenance:
+    description:
+      - Whether instances are shut down together with their primary. Then nothing moves, and only one copy of all disks must stay up.
+    type: bool
+    default: false
+  full_evacuation:
+    description:
+      - Whether secondaries leave the nodes, too, so that they are empty. Takes copying disks, and keeps N+1, CPUs and tags.
+    type: bool
+    default: false
+  non_redundant:
+    description:
+      - What becomes of instances whose disks are on one node only, with the disk templates C(plain) and C(file).
+      - V(move) copies them to another node first. V(skip) leaves out nodes that have any. V(ignore) lets them be down with their node.
+    type: str
+    choices: [move, skip, ignore]
+    default: move
+  max_nodes:
+    description: How many nodes a set has at most.
+    type: int
+notes:
+  - Sets are meant to be done one after the other, each with its instances back before the next. The largest set comes first, the set
+    with the master last, and in it the master.
+  - Memory, disk, storage pools and physical spindles are kept at any time. N+1, CPUs and exclusion tags may break while nodes are down,
+    where there is no other way, because that is what memory was kept for.
+  - Ganeti's C(hroller) treats instances on shared storage as lost with their node, and never lets two primaries with a common secondary
+    be down together, even when that has the memory for both.
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan to restart all nodes
+  bareon.allocator.group_maintenance:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+  register: rollout
+
+- name: Show the sets
+  ansible.builtin.debug:
+    msg: "{{ rollout.sets | map(attribute='nodes') }}"
+
+- name: Plan to replace hardware of one group, two nodes at a time, with everything away from them
+  bareon.allocator.group_maintenance:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+    groups: [group-02]
+    full_evacuation: true
+    max_nodes: 2
+"""
+
+RETURN = r"""
+---
+sets:
+  description: Sets of nodes, in the order in which they are maintained.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    nodes:
+      description: The nodes, the master last.
+      type: list
+      elements: str
+    plan:
+      description: What leaves them before, as M(bareon.allocator.group_evacuate) tells a plan.
+      type: dict
+    carried:
+      description: >-
+        Instances with disks on one node that are copied to another, each with C(instance), C(from), C(to), C(data) and C(commands).
+      type: list
+      elements: dict
+    back:
+      description: A plan that brings what RV(sets[].plan) moves back when the nodes are up again.
+      type: dict
+left_out:
+  description: Nodes that cannot be down even alone, each with the C(instance) that is in the way and what it C(says).
+  type: list
+  elements: dict
+  returned: success
+"""

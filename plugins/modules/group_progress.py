@@ -1,0 +1,218 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_progress."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_progress
+short_description: Keep the journal of a plan of moves, and tell what comes next
+version_added: 0.1.0
+description:
+  - Says which steps of a plan are left and in which rounds they may be carried out, and notes what became of them in a journal.
+  - The role C(bareon.allocator.group_moves) works with it. Use it where moves are carried out in another way.
+  - It runs on the controller, without a connection to any host. It moves nothing itself.
+author:
+  - The bareon.allocator maintainers (@bareon)
+options:
+  plan:
+    description:
+      - The plan, as RV(bareon.allocator.group_evacuate#module:plan) and the other group modules return it. Begins a run, in which
+        steps that failed in an earlier run of the same plan are tried again.
+      - Of each move C(instance), C(from) and C(steps) are needed, of each step C(kind) and C(to).
+      - Mutually exclusive with O(journal), one of them is needed.
+    type: dict
+  directory:
+    description:
+      - Where journals are kept, on the controller. The name of the file comes from the moves of the plan, so that the same plan finds
+        its journal again, and another one gets its own.
+    type: path
+  journal:
+    description:
+      - The journal of a run that has begun, as RV(journal).
+    type: path
+  kinds:
+    description:
+      - The kinds of steps that can be carried out. A plan with others is refused. Default is any.
+    type: list
+    elements: str
+  where:
+    description:
+      - The nodes of instances as they are now, by name, the primary first. Each is a list, or text in which C(|), commas or blanks
+        separate them. Instances that the plan does not move may be among them.
+      - Steps whose result is there already are counted as done. An instance that is elsewhere than on the rest of its way is an error,
+        since the plan was made for another state.
+    type: dict
+  outcomes:
+    description:
+      - What became of steps.
+    type: list
+    elements: dict
+    suboptions:
+      move:
+        description: The position of the move in the plan.
+        type: int
+        required: true
+      step:
+        description: The position of the step in the move.
+        type: int
+        required: true
+      failed:
+        description: Whether it failed.
+        type: bool
+        default: false
+      message:
+        description: Why it failed.
+        type: str
+        default: ""
+      job:
+        description:
+          - The job that carries the step out in the background. The step is neither done nor failed then, and RV(rounds) tells the job
+            with the step, so that it is waited for rather than begun again.
+        type: str
+        default: ""
+  at_once:
+    description: How many moves may be under way at a time.
+    type: int
+    default: 1
+  per_node:
+    description: How many of them a node may take part in. V(0) is any number.
+    type: int
+    default: 0
+attributes:
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - The journal is not written in check mode.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: none
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  async:
+    description: Supports the C(async) keyword.
+    support: none
+  platform:
+    description: The platforms that the module works on.
+    platforms: all
+    support: full
+seealso:
+  - module: bareon.allocator.group_evacuate
+"""
+
+EXAMPLES = r"""
+---
+- name: Begin, or go on with, a plan
+  bareon.allocator.group_progress:
+    plan: "{{ evacuation.plan }}"
+    directory: journals
+    at_once: 4
+    per_node: 1
+  register: progress
+
+- name: Note that the first step of the first round is done
+  bareon.allocator.group_progress:
+    journal: "{{ progress.journal }}"
+    outcomes:
+      - move: "{{ progress.rounds[0][0].move }}"
+        step: "{{ progress.rounds[0][0].step }}"
+  register: progress
+
+- name: Show what remains
+  ansible.builtin.debug:
+    msg: "{{ progress.summary }}"
+"""
+
+RETURN = r"""
+---
+journal:
+  description: The journal's file.
+  type: str
+  returned: success
+complete:
+  description: Whether nothing is left to do.
+  type: bool
+  returned: success
+rounds:
+  description: Steps that may be carried out side by side, round after round, until all is done.
+  type: list
+  elements: list
+  returned: success
+  contains:
+    move:
+      description: Position of the move in the plan.
+      type: int
+    step:
+      description: Position of the step in the move.
+      type: int
+    instance:
+      description: Name of the instance.
+      type: str
+    kind:
+      description: What is done, V(migrate), V(failover), V(replace_disks), or another word that the plan has.
+      type: str
+    from:
+      description: The nodes before.
+      type: list
+      elements: str
+    to:
+      description: The nodes after.
+      type: list
+      elements: str
+    node:
+      description: The node that the instance, or its mirror, goes to.
+      type: str
+    online:
+      description: Whether the node that is left is up.
+      type: bool
+    command:
+      description: Ganeti's command, if the plan has one.
+      type: str
+    job:
+      description: The job that carries it out already, if any.
+      type: str
+done:
+  description: Moves that are done.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    move:
+      description: Position of the move in the plan.
+      type: int
+    instance:
+      description: Name of the instance.
+      type: str
+    steps:
+      description: How many steps the move has.
+      type: int
+    steps_done:
+      description: How many of them are done.
+      type: int
+    message:
+      description: Why the next step failed, if it did.
+      type: str
+failures:
+  description: Moves of which a step failed in this run, with the keys of RV(done).
+  type: list
+  elements: dict
+  returned: success
+remaining:
+  description: Moves that are not done, failed ones among them, with the keys of RV(done).
+  type: list
+  elements: dict
+  returned: success
+summary:
+  description: The same in words.
+  type: str
+  returned: success
+"""

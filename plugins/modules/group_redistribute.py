@@ -1,0 +1,266 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_redistribute."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_redistribute
+short_description: Heal groups of nodes with the help of other groups, or level load across groups
+version_added: 0.1.0
+description:
+  - Finds groups that are not healthy and plans moves that heal them. Moves inside a group come first; what they cannot heal is healed by
+    as few instances as possible in other groups that share the storage.
+  - A group is not healthy when offline nodes still host instances, when nodes fail N+1, or when instances on shared storage could not
+    restart if their node failed.
+  - With O(by=load) it compares the load of whole groups with what their nodes can do, and plans moves that level the outliers.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+  - bareon.allocator.planning
+options:
+  by:
+    description:
+      - What is redistributed for. V(health) heals groups, V(load) levels the load that instances were measured to cause.
+    type: str
+    choices: [health, load]
+    default: health
+  groups:
+    description:
+      - Groups to heal, or whose outlying load is levelled, by name or UUID. Others may still take instances. Default is all.
+    type: list
+    elements: str
+  across_groups:
+    description:
+      - Whether instances may go to other groups at all. Without it only moves inside are planned. Only with O(by=health).
+    type: bool
+    default: true
+  tolerance:
+    description:
+      - How far a group's load, beside what it can do, may be from that of the whole cluster before it is an outlier. V(0.2) is 20 %.
+        Only with O(by=load).
+    type: float
+    default: 0.2
+  min_gain:
+    description: By how much a move must lower the score of loads to be worth it. Only with O(by=load).
+    type: float
+    default: 0.001
+  max_moves:
+    description: How many instances move at most. Only with O(by=load). Default is as many as are worth it.
+    type: int
+  disk_moves:
+    description:
+      - Whether instances whose disks must be copied may move, too. Those on shared storage always may. Only with O(by=load).
+    type: bool
+    default: false
+  load:
+    description:
+      - What instances were measured to use, by their names, as in M(bareon.allocator.group_balance). Those that are left out keep the
+        load that they have in the cluster, which is 1 of each kind if nothing else is said.
+    type: dict
+  node_load:
+    description:
+      - The same for nodes, whose rest is shared by their primaries, as in M(bareon.allocator.group_balance).
+    type: dict
+  workers:
+    description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
+    type: int
+    default: 0
+  scheduler:
+    description: The address of a Dask cluster that works on the groups instead.
+    type: str
+  score:
+    description: How the scores of the plan are computed, as in M(bareon.allocator.group_info).
+    type: str
+    choices: [htools, capacity]
+    default: htools
+notes:
+  - Causes are told in this order - instances on offline nodes, secondaries on nodes that fail N+1, primaries on them, and others of
+    a group in which instances on shared storage could not restart.
+  - Only healthy groups take instances, and none of their limits gets worse, restarts after a node's failure included.
+  - Instances with the disk templates C(plain) and C(file), and those without any disk that is up, cannot be moved.
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan to heal all groups
+  bareon.allocator.group_redistribute:
+    source:
+      type: ganeti_text
+      path: supercluster.data
+  register: healing
+
+- name: Show what is missing where that is not possible
+  ansible.builtin.debug:
+    msg: "{{ healing.groups | rejectattr('healed') | map(attribute='missing') | flatten }}"
+
+- name: Level the measured load of two groups on shared storage
+  bareon.allocator.group_redistribute:
+    by: load
+    cluster:
+      groups:
+        - name: left
+        - name: right
+      nodes:
+        - {name: left1, group: left, total_memory: 64 GiB, total_disk: 0, total_cpus: 16}
+        - {name: left2, group: left, total_memory: 64 GiB, total_disk: 0, total_cpus: 16}
+        - {name: right1, group: right, total_memory: 64 GiB, total_disk: 0, total_cpus: 16}
+        - {name: right2, group: right, total_memory: 64 GiB, total_disk: 0, total_cpus: 16}
+      instances:
+        - name: busy
+          memory: 4 GiB
+          disk: 20 GiB
+          vcpus: 2
+          disk_template: rbd
+          primary: left1
+          load: {cpu: 1.7, memory: 4, disk: 30, net: 12}
+        - name: calm
+          memory: 4 GiB
+          disk: 20 GiB
+          vcpus: 2
+          disk_template: rbd
+          primary: left1
+          load: {cpu: 1.6, memory: 4, disk: 28, net: 11}
+  register: levelling
+  failed_when: levelling.load_score_after >= levelling.load_score_before
+"""
+
+RETURN = r"""
+---
+healthy:
+  description: Whether all groups that were asked for are healthy after the plan.
+  type: bool
+  returned: with O(by=health)
+load_score_before:
+  description: >-
+    How unevenly the groups are loaded now; the sum over CPU, memory, disk and network of the standard deviation of their pressure.
+  type: float
+  returned: with O(by=load)
+load_score_after:
+  description: The same after the plan.
+  type: float
+  returned: with O(by=load)
+groups:
+  description: What is wrong with each group, and what becomes of it.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    group:
+      description: Name of the group.
+      type: str
+    healthy:
+      description: Whether nothing is wrong with it now.
+      type: bool
+      returned: with O(by=health)
+    peers:
+      description: Groups that could take at least one of its instances by their storage.
+      type: list
+      elements: str
+      returned: with O(by=health)
+    on_offline_nodes:
+      description: Instances with a role on a node that is offline.
+      type: list
+      elements: str
+      returned: with O(by=health)
+    n1_failing:
+      description: Nodes that lack memory for failovers of mirrored instances, with the MiB they are C(short).
+      type: list
+      elements: dict
+      returned: with O(by=health)
+    shared_n1_failing:
+      description: Nodes whose failure would leave instances on shared storage without a node, with the MiB of those as C(short).
+      type: list
+      elements: dict
+      returned: with O(by=health)
+    causes:
+      description: >-
+        Instances that are in the way, each with its C(cause), V(offline), V(secondary), V(primary) or V(shared).
+      type: list
+      elements: dict
+      returned: with O(by=health)
+    healed:
+      description: Whether the group is healthy after the plan.
+      type: bool
+      returned: with O(by=health)
+    moved_inside:
+      description: Instances that get other nodes of the group.
+      type: list
+      elements: str
+      returned: with O(by=health)
+    moved_out:
+      description: Instances that go to other groups.
+      type: list
+      elements: str
+      returned: with O(by=health)
+    fewest:
+      description: Whether it is proven that no fewer need to leave.
+      type: bool
+      returned: with O(by=health)
+    remains:
+      description: >-
+        What is wrong after the plan, as RV(groups[].on_offline_nodes), RV(groups[].n1_failing) and RV(groups[].shared_n1_failing).
+      type: dict
+      returned: with O(by=health)
+    missing:
+      description: Where a group is not healed, the instances that would have to leave it, and what every group lacks for them.
+      type: list
+      elements: dict
+      returned: with O(by=health)
+      contains:
+        instance:
+          description: Name of the instance.
+          type: str
+        says:
+          description: What keeps it.
+          type: str
+        groups:
+          description: The groups that share its storage.
+          type: list
+          elements: dict
+          contains:
+            group:
+              description: Name of the group.
+              type: str
+            nearest:
+              description: The node and limit for which least is missing, and how much, as C(node), C(limit) and C(short).
+              type: dict
+            reasons:
+              description: Every node's reason, as M(bareon.allocator.group_place) tells it.
+              type: list
+              elements: dict
+    load:
+      description: Load of all its instances by kind, C(cpu), C(memory), C(disk) and C(net).
+      type: dict
+      returned: with O(by=load)
+    capacity:
+      description: What its online nodes can do, as cores times speed, MiB, spindles and number of nodes.
+      type: dict
+      returned: with O(by=load)
+    pressure:
+      description: Load beside capacity, where 1 is that of the whole cluster.
+      type: dict
+      returned: with O(by=load)
+    outlier:
+      description: V(high) when it carries too much of any kind, V(low) when it carries too little of every kind, else null.
+      type: str
+      returned: with O(by=load)
+    pressure_after:
+      description: RV(groups[].pressure) after the plan.
+      type: dict
+      returned: with O(by=load)
+    outlier_after:
+      description: RV(groups[].outlier) after the plan.
+      type: str
+      returned: with O(by=load)
+plan:
+  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) tells them.
+  type: dict
+  returned: success
+"""

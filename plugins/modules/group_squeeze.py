@@ -1,0 +1,97 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action group_squeeze."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: group_squeeze
+short_description: Find nodes that can be powered off, or that must be powered on again
+version_added: 0.1.0
+description:
+  - Finds nodes that can be powered off because the instances on shared storage that they carry fit on the others, and each of those still
+    keeps room for more. When nodes lack even minimal room, finds nodes on standby to power on again.
+  - It runs on the controller, without a connection to any host, and changes nothing.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.cluster
+  - bareon.allocator.planning
+options:
+  target_resources:
+    description:
+      - Room that every node keeps when nodes are powered off, in multiples of the standard size of the cluster's policy.
+    type: float
+    default: 2.0
+  minimal_resources:
+    description:
+      - Room without which nodes on standby are powered on, in the same unit.
+    type: float
+    default: 2.0
+  redundant:
+    description:
+      - Whether to keep room for restarts - with it, no node's failure may leave more instances on shared storage without a node than now.
+    type: bool
+    default: true
+notes:
+  - A node can be powered off when it is not the master, has no secondaries, and carries nothing but instances on shared storage.
+    Nodes with the fewest instances come first.
+  - A node is on standby when it is offline and has a tag that starts with C(htools:standby:).
+  - Room is that of memory, CPUs and spindle use, as in Ganeti's C(hsqueeze).
+"""
+
+EXAMPLES = r"""
+---
+- name: Find nodes to power off for the night
+  bareon.allocator.group_squeeze:
+    cluster:
+      nodes:
+        - {name: n1, total_memory: 64 GiB, total_disk: 0, total_cpus: 16, master: true}
+        - {name: n2, total_memory: 64 GiB, total_disk: 0, total_cpus: 16}
+        - {name: n3, total_memory: 64 GiB, total_disk: 0, total_cpus: 16}
+      instances:
+        - {name: web, memory: 4 GiB, disk: 20 GiB, vcpus: 2, disk_template: rbd, primary: n2}
+        - {name: db, memory: 8 GiB, disk: 80 GiB, vcpus: 4, disk_template: rbd, primary: n3}
+  register: night
+
+- name: Show what to do before they go off
+  ansible.builtin.debug:
+    msg: "{{ night.power_off }}: {{ night.plan.commands + night.commands_after }}"
+"""
+
+RETURN = r"""
+---
+power_off:
+  description: Nodes that can be powered off when RV(plan) is done.
+  type: list
+  elements: str
+  returned: success
+power_on:
+  description: Nodes to power on before RV(plan).
+  type: list
+  elements: str
+  returned: success
+lacking:
+  description: Nodes that lack the minimal room even with all nodes on standby.
+  type: list
+  elements: str
+  returned: success
+plan:
+  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) tells them.
+  type: dict
+  returned: success
+commands_before:
+  description: Commands that bring nodes on.
+  type: list
+  elements: str
+  returned: success
+commands_after:
+  description: Commands that take nodes off and mark them as on standby.
+  type: list
+  elements: str
+  returned: success
+"""

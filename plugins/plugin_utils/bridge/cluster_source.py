@@ -1,0 +1,29 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One door to clusters for the actions on groups: the sources of the room `group`, and the ledger of the room `provider`."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Mapping
+
+from ..common.errors import Unavailable
+from ..group.arguments import SourceType
+from ..group.sources.iallocator import Message
+from ..group.sources.load import check_source, load_cluster
+
+
+def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Message:
+    """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable."""
+    source = arguments.get("source")
+    if source is None or source["type"] != SourceType.LEDGER:
+        return load_cluster(arguments, resolve)
+    check_source(source)
+    try:
+        # Only who keeps a ledger needs SQLAlchemy, which takes longer to load than most clusters.
+        from .ledger_cluster import read_cluster
+    except ImportError as error:
+        raise Unavailable(f"a source of type ledger needs the Python library {error.name} on the controller") from error
+    return Message(read_cluster(source.get("database"), source.get("aggregates")), {})

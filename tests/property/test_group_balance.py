@@ -1,0 +1,190 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plans of balancing: in every order that they allow, and between the steps of moves that run side by side, no limit gets worse.
+
+The oracle counts every node anew from the models, and packs the instances of a failing node by trying everything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import pathlib
+import random
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "peers")]
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import Aims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.candidate_moves import MoveOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_plan import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import MIRRORED_OUTSIDE, Cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.moves import copied_data
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.placement_price import Tariff
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from gencluster import generate
+from group_clusters import clusters
+from group_oracle import Book, starts
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_group_placement import excess
+
+MODEST = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def stranded(cluster: Cluster, name: str) -> int:
+    """Return the least memory of instances on shared storage that cannot restart when a node fails, by trying everything."""
+    failing = next(node for node in cluster.nodes if node.name == name)
+    prefixes = [tag.removeprefix("htools:iextags:") for tag in cluster.tags if tag.startswith("htools:iextags:")]
+    ratio = next(group.policy.vcpu_ratio for group in cluster.groups if group.name == failing.group)
+    targets = [node for node in cluster.nodes if node.group == failing.group and node.name != name and not node.offline]
+    rooms = []
+    for node in targets:
+        book = Book(cluster, node)
+        come = [i for i in cluster.instances if i.primary == name and i.secondary == node.name]
+        real = [i for i in come if not i.forthcoming]
+        kept = sum(i.memory for i in real if i.auto_balance and i.status != "ADMIN_offline")
+        cpus = sum(i.vcpus for i in real if i.status != "ADMIN_offline")
+        tags = {tag for i in (*come, *cluster.instances) if i in come or i.primary == node.name for tag in starts(i.tags, prefixes)}
+        reach = frozenset(pool.name for pool in node.storage)
+        rooms.append((book.memory - kept, ratio * node.total_cpus - book.cpus - cpus, frozenset(tags), reach))
+    here = [i for i in cluster.instances if i.primary == name and i.uses_memory and i.disk_template in MIRRORED_OUTSIDE]
+    known = {pool.name for node in cluster.nodes for pool in node.storage}
+
+    here.sort(key=lambda i: -i.memory)
+
+    @functools.cache
+    def least(position: int, rooms: tuple) -> int:
+        if position == len(here):
+            return 0
+        i = here[position]
+        tags = frozenset(starts(i.tags, prefixes))
+        best = sum(other.memory for other in here[position:])
+        for room in set(rooms):
+            memory, cpus, used, pools = room
+            reached = i.storage is None or i.storage not in known or i.storage in pools
+            if best and memory >= i.memory and cpus >= i.vcpus * i.uses_cpus and not tags & used and reached:
+                rest = [*rooms]
+                rest[rooms.index(room)] = memory - i.memory, cpus - i.vcpus * i.uses_cpus, used | tags, pools
+                best = min(best, least(position + 1, tuple(sorted(rest, key=str))))
+        return best and min(best, i.memory + least(position + 1, rooms))
+
+    return least(0, tuple(rooms))
+
+
+class Watch:
+    """Holds every later state against the start."""
+
+    def __init__(self, state: ClusterState, shared: bool) -> None:
+        start = state.to_cluster()
+        self.online = [node.name for node in start.nodes if not node.offline]
+        self.before = {name: excess(start, name) for name in self.online}
+        self.stranded = {name: stranded(start, name) for name in self.online} if shared else {}
+
+    def check(self, state: ClusterState, what: object) -> None:
+        now = state.to_cluster()
+        for name in self.online:
+            worse = {limit: value for limit, value in excess(now, name).items() if value > max(0, self.before[name][limit])}
+            assert not worse, (name, what, worse)
+        for name, most in self.stranded.items():
+            assert stranded(now, name) <= most, (name, what)
+
+
+def in_any_order(plan, order: random.Random) -> list[int]:
+    """Return the moves in an order drawn from those that the dependencies allow."""
+    left, done = set(range(len(plan.moves))), []
+    while left:
+        ready = sorted(number for number in left if not left & set(plan.after[number]))
+        done.append(order.choice(ready))
+        left.remove(done[-1])
+    return done
+
+
+def replay(cluster: Cluster, plan, order: random.Random, shared: bool) -> None:
+    """Make a plan's moves in a random order that its dependencies allow, and its steps in one that its stages allow."""
+    state = ClusterState.from_cluster(cluster)
+    watch = Watch(state, shared)
+    for number in in_any_order(plan, order):
+        move = plan.moves[number]
+        assert (state.primary[move.instance], state.secondary[move.instance]) == move.source
+        state.place(move.instance, *move.target)
+        watch.check(state, move)
+    state = ClusterState.from_cluster(cluster)
+    for stage in plan.stages:
+        steps = {number: list(plan.moves[number].steps) for number in stage}
+        while steps:
+            number = order.choice(sorted(steps))
+            state.place(plan.moves[number].instance, *steps[number].pop(0))
+            watch.check(state, (plan.moves[number], "side by side"))
+            steps = {number: left for number, left in steps.items() if left}
+
+
+def assert_plan_is_sound(cluster: Cluster, group: int, aims: Aims, most_at_node, order: random.Random, shared: bool) -> None:
+    found = plan_group(Assignment(cluster, group, aims, most_at_node))
+    plan = found.plan
+    assert sorted(itertools.chain(*plan.stages)) == list(range(len(plan.moves)))
+    replay(cluster, plan, order, shared)
+    state = ClusterState.from_cluster(cluster)
+    members = set(state.group_nodes(group).tolist())
+    scorer = Scorer(state, aims.score, state.group_nodes(group))
+    assert found.score_before == scorer.score(state)
+    data = sum(copied_data(state, move) for move in plan.moves)
+    for move in plan.moves:
+        assert {node for place in (move.source, *move.steps) for node in place} <= {*members, NOWHERE}
+        assert aims.moves.disk_moves or state.facts.instances.disk[move.instance] == 0 or data == 0
+        state.place(move.instance, *move.target)
+    assert abs(found.score_after - scorer.score(state)) < 1e-9
+    assert found.data == data
+    assert aims.tariff.most_data is None or data <= aims.tariff.most_data
+    assert aims.tariff.most_moves is None or len(plan.moves) <= aims.tariff.most_moves
+    if not found.blocked:
+        assert found.score_after <= found.score_before + 1e-9
+    if most_at_node is not None:
+        for stage in plan.stages:
+            touched = [node for number in stage for node in {n for p in (plan.moves[number].source, *plan.moves[number].steps) for n in p}]
+            assert all(touched.count(node) <= most_at_node for node in members)
+
+
+@st.composite
+def aims(draw):
+    return Aims(
+        score=draw(st.sampled_from(list(ScoreMode))),
+        tariff=Tariff(
+            data=draw(st.sampled_from([0.0, 0.015, 100.0])),
+            most_data=draw(st.sampled_from([None, None, 0, 1000, 100000])),
+            most_moves=draw(st.sampled_from([None, None, 1, 3])),
+        ),
+        moves=MoveOptions(disk_moves=draw(st.sampled_from([True, True, False]))),
+        evacuation_only=draw(st.sampled_from([False, False, True])),
+    )
+
+
+@MODEST
+@given(clusters(most_nodes=6, most_instances=8), aims(), st.sampled_from([None, 1, 2]), st.randoms(use_true_random=False))
+def test_plans_of_any_small_cluster(cluster, wanted, most_at_node, order):
+    for group in range(len(cluster.groups)):
+        assert_plan_is_sound(cluster, group, wanted, most_at_node, order, shared=True)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["drbd", "mixed", "ext"]),
+    st.sampled_from([1.0, 2.6, 4.0, 6.0]),
+    st.integers(0, 1),
+    st.booleans(),
+    aims(),
+    st.sampled_from([None, 1, 3]),
+    st.randoms(use_true_random=False),
+)
+def test_plans_of_generated_clusters(seed, template, scale, offline, tagged, wanted, most_at_node, order):
+    made = generate(nodes=6, per_node=4, seed=seed, template=template, memscale=scale, offline=offline, extags=tagged, n1ok=seed % 2 == 0)
+    cluster = parse_text(made.text())
+    wanted = dataclasses.replace(wanted, tariff=dataclasses.replace(wanted.tariff, most_moves=None))
+    assert_plan_is_sound(cluster, 0, wanted, most_at_node, order, shared=template != "drbd")

@@ -1,0 +1,136 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whatever the cluster: sets of nodes lose nothing and are as few as can be, and squeezing breaks no limit."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.downtime import Departure, DowntimeOptions, NonRedundant, leave
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.maintenance import roll
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import MIRRORED_OUTSIDE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.squeezing import room_wanted, squeeze
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from group_clusters import clusters
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_group_placement import OPEN, excess
+
+MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+HARD = ("memory", "disk", "spindles")
+
+
+def open_to_all(cluster):
+    return dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+
+
+@MODEST
+@given(
+    clusters(most_nodes=6, most_instances=8),
+    st.sampled_from([DowntimeOptions(), DowntimeOptions(offline=True), DowntimeOptions(full=True)]),
+    st.sampled_from(list(NonRedundant)),
+    st.randoms(use_true_random=False),
+)
+def test_nothing_is_lost_while_a_set_is_down(cluster, options, non_redundant, order: random.Random):
+    options = dataclasses.replace(options, non_redundant=non_redundant)
+    cluster = open_to_all(cluster)
+    state = ClusterState.from_cluster(cluster)
+    online = state.online().tolist()
+    rollout = roll(state, online, options)
+    told = [node for members in rollout.sets for node in members.nodes] + [node for node, _stuck in rollout.skipped]
+    assert sorted(told) == online
+    start = state.to_cluster()
+    for members in rollout.sets:
+        now = state.copy()
+        plan = stage_moves(members.departure.moves)
+        for stage in plan.stages:
+            for number in order.sample(stage, len(stage)):
+                now.place(plan.moves[number].instance, *plan.moves[number].target)
+                assert_hard_limits(start, now.to_cluster(), {cluster.nodes[node].name for node in plan.moves[number].takes()})
+        for instance, node in members.departure.carried:
+            now.place(instance, node)
+        assert_hard_limits(start, now.to_cluster(), {cluster.nodes[node].name for _instance, node in members.departure.carried})
+        down = set(members.nodes) | set(range(len(cluster.nodes))) - set(online)
+        for position, instance in enumerate(cluster.instances):
+            lived, mirrored = int(state.primary[position]), int(state.secondary[position])
+            primary, secondary = int(now.primary[position]), int(now.secondary[position])
+            touched = lived in members.nodes or mirrored in members.nodes
+            assert not (touched and secondary >= 0 and {primary, secondary} <= down), "both copies are down"
+            alone = secondary < 0 and instance.disk_template not in MIRRORED_OUTSIDE
+            if lived in members.nodes and instance.uses_memory and not options.offline and not (alone and non_redundant == "ignore"):
+                assert primary not in down, "a running instance is down"
+            if options.full and not alone:
+                assert not {primary, secondary} & set(members.nodes)
+
+
+def assert_hard_limits(start, now, names):
+    for name in names:
+        before, after = excess(start, name), excess(now, name)
+        assert all(after[limit] <= max(0, before[limit]) for limit in after if limit in HARD or limit.startswith("pool"))
+
+
+@MODEST
+@given(clusters(most_nodes=5, most_instances=8), st.booleans())
+def test_no_other_division_has_fewer_sets(cluster, offline):
+    options = DowntimeOptions(offline=offline)
+    state = ClusterState.from_cluster(open_to_all(cluster))
+    rollout = roll(state, state.online().tolist(), options)
+    able = [node for members in rollout.sets for node in members.nodes]
+
+    def fewest(rest):
+        if not rest:
+            return 0
+        first, others = rest[0], rest[1:]
+        best = len(rest)
+        for mask in range(2 ** len(others)):
+            together = [first, *(node for bit, node in enumerate(others) if mask >> bit & 1)]
+            if isinstance(leave(state, together, options), Departure):
+                best = min(best, 1 + fewest([node for node in others if node not in together]))
+        return best
+
+    assert len(rollout.sets) == fewest(able)
+
+
+@MODEST
+@given(clusters(most_nodes=6, most_instances=7), st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
+def test_squeezing_empties_nodes_and_breaks_no_limit(cluster, factor, redundant):
+    cluster = open_to_all(cluster)
+    state = ClusterState.from_cluster(cluster)
+    wanted = room_wanted(cluster, factor)
+    found = squeeze(cluster, wanted, wanted, redundant)
+    start, before = state.to_cluster(), [group_health(state, group) for group in range(len(cluster.groups))]
+    state.offline[list(found.power_on)] = False
+    for stage in (stages := stage_moves(found.moves)).stages:
+        for number in stage:
+            state.place(stages.moves[number].instance, *stages.moves[number].target)
+            now = state.to_cluster()
+            for node in stages.moves[number].takes():
+                then, after = excess(start, cluster.nodes[node].name), excess(now, cluster.nodes[node].name)
+                assert all(value <= max(0, then[limit]) for limit, value in after.items())
+    assert not set(found.power_off) & ({*state.primary.tolist()} | {*state.secondary.tolist()})
+    state.offline[list(found.power_off)] = True
+    if redundant and found.power_off:
+        for group, was in enumerate(before):
+            stranded = group_health(state, group).stranded
+            assert all(memory <= was.stranded.get(node, 0) for node, memory in stranded.items())
+    if found.power_off:
+        left = state.to_cluster()
+        for node in left.nodes:
+            if not node.offline:
+                room = dataclasses.replace(wanted, name="room", primary=node.name)
+                tight = ClusterState.from_cluster(dataclasses.replace(left, instances=(*left.instances, room))).to_cluster()
+                # The room is not yet off what the node reports.
+                reported = next(other for other in tight.nodes if other.name == node.name)
+                fields = {"free_memory": reported.free_memory - wanted.memory}
+                nodes = tuple(dataclasses.replace(other, **fields) if other.name == node.name else other for other in tight.nodes)
+                then, after = excess(left, node.name), excess(dataclasses.replace(tight, nodes=nodes), node.name)
+                assert all(after[limit] <= max(0, then[limit]) for limit in ("memory", "redundancy", "cpus"))

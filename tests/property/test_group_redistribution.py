@@ -1,0 +1,183 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Repairs of ill groups: fewest instances leave, proven against every possible arrangement, and no limit gets worse on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.load_levelling import LevelOptions, level
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Cluster, DiskTemplate, Group, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribution import leavers, redistribute
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.safe_course import order_safely, stage_together
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from group_clusters import clusters
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_group_placement import OPEN, excess
+
+MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+GROUPS = tuple(Group(name, name, policy=OPEN) for name in ("ill", "spare"))
+
+
+@st.composite
+def super_clusters(draw):
+    """Two groups: one in trouble more often than not, one with some room."""
+    shared = draw(st.booleans())
+    ill = [f"a{number}" for number in range(3)]
+    spare = [f"b{number}" for number in range(2)]
+    sizes = {name: draw(st.integers(4, 9)) for name in ill} | {name: draw(st.integers(1, 8)) for name in spare}
+    instances = []
+    for number in range(draw(st.integers(1, 4))):
+        primary, secondary = draw(st.permutations(ill))[:2]
+        template = DiskTemplate.EXT if shared else DiskTemplate.DRBD
+        memory = draw(st.integers(1, 4))
+        instances.append(Instance(f"i{number}", memory, 1, 1, primary, "" if shared else secondary, disk_template=template))
+    used = {name: sum(i.memory for i in instances if i.primary == name) for name in sizes}
+    dark = draw(st.sampled_from(["", "", *ill]))
+    nodes = [
+        Node(name, "ill" if name in ill else "spare", float(size), 0, size - used[name], 100.0, 50, 99.0, offline=name == dark)
+        for name, size in ((name, max(size, used[name])) for name, size in sizes.items())
+    ]
+    return Cluster(GROUPS, tuple(nodes), tuple(instances))
+
+
+def arrangements(cluster: Cluster):
+    """Yield every way to give each instance a place: where it is, or any online node or pair of one group."""
+    groups = {name: [n.name for n in cluster.nodes if n.group == name and not n.offline] for name in ("ill", "spare")}
+    yield from itertools.product(*([(i.primary, i.secondary), *places(groups, i)] for i in cluster.instances))
+
+
+def places(groups, instance):
+    for members in groups.values():
+        pairs = itertools.permutations(members, 2) if instance.secondary else ((name, "") for name in members)
+        yield from (pair for pair in pairs if pair != (instance.primary, instance.secondary))
+
+
+def moved(state: ClusterState, homes) -> ClusterState:
+    after = state.copy()
+    positions = state.facts.cluster.node_positions() | {"": -1}
+    for number, (primary, secondary) in enumerate(homes):
+        after.place(number, positions[primary], positions[secondary])
+    return after
+
+
+def is_allowed(start: Cluster, now: Cluster) -> bool:
+    for node in now.nodes:
+        if node.offline:
+            continue
+        before, after = excess(start, node.name), excess(now, node.name)
+        if any(value > max(0, before[limit]) for limit, value in after.items()):
+            return False
+    return True
+
+
+def fewest(state: ClusterState) -> int | None:
+    """Return how few instances must leave by trying everything; None when the group cannot be healed."""
+    cluster = state.facts.cluster
+    start = state.to_cluster()
+    spare = {node.name for node in cluster.nodes if node.group == "spare"}
+    best = None
+    for homes in arrangements(cluster):
+        leaving = sum(primary in spare for primary, _secondary in homes)
+        if best is not None and leaving >= best:
+            continue
+        after = moved(state, homes)
+        if not group_health(after, 0).healthy or not group_health(after, 1).healthy or not is_allowed(start, after.to_cluster()):
+            continue
+        changed = {n: (after.primary[n], after.secondary[n]) for n in range(len(homes)) if homes[n] != home(cluster.instances[n])}
+        _moves, blocked = order_safely(state, {n: (int(p), int(s)) for n, (p, s) in changed.items()})
+        if not blocked:
+            best = leaving
+    return best
+
+
+def home(instance: Instance) -> tuple[str, str]:
+    return instance.primary, instance.secondary
+
+
+@MODEST
+@given(super_clusters())
+def test_as_few_leave_as_any_arrangement_allows(cluster):
+    state = ClusterState.from_cluster(cluster)
+    if group_health(state, 0).healthy:
+        assert redistribute(state, [0], True, ScoreMode.HTOOLS)[0] == []
+        return
+    [repair], after = redistribute(state, [0], True, ScoreMode.HTOOLS)
+    best = fewest(state)
+    assert repair.after.healthy == (best is not None)
+    assert repair.after == group_health(after, 0)
+    if best is None:
+        assert repair.missing
+    else:
+        assert len(leavers(state, repair)) == best
+
+
+@MODEST
+@given(clusters(most_nodes=7, most_instances=9), st.randoms(use_true_random=False))
+def test_no_limit_gets_worse_in_any_order(cluster, order: random.Random):
+    cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+    state = ClusterState.from_cluster(cluster)
+    repairs, _after = redistribute(state, range(len(cluster.groups)), True, ScoreMode.HTOOLS)
+    plan = stage_together(state, [repair.moves for repair in repairs])
+    start = state.to_cluster()
+    before = {node.name: excess(start, node.name) for node in cluster.nodes}
+    health = [group_health(state, group) for group in range(len(cluster.groups))]
+    for stage in plan.stages:
+        for number in order.sample(stage, len(stage)):
+            move = plan.moves[number]
+            state.place(move.instance, *move.target)
+            now = state.to_cluster()
+            for name in {cluster.nodes[node].name for node in move.takes() if not cluster.nodes[node].offline}:
+                worse = {limit: value for limit, value in excess(now, name).items() if value > max(0, before[name][limit])}
+                assert not worse, (name, move, worse)
+            for group, was in enumerate(health):
+                stranded = group_health(state, group).stranded
+                assert all(memory <= was.stranded.get(node, 0) for node, memory in stranded.items()), (move, stranded, was.stranded)
+    for group, was in enumerate(health):
+        assert group_health(state, group).illness <= was.illness
+
+
+@MODEST
+@given(clusters(most_nodes=7, most_instances=9), st.booleans(), st.randoms(use_true_random=False))
+def test_levelling_lowers_the_score_and_breaks_no_limit(cluster, disk_moves, order: random.Random):
+    cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+    state = ClusterState.from_cluster(cluster)
+    found = level(state, LevelOptions(disk_moves=disk_moves), ScoreMode.HTOOLS)
+    assert found.after.score <= found.before.score + 1e-9
+    assert disk_moves or all(move.source[1] == -1 for move in found.moves)
+    plan = stage_moves(found.moves)
+    start = state.to_cluster()
+    for stage in plan.stages:
+        for number in order.sample(stage, len(stage)):
+            state.place(plan.moves[number].instance, *plan.moves[number].target)
+            now = state.to_cluster()
+            for node in plan.moves[number].takes():
+                before, after = excess(start, cluster.nodes[node].name), excess(now, cluster.nodes[node].name)
+                assert all(value <= max(0, before[limit]) for limit, value in after.items())
+
+
+@MODEST
+@given(super_clusters(), st.randoms(use_true_random=False))
+def test_nobody_is_stranded_on_the_way(cluster, order: random.Random):
+    state = ClusterState.from_cluster(cluster)
+    health = [group_health(state, group) for group in range(2)]
+    repairs, _after = redistribute(state, [0, 1], True, ScoreMode.HTOOLS)
+    plan = stage_together(state, [repair.moves for repair in repairs])
+    for stage in plan.stages:
+        for number in order.sample(stage, len(stage)):
+            state.place(plan.moves[number].instance, *plan.moves[number].target)
+            for group, was in enumerate(health):
+                stranded = group_health(state, group).stranded
+                assert all(memory <= was.stranded.get(node, 0) for node, memory in stranded.items()), (plan.moves[number], stranded)

@@ -1,0 +1,57 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""disk_layout on a host that has just the disks of the schema, all of them empty: everything but the doing is real."""
+
+from __future__ import annotations
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils.blockdev import Device, Tree
+from ansible_collections.bareon.allocator.plugins.module_utils.disks import Disk
+from ansible_collections.bareon.allocator.plugins.module_utils.layout import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout_report import as_result
+from ansible_collections.bareon.allocator.plugins.module_utils.layout_run import Report, Request
+from ansible_collections.bareon.allocator.plugins.module_utils.present import Present
+from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.wanted import Layout
+
+MIB = 1024**2
+
+
+def empty_host(layout: Layout) -> Present:
+    """Return the state of a host with the disks of a layout."""
+    disks = []
+    for number, wanted in enumerate(layout.disks):
+        size = wanted.size * MIB if wanted.size else max(part.end for part in wanted.partitions) + 2 * MIB
+        device = Device(f"vd{number}", f"/dev/vd{number}", "disk", size, row={"log-sec": 512}, links=(wanted.id,), read=True)
+        disks.append(Disk(device, wanted.id, None, device.links, "virtio", device, (device,)))
+    return Present(Tree({disk.device.name: disk.device for disk in disks}), tuple(disks))
+
+
+def main() -> None:
+    """Tell what would be done."""
+    module = AnsibleModule(
+        argument_spec={
+            "schema": {"type": "raw", "required": True},
+            "fingerprint": {"type": "str"},
+            "wipe": {"type": "list", "elements": "str", "default": []},
+            "keep_unlisted": {"type": "bool", "default": True},
+            "luks_key": {"type": "str", "no_log": True},
+            "luks_key_file": {"type": "path", "no_log": False},
+            "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
+        },
+        mutually_exclusive=[("luks_key", "luks_key_file")],
+        supports_check_mode=True,
+    )
+    params = module.params
+    request = Request(parse_static_schema(params["schema"]), tuple(params["wipe"]), params["keep_unlisted"], params["fingerprint"])
+    present = empty_host(request.layout)
+    plan = plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint)
+    if plan.refusals:
+        module.fail_json(msg="; ".join(plan.refusals))
+    module.exit_json(schema=params["schema"], **as_result(Report(present, pending=plan.steps), request, check_mode=True))
+
+
+if __name__ == "__main__":
+    main()

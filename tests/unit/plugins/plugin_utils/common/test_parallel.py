@@ -1,0 +1,255 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Solves side by side: the same answers wherever they run, progress, a time budget that is kept, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import cloudpickle
+import distributed
+import pytest
+import yaml
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common import dask_cluster, parallel
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistake, Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Resources, solve_each
+
+ROOT = pathlib.Path(__file__).resolve().parents[5]
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """Return the address of a real Dask cluster of two workers, each a process."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(params=["here", "processes", "dask"])
+def resources(request):
+    """Return resources of each kind."""
+    if request.param == "dask":
+        return Resources(scheduler=request.getfixturevalue("scheduler"))
+    return Resources(workers={"here": 1, "processes": 2}[request.param])
+
+
+def square(task, _seconds):
+    return task * task
+
+
+def told_seconds(_task, seconds):
+    return seconds
+
+
+def process(_task, _seconds):
+    return os.getpid()
+
+
+def sleep(task, _seconds):
+    time.sleep(task)
+    return task
+
+
+def refuse(task, _seconds):
+    raise InputError([Mistake("groups", f"{task} is no group")])
+
+
+def end_by_signal(_task, _seconds):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def evacuate_a_group(told, _seconds):
+    """Empty the first node of a group: a solve with the code of the collection, integer program and all."""
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group import evacuate_report
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+
+    cluster = parse_inline(told)
+    answer = evacuate_report.evacuate_named(Message(cluster, {}), {"nodes": [cluster.nodes[0].name], "mode": "all"})
+    return {
+        "moves": [move["to"] for move in answer["plan"]["moves"]],
+        "score": answer["plan"]["score_after"],
+        "at": evacuate_report.__file__,
+    }
+
+
+def group(number):
+    nodes = [{"name": f"g{number}-{node}", "total_memory": "64 GiB", "total_disk": "1 TiB", "total_cpus": 16} for node in range(5)]
+    pairs = [(one, other) for one in range(5) for other in range(5) if one != other]
+    instances = [
+        {
+            "name": f"i{number}-{at}",
+            "memory": 1024 * (1 + at % 3),
+            "disk": 1024 * (10 + number),
+            "vcpus": 1,
+            "disk_template": "drbd",
+            "primary": nodes[one]["name"],
+            "secondary": nodes[other]["name"],
+        }
+        for at, (one, other) in enumerate(pairs)
+    ]
+    return {"nodes": nodes, "instances": instances}
+
+
+def test_results_come_by_name_in_the_order_of_the_tasks(resources):
+    tasks = {f"t{number}": number for number in (5, 3, 4, 1)}
+    solved = solve_each(square, tasks, resources)
+    assert [(name, one.result, one.finished) for name, one in solved.items()] == [
+        ("t5", 25, True),
+        ("t3", 9, True),
+        ("t4", 16, True),
+        ("t1", 1, True),
+    ]
+
+
+def test_nothing_to_solve(resources):
+    assert solve_each(square, {}, Resources(workers=resources.workers)) == {}
+
+
+def test_groups_are_solved_alike_everywhere(scheduler):
+    tasks = {f"g{number}": group(number) for number in range(3)}
+    here = solve_each(evacuate_a_group, tasks, Resources(workers=1))
+    forked = solve_each(evacuate_a_group, tasks, Resources(workers=2))
+    there = solve_each(evacuate_a_group, tasks, Resources(scheduler=scheduler))
+    for name in tasks:
+        own, by_fork, by_dask = here[name].result, forked[name].result, there[name].result
+        assert own == by_fork
+        assert own["moves"]
+        assert (own["moves"], own["score"]) == (by_dask["moves"], by_dask["score"])
+        assert "bareon_allocator-" in by_dask["at"], "the code that ran there is the one that was sent"
+
+
+def heartbeat_there(_task, _seconds):
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import HEARTBEAT
+
+    return HEARTBEAT
+
+
+def test_workers_forget_another_version_of_the_code(scheduler, tmp_path, monkeypatch):
+    changed = tmp_path / "plugin_utils"
+    shutil.copytree(dask_cluster.CODE, changed)
+    file = changed / "common" / "parallel.py"
+    file.write_text(file.read_text().replace("HEARTBEAT = 10.0", "HEARTBEAT = 77.0"))
+    versions = []
+    for code in (dask_cluster.CODE, changed, dask_cluster.CODE):
+        monkeypatch.setattr(dask_cluster, "CODE", code)
+        solved = solve_each(heartbeat_there, dict.fromkeys("abcd", 0), Resources(scheduler=scheduler))
+        versions.append({one.result for one in solved.values()})
+    assert versions == [{10.0}, {77.0}, {10.0}]
+
+
+def test_work_is_shared_by_processes(scheduler):
+    tasks = dict.fromkeys("abcdef", 2)
+    for resources in (Resources(workers=3), Resources(scheduler=scheduler)):
+        seen = {one.result for one in solve_each(process, dict.fromkeys("abcdefgh", 0), resources).values()}
+        assert os.getpid() not in seen
+    begun = time.monotonic()
+    solve_each(sleep, tasks, Resources(workers=6))
+    assert time.monotonic() - begun < 6 * 2
+
+
+def test_progress_is_told_while_jobs_run(monkeypatch):
+    monkeypatch.setattr(parallel, "HEARTBEAT", 0.2)
+    told = []
+    solve_each(sleep, {"slow": 3.0, "fast": 0.05}, Resources(workers=2), told.append)
+    assert [len(one.ended) for one in told] == sorted(len(one.ended) for one in told)
+    assert (told[-1].ended, told[-1].running, told[-1].total) == (("fast", "slow"), (), 2)
+    assert sum(one.ended == ("fast",) for one in told) >= 3, "also while nothing ends"
+    assert str(told[0]).startswith("0 of 2 done") or "at work on slow" in str(told[0])
+
+
+def test_the_time_that_is_left_is_shared_out():
+    here = solve_each(told_seconds, dict.fromkeys("abcd", 0), Resources(workers=1, seconds=100))
+    shares = [one.result for one in here.values()]
+    assert shares == pytest.approx([25, 100 / 3, 50, 100], rel=0.05), "what one leaves goes to the others"
+    two = solve_each(told_seconds, dict.fromkeys("abcd", 0), Resources(workers=2, seconds=100))
+    assert min(one.result for one in two.values()) == pytest.approx(50, rel=0.05)
+    assert solve_each(told_seconds, {"a": 0, "b": 0}, Resources(workers=2))["a"] == parallel.Solved(None, pytest.approx(0, abs=5))
+
+
+def test_what_does_not_keep_to_its_time_is_ended(monkeypatch):
+    monkeypatch.setattr(parallel, "_LEAST_GRACE", 0.5)
+    begun = time.monotonic()
+    solved = solve_each(sleep, {"quick": 0.01, "stuck": 600, "waits": 600}, Resources(workers=2, seconds=10))
+    assert time.monotonic() - begun < 300
+    assert [(name, one.finished) for name, one in solved.items()] == [("quick", True), ("stuck", False), ("waits", False)]
+    assert solved["stuck"].seconds >= 9
+
+
+def test_a_cluster_is_not_waited_for_either(monkeypatch, scheduler):
+    monkeypatch.setattr(parallel, "_LEAST_GRACE", 0.5)
+    begun = time.monotonic()
+    # What is stuck keeps its worker busy to its end, also for the tests that follow: it must not outlast their patience.
+    solved = solve_each(sleep, {"quick": 0.01, "stuck": 30}, Resources(scheduler=scheduler, seconds=10))
+    assert time.monotonic() - begun < 30
+    assert [(name, one.finished) for name, one in solved.items()] == [("quick", True), ("stuck", False)]
+
+
+def test_no_job_begins_when_time_is_over():
+    assert not solve_each(square, {"a": 2}, Resources(workers=1, seconds=0))["a"].finished
+    assert not solve_each(square, {"a": 2, "b": 3}, Resources(workers=2, seconds=0))["b"].finished
+
+
+def test_what_a_job_raises_is_raised(resources):
+    with pytest.raises(InputError, match="g7 is no group"):
+        solve_each(refuse, {"a": "g7", "b": "g7"}, resources)
+
+
+def test_a_process_that_is_killed_is_told():
+    with pytest.raises(Unavailable, match="ended from outside"):
+        solve_each(end_by_signal, {"a": 0, "b": 0}, Resources(workers=2))
+
+
+def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
+    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 1)
+    with pytest.raises(Unavailable, match="scheduler tcp://127.0.0.1:9: cannot be reached"):
+        solve_each(square, {"a": 2}, Resources(scheduler="tcp://127.0.0.1:9"))
+    with pytest.raises(Unavailable, match="scheduler rubbish://x: cannot be reached"):
+        solve_each(square, {"a": 2}, Resources(scheduler="rubbish://x"))
+
+
+def test_a_missing_library_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, parallel.__name__.replace("parallel", "dask_cluster"), raising=False)
+    with pytest.raises(Unavailable, match="needs the Python library distributed on the controller"):
+        solve_each(square, {"a": 2}, Resources(scheduler="tcp://127.0.0.1:9"))
+
+
+ACTION = """
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Resources, Solved, solve_each
+
+
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        resources = Resources(scheduler=self._task.args["scheduler"], workers=2, seconds=60)
+        tasks = {name: name * 2 for name in ("a", "b", "c")}
+        solved = solve_each(Solved, tasks, resources, lambda now: Display().display(f"PROGRESS {now}"))
+        return super().run(tmp, task_vars) | {"twice": [one.result.result for one in solved.values()]}
+"""
+
+
+def test_it_works_in_the_processes_of_ansible(scheduler, tmp_path):
+    (tmp_path / "action_plugins").mkdir()
+    (tmp_path / "action_plugins" / "solve.py").write_text(ACTION)
+    tasks = [{"name": "Solve", "solve": {"scheduler": address}, "register": "done"} for address in ("", scheduler)]
+    show = {"name": "Show", "ansible.builtin.debug": {"msg": "{{ done.twice | join('+') }}"}}
+    play = {"hosts": "one,two", "gather_facts": False, "tasks": [tasks[0], show, tasks[1], show]}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path / "home"), "ANSIBLE_NOCOLOR": "1"}
+    environment["ANSIBLE_COLLECTIONS_PATH"] = str(ROOT / ".venv" / "collections")
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "one,two,", "-c", "local", "play.yml"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("aa+bb+cc") == 4, done.stdout
+    assert "PROGRESS 3 of 3 done" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
