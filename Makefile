@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint docs bench browser clean \
-	peers peers-ganeti peers-placement peers-repart test-databases test-loop test-vm
+	peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -29,8 +29,9 @@ $(USE): requirements.txt | $(BIN)/python
 	tests/utils/link-collection
 	@touch $@
 
-$(DEVELOP): requirements-dev.txt $(USE)
+$(DEVELOP): requirements-dev.txt tests/utils/fetch-collections $(USE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	$(BIN)/python tests/utils/fetch-collections ansible.posix community.general
 	@touch $@
 
 setup: $(DEVELOP) ## Make .venv with all that developing needs
@@ -75,6 +76,7 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BIN)/python tests/bench/group_load.py
 	tests/peers/ganeti-htools
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_place.py
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_balance.py
 	"$$(tests/peers/placement-venv)" tests/bench/provider_candidates.py
 	"$$(tests/peers/placement-venv)" tests/bench/provider_ledger.py
 
@@ -95,16 +97,36 @@ peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which ar
 	tests/peers/ganeti-htools
 	$(BIN)/python -m pytest -q tests/peers/test_ganeti_*.py
 
+peers-ganeti-short: $(DEVELOP) ## Of peers-ganeti what takes a few minutes: scores and placement
+	tests/peers/ganeti-htools
+	$(BIN)/python -m pytest -q tests/peers/test_ganeti_score.py tests/peers/test_ganeti_place.py
+
 test-databases: $(DEVELOP) ## Test the ledger on real PostgreSQL, MariaDB and Galera servers, which are installed if need be
 	tests/database/install-servers
 	$(BIN)/python -m pytest -q tests/database
 
+molecule: $(DEVELOP) ## Test the roles in containers, on loop devices; installs what is missing, which needs root
+	tests/molecule/set-up
+	tests/molecule/environment $(BIN)/molecule test --all --report
+
 test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 	$(BIN)/python -m pytest -q tests/loop
 
-test-vm: $(DEVELOP) ## Make planned layouts with md, LUKS and LVM in a Debian machine under QEMU; its first build needs root
+test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
 	$(BIN)/python -m pytest -q tests/vm
+
+test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and restarted, and three power cuts
+	tests/vm/build-image
+	TEST_POWER_CUTS=3 $(BIN)/python -m pytest -q tests/vm/test_profiles.py tests/vm/test_power_cut.py -k 'software-raid-boot or sealed-0'
+
+bench-vm: $(DEVELOP) ## Measure disk_layout in a Debian machine, beside the modules that everybody has
+	tests/vm/build-image
+	$(BIN)/python tests/bench/disk_layout.py
+
+molecule-moves: $(DEVELOP) ## Carry plans of moves out with commands and servers that stand in for clusters
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/molecule/requirements.txt
+	$(BIN)/molecule test --scenario-name group_moves
 
 clean: ## Remove all that make made here
 	rm -rf .venv .build .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis demo

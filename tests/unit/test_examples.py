@@ -11,6 +11,7 @@
 - `example_replace`: texts in it that would lead out of the folder, and what stands in for them, where `$folder` is the
   folder of the run and `$rapi` the URL of a server that replays answers of Ganeti's remote API.
 
+Modules in `examples/library` stand in for what cannot run everywhere.
 Tasks find the folder as `{{ example_folder }}`, and the data of tests as `{{ example_data }}`.
 """
 
@@ -109,6 +110,7 @@ def test_examples_run(path: pathlib.Path, tmp_path: pathlib.Path, rapi: str) -> 
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_HOME": str(tmp_path / "home"),
         "ANSIBLE_REMOTE_TMP": str(tmp_path / "remote"),
+        "ANSIBLE_LIBRARY": str(HERE / "examples" / "library"),
         "ANSIBLE_NOCOLOR": "1",
         "BAREON_DATABASE": f"sqlite:///{tmp_path}/ledger.sqlite",
     }

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def play(playbook, folder, **variables):
+def play(playbook, folder, failed=False, **variables):
     command = [sys.executable, "-m", "ansible", "playbook", "--inventory", "playbooks/inventory/sample.yml", f"playbooks/{playbook}.yml"]
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_NOCOLOR": "1"}
     # Workers inherit standard output, and a pipe that nobody empties would stop them: it goes to a file.
@@ -30,7 +30,7 @@ def play(playbook, folder, **variables):
         )
         output.seek(0)
         text = output.read()
-    assert done.returncode == 0, text
+    assert (done.returncode != 0) == failed, text
     return text
 
 
@@ -80,3 +80,16 @@ def test_register_places_machines_and_gives_everything_back(tmp_path):
     assert text.count("changed: [localhost]") == 5
     again = play("register", tmp_path, bareon_hosts="hci-node,nuc,web-1u", database=f"sqlite:///{ledger}")
     assert again.count("changed: [localhost]") == 4, "the hosts are registered already"
+
+
+def test_apply_stops_before_anything_where_no_disk_fits(tmp_path):
+    text = play("apply", tmp_path, failed=True, bareon_hosts="nuc", bareon_devices=["/dev/there-is-no-such-disk"], bareon_become=False)
+    assert "no disk matches '/dev/there-is-no-such-disk' of devices" in text
+    assert "hardware.disks" in text
+    assert "Carry the layout out" not in text
+
+
+def test_balance_prints_groups_and_commands(tmp_path):
+    text = play("balance", tmp_path, max_data="300 GiB")
+    assert re.search(r"group-01 +264\.10777625 ", text)
+    assert "gnt-instance replace-disks" in text

@@ -17,7 +17,19 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UTILS = ROOT / "plugins" / "plugin_utils"
-ABSENT = {"alembic", "highspy", "networkx", "numpy", "os_resource_classes", "os_traits", "scipy", "sqlalchemy", "yaql"}
+ABSENT = {
+    "alembic",
+    "cloudpickle",
+    "distributed",
+    "highspy",
+    "networkx",
+    "numpy",
+    "os_resource_classes",
+    "os_traits",
+    "scipy",
+    "sqlalchemy",
+    "yaql",
+}
 PYTHONS = {
     "2.19": ("3.11", "3.12", "3.13"),
     "2.20": ("3.12", "3.13", "3.14"),
