@@ -36,7 +36,8 @@ def host(image: Path, tmp_path: Path) -> t.Iterator[Machine]:
         # An emulated processor that shares its cores with others may take longer than the usual 90 s to find its disks.
         patient = "[Manager]\nDefaultDeviceTimeoutSec=600\n"
         started.run("sh", "-c", "mkdir -p /etc/systemd/system.conf.d && cat >/etc/systemd/system.conf.d/patient.conf", text=patient)
-        started.run("sh", "-c", "mkdir --mode=700 /etc/keys && head --bytes=64 /dev/urandom >/etc/keys/disks && chmod 400 /etc/keys/disks")
+        for key in ("disks", "keys"):
+            started.run("sh", "-c", f"umask 377; mkdir --parents --mode=700 /etc/keys; head --bytes=64 /dev/urandom >/etc/keys/{key}")
         yield started
 
 
@@ -48,6 +49,7 @@ def applied(host: Machine, folder: Path, **variables: t.Any) -> Played:
         "bareon_become": False,
         "bareon_nofail": ["/srv/keys"],
         "bareon_luks_key_file": "/etc/keys/disks",
+        "bareon_luks_key_files": {"keys-crypt": "/etc/keys/keys"},
         **variables,
     }
     return play(host, folder, ROOT / "playbooks" / "apply.yml", given)
@@ -70,7 +72,7 @@ def test_encrypted_spaces_open_after_a_restart_and_all_grows(host: Machine, tmp_
     check(host)
     containers = [line.split() for line in host.run("cat", "/etc/crypttab").splitlines() if not line.startswith("#")]
     assert [(line[0], line[2], line[3]) for line in containers] == [
-        ("keys-crypt", "/etc/keys/disks", "luks,nofail"),
+        ("keys-crypt", "/etc/keys/keys", "luks,nofail"),
         ("bulk-crypt", "/etc/keys/disks", "luks"),
     ]
     host.run("sh", "-c", f"echo kept | tee {FILES}; sync")
