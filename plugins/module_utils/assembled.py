@@ -93,10 +93,13 @@ def _array(outcome: t.Optional[Outcome]) -> t.Optional[Array]:
 def _add_luks(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Notes) -> Tree:
     changed = []
     for device, signature in _members(devices, "crypto_LUKS"):
+        opened = [child for child in tree.children(device.name) if child.kind == "crypt"]
+        # Arrays with metadata at the end of their members (0.90, 1.0) show through: what is seen on the member is on the array.
+        if not opened and any(other.type == "linux_raid_member" for other in device.signatures):
+            continue
         header = _luks(host, device)
         if header is None:
             notes.append(f"{_node(device)}: cryptsetup is missing or fails: version, cipher and key slots of its LUKS header are not known")
-        opened = [child for child in tree.children(device.name) if child.kind == "crypt"]
         closed = Device(f"luks:{device.name}", None, "crypt", 0, (device.name,), title=f"luks-{signature.uuid}")
         changed += [replace(child, luks=header, uuid=signature.uuid) for child in opened or [closed]]
     return tree.with_devices(changed)

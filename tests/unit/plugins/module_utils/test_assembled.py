@@ -60,6 +60,17 @@ def test_a_stopped_array_on_whole_disks_is_one_for_all_its_members():
     assert notes == []
 
 
+def test_a_container_that_shows_through_the_members_of_an_array_is_on_the_array():
+    """Metadata 1.0 lies at the end of the members, so that whoever looks at their beginning sees what is on the array."""
+    container = Signature("crypto_LUKS", "c0-1")
+    members = [disk(name, Signature("linux_raid_member", "c872-1"), container) for name in ("sda", "sdb")]
+    array = Device("md0", "/dev/md0", "raid1", 2**29, ("sda", "sdb"), signatures=(container,))
+
+    found = read_stacks(RecordedHost({}), tree(*members, array), ["sda", "sdb"], [])
+
+    assert [(device.name, device.parents) for device in found.devices.values() if device.kind == "crypt"] == [("luks:md0", ("md0",))]
+
+
 def test_two_groups_of_one_name_are_kept_apart_by_their_disks():
     """Disks of another machine bring a group whose name is taken: LVM reports both."""
     members = [disk(name, Signature("LVM2_member", f"pv-{name}")) for name in ("sda", "sdb")]
