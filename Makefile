@@ -36,7 +36,7 @@ $(DEVELOP): requirements-dev.txt tests/utils/fetch-collections $(USE)
 
 setup: $(DEVELOP) ## Make .venv with all that developing needs
 
-demo: $(USE) ## Plan the disks of this machine and of a sample fleet; nothing is written to any disk
+demo: $(USE) ## Plan the disks of this machine and of a sample fleet, and balance a sample cluster; only plans
 	@$(BIN)/ansible-playbook --inventory playbooks/inventory/sample.yml playbooks/demo.yml
 
 test: lint typing docs-lint sanity unit ## Everything that can be tested without servers, containers and VMs
