@@ -11,7 +11,7 @@ SHELL := /bin/bash
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
 export ANSIBLE_CONFIG := ansible.cfg
 export ANSIBLE_HOME := .ansible
-export PATH := .venv/bin:$(PATH)
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 BIN := .venv/bin
 USE := .venv/installed-use
