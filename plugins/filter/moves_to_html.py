@@ -25,7 +25,7 @@ options:
   _input:
     description:
       - A plan, as RV(bareon.allocator.group_evacuate#module:plan), or the whole result of a group module that has one. Of a whole result
-        C(unplaced) is shown as well.
+        C(unplaced), and the scores of C(groups), are shown as well.
     type: dict
     required: true
   title:
@@ -72,7 +72,7 @@ def moves_to_html(result: t.Any, title: str = "Moves") -> str:
     if not isinstance(plan, dict) or not all(isinstance(plan.get(key), list) for key in ("moves", "stages", "nodes")):
         raise AnsibleFilterError("moves_to_html needs a plan with moves, stages and nodes, as `plan` of bareon.allocator.group_evacuate")
     try:
-        return moves_page(plan, told.get("unplaced") or (), str(title))
+        return moves_page(plan, told.get("unplaced") or (), str(title), told.get("groups") or ())
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise AnsibleFilterError(f"moves_to_html cannot read the plan: {type(error).__name__}: {error}") from error
 

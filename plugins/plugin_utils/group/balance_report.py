@@ -34,6 +34,8 @@ Plain = dict[str, t.Any]
 Job = Callable[[Assignment, t.Union[float, None]], GroupPlan]
 Solve = Callable[[Job, Mapping[str, Assignment], Resources], Mapping[str, Solved[GroupPlan]]]
 """common.parallel.solve_each, or what takes its place."""
+_MOST_NAMES = 6
+"""How many names a line has at most; all of them are in the data."""
 _WRITERS: Mapping[str, Callable[[Cluster], t.Any]] = {"cluster": write_inline, "ganeti_text": write_text}
 
 
@@ -137,15 +139,36 @@ def _choice_told(request: Request, choice: Choice) -> Plain:
 
 
 def summary(plans: Sequence[GroupPlan], told: Plain) -> str:
-    """Return an answer as text to read: the groups, what could be had for which data, and the stages."""
+    """Return an answer as text to read: the groups, what is left undone, what could be had for which data, and the stages."""
     if not plans:
-        return "There is nothing to improve."
+        return "\n".join(_remarks(told)) or "There is nothing to improve."
     parts = [table(("group", "score", "after", "moves", "data", "stages"), [_group_row(*pair) for pair in zip(told["groups"], plans)])]
+    parts += ["\n".join(remarks) for remarks in [_remarks(told)] if remarks]
     if told.get("pareto"):
         parts.append(table(("", "group", "price", "score", "data", "moves"), [_choice_row(choice) for choice in told["pareto"]]))
     if told["plan"]["moves"]:
         parts.append(moves_table(told["plan"]))
     return "\n\n".join(parts)
+
+
+def _remarks(told: Plain) -> list[str]:
+    """Return what a reader has to know beside the scores, a line each."""
+    late = [f"there was no time for {_few(told['unfinished'])}"] if told["unfinished"] else []
+    return [remark for one in told["groups"] for remark in _group_remarks(one)] + late
+
+
+def _group_remarks(one: Plain) -> list[str]:
+    left = (
+        (one["offline"], "a node of theirs stays one that is offline"),
+        (one["blocked"], "there is a better place for them, but no way to it that keeps all limits"),
+    )
+    remarks = [f"{one['group']}: {says}: {_few(names)}" for names, says in left if names]
+    return remarks if one["complete"] else [*remarks, f"{one['group']}: time was up before the search was; a longer one may find more"]
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names as text; of many the first, and how many more there are."""
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
 def _group_row(one: Plain, found: GroupPlan) -> tuple[str, ...]:

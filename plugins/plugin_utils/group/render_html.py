@@ -29,8 +29,13 @@ class Problem:
     reasons: tuple[str, ...]
 
 
-def moves_page(plan: Mapping[str, t.Any], unplaced: Sequence[Mapping[str, t.Any]] = (), title: str = "Moves") -> str:
-    """Return the HTML page of a plan as group actions return it; `unplaced` are those of group_evacuate."""
+def moves_page(
+    plan: Mapping[str, t.Any],
+    unplaced: Sequence[Mapping[str, t.Any]] = (),
+    title: str = "Moves",
+    groups: Sequence[Mapping[str, t.Any]] = (),
+) -> str:
+    """Return the HTML page of a plan as group actions return it; `unplaced` are those of group_evacuate, `groups` those of group_balance."""
     moves = plan["moves"]
     return (
         page_templates(TEMPLATES)
@@ -43,6 +48,7 @@ def moves_page(plan: Mapping[str, t.Any], unplaced: Sequence[Mapping[str, t.Any]
             stages=len(plan["stages"]),
             data=format_mib(sum(move["data"] for move in moves)),
             scores=(plan["score_before"], plan["score_after"]),
+            group_scores={one["group"]: (one["score_before"], one["score_after"]) for one in groups if "score_after" in one},
             problems=[Problem(one["instance"], tuple(map(_reason, one["reasons"]))) for one in unplaced],
         )
     )

@@ -206,3 +206,21 @@ def test_the_summary_shows_groups_choices_and_stages(three):
     assert lines[0].split() == ["group", "score", "after", "moves", "data", "stages"]
     assert sum(line.startswith("*") for line in lines) == 1
     assert any(line.split()[:1] == ["stage"] for line in lines)
+
+
+def test_the_summary_says_what_is_left_undone(bench):
+    nodes = [bench.node("down", offline=True), bench.node("full"), bench.node("free")]
+    stuck = [bench.instance(f"stuck{number}", "down") for number in range(8)]
+    told = balanced(bench.cluster(nodes, [*stuck, *(bench.instance(f"s{number}", "full", **SHARED) for number in range(4))]))
+    assert told["groups"][0]["offline"] == [f"stuck{number}" for number in range(8)]
+    said = [line for line in told["summary"].splitlines() if "offline" in line]
+    assert said == ["g: a node of theirs stays one that is offline: stuck0, stuck1, stuck2, stuck3, stuck4, stuck5 and 2 more"]
+
+
+def test_the_summary_names_groups_for_which_there_was_no_time(three):
+    def late(job, tasks, resources):
+        return {name: Solved(None, 0.0) for name in tasks}
+
+    told = balanced(three, late, max_groups=9)
+    assert len(told["unfinished"]) == 3
+    assert told["summary"] == f"there was no time for {', '.join(told['unfinished'])}"

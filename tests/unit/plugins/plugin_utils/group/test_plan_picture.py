@@ -112,6 +112,12 @@ def test_the_page_is_whole_and_holds_no_markup_of_names(inside):
     assert ElementTree.fromstring(text).tag == "html", "every element is closed"
 
 
+def test_the_page_tells_scores_of_groups_where_they_are_known(inside):
+    inside["groups"] = [{"group": "g", "score_before": 26.4107, "score_after": 4.25}, {"group": "other"}]
+    assert "score 26.41 before, 4.25 after · " in moves_to_html(inside)
+    assert " before, 4.25 after" not in moves_to_html(inside["plan"])
+
+
 def test_a_plan_without_moves_is_a_page_too():
     page = moves_to_html({"moves": [], "stages": [], "nodes": [], "score_before": 1.0, "score_after": 1.0})
     assert "<b>0</b> moves" in page
