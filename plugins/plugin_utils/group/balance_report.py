@@ -21,8 +21,8 @@ from .facts import NOWHERE
 from .group_plan import Assignment, GroupPlan, apply_moves, plan_group
 from .model import Cluster
 from .pareto import PRICES, Choice, not_beaten
-from .plan import plan_told
 from .place_table import moves_table
+from .plan import plan_told
 from .report_table import table
 from .sources.iallocator import Message
 from .sources.inline_output import write_inline

@@ -35,7 +35,7 @@ def moves_page(
     title: str = "Moves",
     groups: Sequence[Mapping[str, t.Any]] = (),
 ) -> str:
-    """Return the HTML page of a plan as group actions return it; `unplaced` are those of group_evacuate, `groups` those of group_balance."""
+    """Return the HTML page of a plan as group actions return it; `unplaced` is group_evacuate's, `groups` is group_balance's."""
     moves = plan["moves"]
     return (
         page_templates(TEMPLATES)
