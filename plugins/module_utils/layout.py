@@ -10,8 +10,9 @@ The way of a run: `static_schema.parse_static_schema(raw) -> wanted.Layout` (rai
 What may be destroyed: what is on a disk of `wipe` and in the way of the layout. Permission is not an order: what is there as wanted stays.
 The first thing that is destroyed on a disk is its table, by the one write that marks the new partitions as ours and unfinished. A run that
 is cut off before has lost nothing, one that is cut off later needs no permission any more: what is unfinished is made again, what is
-finished stays. The steps close what is there, write the tables, clear the new partitions and build on them; a partition is marked as
-finished when all on it up to the filesystem or the volume group is complete, a logical volume when its filesystem is.
+finished stays. The steps close what is there, write the tables, clear the new partitions and build on them; partitions are marked as
+finished when all on them up to the filesystem or the volume group is complete, logical volumes when their filesystems are. What is alike
+is done together: udev is waited for once, and marks of finished partitions take one write of a table.
 """
 
 from __future__ import annotations

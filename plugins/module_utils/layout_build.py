@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import derived
@@ -27,8 +27,8 @@ from .step_kinds import (
     CreateVolumeGroup,
     ExtendLogicalVolume,
     ExtendVolumeGroup,
-    FinishLogicalVolume,
-    FinishPartition,
+    FinishLogicalVolumes,
+    FinishPartitions,
     FormatLuks,
     GrowFilesystem,
     MakeFilesystem,
@@ -39,7 +39,7 @@ from .step_kinds import (
     ResizePhysicalVolume,
     Step,
 )
-from .wanted import Layout, WantedArray, WantedContainer, WantedPhysicalVolume
+from .wanted import Layout, WantedArray, WantedContainer, WantedPhysicalVolume, WantedVolume
 
 UNUSED_BY_FILESYSTEM = {"ext2": 8 * MIB, "ext3": 8 * MIB, "ext4": 8 * MIB, "xfs": 17 * MIB, "btrfs": MIB}
 """What may be left at the end of a device that is not worth growing: ext* and xfs make no block or allocation group that is too small."""
@@ -79,10 +79,9 @@ class Site:
 
 
 def building_steps(site: Site) -> Iterator[Step]:
-    """Give all steps after those on the tables."""
+    """Give all steps after those on the tables. What is alike comes together, so that udev is waited for once."""
     built = [base for base in site.bases if base.verdict is Verdict.BUILD]
-    for base in built:
-        yield from (ClearSignatures(spot.node, _head(base, spot)) for spot in base.spots)
+    yield from _cleared(built)
     for base in built:
         yield from _array(site, base)
     for base in built:
@@ -91,16 +90,13 @@ def building_steps(site: Site) -> Iterator[Step]:
         yield from _grown_base(site, base)
     for group in site.groups:
         yield from _group(site, group)
-    for base in site.bases:
-        if site.carries_group(base):
-            yield from _finish(base)
-    for base in site.bases:
+    for base in built:
         if not site.carries_group(base):
-            yield from _filesystem(site, base.device) if base.verdict is Verdict.BUILD else ()
-            yield from _finish(base)
+            yield from _filesystem(site, base.device)
+    # Before there are volumes: what a user has in them must not be on a partition that counts as unfinished.
+    yield from _finish(site.bases)
     for group in site.groups:
-        for volume in group.volumes:
-            yield from _volume(site, group, volume)
+        yield from _volumes(site, group)
     for base in site.bases:
         yield from _grown_filesystem(site, base.device, _kept_device(site, base), any(spot.grows for spot in base.spots))
 
@@ -111,6 +107,14 @@ def removals(groups: tuple[GroupPlan, ...]) -> Iterator[Step]:
         replaced = (volume.wanted.name for volume in group.volumes if volume.verdict is VolumeVerdict.REPLACE)
         for name in (*(volume.name for volume in group.removed), *replaced):
             yield RemoveLogicalVolume(group.wanted.name, name)
+
+
+def _cleared(bases: Sequence[Base]) -> Iterator[Step]:
+    nodes: dict[int, list[str]] = {}
+    for base in bases:
+        for spot in base.spots:
+            nodes.setdefault(_head(base, spot), []).append(spot.node)
+    yield from (ClearSignatures(tuple(found), head) for head, found in nodes.items())
 
 
 def _head(base: Base, spot: Spot) -> int:
@@ -124,7 +128,7 @@ def _array(site: Site, base: Base) -> Iterator[Step]:
     members, spares = (tuple(site.node(device) for device in devices) for devices in (array.members, array.spares))
     yield CreateArray(array.device, array.title, array.level, members, spares, array.metadata, site.layout.identity(array.device))
     # What was on an array of before can lie in the room of this one, farther inside than clearing its members reaches.
-    yield ClearSignatures(array.device)
+    yield ClearSignatures((array.device,))
 
 
 def _container(site: Site, device: str) -> Iterator[Step]:
@@ -174,10 +178,15 @@ def _physical_volume(site: Site, volume: WantedPhysicalVolume) -> Step:
     return CreatePhysicalVolume(site.node(volume.device), volume.metadata_size, volume.metadata_copies, aligned)
 
 
-def _finish(base: Base) -> Iterator[Step]:
-    for spot in base.spots:
-        if spot.status is not Status.KEPT:
-            yield FinishPartition(spot.disk.node, spot.wanted.number, spot.wanted.uuid)
+def _finish(bases: Sequence[Base]) -> Iterator[Step]:
+    """Give one step for each disk that has partitions which are not marked as finished."""
+    spots: dict[str, list[Spot]] = {}
+    for spot in (spot for base in bases for spot in base.spots if spot.status is not Status.KEPT):
+        spots.setdefault(spot.disk.node, []).append(spot)
+    for disk, found in spots.items():
+        wanted = sorted((spot.wanted for spot in found), key=lambda partition: partition.number)
+        numbers, uuids = tuple(partition.number for partition in wanted), tuple(partition.uuid for partition in wanted)
+        yield FinishPartitions(disk, found[0].disk.device.logical_block, numbers, uuids)
 
 
 def _filesystem(site: Site, device: str) -> Iterator[Step]:
@@ -193,19 +202,27 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
         yield MakeFilesystem(site.node(top), wanted.type, uuid, wanted.label, wanted.options)
 
 
-def _volume(site: Site, group: GroupPlan, volume: VolumePlan) -> Iterator[Step]:
-    wanted = volume.wanted
+def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
     extent = group.present.extent_size if group.present is not None else _EXTENT
-    size = size_of(wanted, extent)
-    if volume.verdict is VolumeVerdict.KEEP:
-        yield from _kept_volume(site, volume, size)
+    for volume in group.volumes:
+        if volume.verdict is VolumeVerdict.KEEP:
+            yield from _kept_volume(site, volume, size_of(volume.wanted, extent))
+    made = [volume for volume in group.volumes if volume.verdict is not VolumeVerdict.KEEP]
+    for wanted in (volume.wanted for volume in made if volume.verdict is not VolumeVerdict.REFILL):
+        yield CreateLogicalVolume(wanted.group, wanted.name, size_of(wanted, extent), wanted.device)
+    yield from _filled(site, group.wanted.name, [volume.wanted for volume in made])
+
+
+def _filled(site: Site, group: str, volumes: Sequence[WantedVolume]) -> Iterator[Step]:
+    """Give the steps that make all that is on unfinished volumes, and take their mark off."""
+    if not volumes:
         return
-    if volume.verdict is not VolumeVerdict.REFILL:
-        yield CreateLogicalVolume(wanted.group, wanted.name, size, wanted.device)
-    yield ClearSignatures(wanted.device)
-    yield from _container(site, wanted.device)
-    yield from _filesystem(site, wanted.device)
-    yield FinishLogicalVolume(wanted.group, wanted.name)
+    yield ClearSignatures(tuple(wanted.device for wanted in volumes))
+    for wanted in volumes:
+        yield from _container(site, wanted.device)
+    for wanted in volumes:
+        yield from _filesystem(site, wanted.device)
+    yield FinishLogicalVolumes(group, tuple(wanted.name for wanted in volumes))
 
 
 def _kept_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:

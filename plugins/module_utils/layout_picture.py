@@ -181,7 +181,8 @@ def _entry_piece(step: kinds.WritePartitionTable, entry: kinds.TableEntry, old: 
 
 
 def _clear(picture: Picture, step: kinds.ClearSignatures) -> Picture:
-    return _with(_without_what_is_on(picture, [step.device]), step.device, holds="")
+    picture = _without_what_is_on(picture, step.devices)
+    return {key: replace(piece, holds="") if key in step.devices else piece for key, piece in picture.items()}
 
 
 def _clear_gaps(picture: Picture, step: kinds.ClearGaps) -> Picture:

@@ -61,7 +61,8 @@ def _device(step: Step) -> str:
     values = vars(step)
     if "group" in values and "name" in values:
         return f"{values['group']}/{values['name']}"
-    return str(next(values[name] for name in ("device", "disk", "group", "name") if name in values))
+    what = next(values[name] for name in ("device", "disk", "group", "name", "devices") if name in values)
+    return ", ".join(what) if isinstance(what, tuple) else str(what)
 
 
 def _diff(report: Report, request: Request, steps: tuple[Step, ...]) -> list[Plain]:

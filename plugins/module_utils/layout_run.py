@@ -109,12 +109,18 @@ def _carry_out_all(report: Report, plan: LayoutPlan, request: Request, machine: 
             return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
         try:
             carry_out(step, machine, request.key)
+            if _is_last_of_its_kind(plan.steps, position):
+                machine.settle()
         except StepFailed as error:
             return replace(report, failed=step, pending=plan.steps[position + 1 :], problem=f"Could not {step.says}: {error}")
         report = replace(report, done=(*report.done, step))
-    if plan.steps:
-        machine.settle()
     return report
+
+
+def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
+    """Return whether another kind of step follows, or none: that has to find what udev made of all steps before it."""
+    kinds = [type(step) for step in steps[position : position + 2]]
+    return len(kinds) == 1 or kinds[0] != kinds[1]
 
 
 def _refused(request: Request, machine: Machine, plan: LayoutPlan) -> t.Optional[str]:

@@ -74,7 +74,7 @@ class Machine(Host, t.Protocol):
         """Keep udev, and all who respect its lock, away from a whole disk."""
 
     def wait_for(self, nodes: Iterable[str]) -> None:
-        """Wait until udev is done and there are these nodes; raises StepFailed when they do not appear."""
+        """Wait until there are these nodes; raises StepFailed when they do not appear."""
 
     def settle(self) -> None:
         """Wait until udev has seen to all that happened, where there is udev."""
@@ -149,7 +149,6 @@ class LocalMachine(LocalHost):
 
     def wait_for(self, nodes: Iterable[str]) -> None:
         """See Machine."""
-        self.settle()
         end = time.monotonic() + _NODE_PATIENCE
         for node in nodes:
             while not os.path.exists(node):

@@ -50,13 +50,13 @@ _LVM_KINDS = (
     kinds.CreateLogicalVolume,
     kinds.ExtendLogicalVolume,
     kinds.RemoveLogicalVolume,
-    kinds.FinishLogicalVolume,
+    kinds.FinishLogicalVolumes,
 )
 _LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
 _MD_KINDS = (kinds.CreateArray, kinds.StartArray, kinds.StopArray)
 
 _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
-    kinds.FinishPartition: ("sfdisk",),
+    kinds.FinishPartitions: ("sfdisk",),
     kinds.ClearGaps: ("sfdisk", "wipefs"),
     kinds.ClearSignatures: ("wipefs",),
     kinds.MakeSwap: ("mkswap", "blkid"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .lsblk import to_integer
@@ -52,9 +52,24 @@ class Table:
     partitions: tuple[TablePartition, ...] = ()
 
 
-def signatures_command(device: str) -> list[str]:
-    """Return the command whose output parse_signatures reads; it only lists."""
-    return ["wipefs", "--parsable", device]
+def signatures_command(*devices: str) -> list[str]:
+    """Return the command whose output parse_signatures reads; it only lists. Of several devices it does not say which has what."""
+    return ["wipefs", "--parsable", *devices]
+
+
+def several_command(devices: Iterable[str]) -> list[str]:
+    """Return the command whose output parse_several reads; a wipefs that cannot choose its columns fails."""
+    return ["wipefs", "--parsable", "--output", "DEVICE,OFFSET,UUID,LABEL,TYPE", *devices]
+
+
+def parse_several(text: str) -> dict[str, tuple[Signature, ...]]:
+    """Return by the last part of a device's path what `wipefs` lists; devices with nothing on them are left out."""
+    lines: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            device, _comma, rest = line.partition(",")
+            lines.setdefault(device, []).append(rest)
+    return {device: parse_signatures("\n".join(found)) for device, found in lines.items()}
 
 
 def parse_signatures(text: str) -> tuple[Signature, ...]:

@@ -8,7 +8,7 @@ Sizes and positions are bytes. Devices are nodes of this very boot (`/dev/sda1`)
 by the node that it will have (`/dev/md/mirror`, `/dev/mapper/vg0-root`). No step contains a key or a passphrase.
 
 What is unfinished is marked where a power cut cannot part it from the thing itself: a new partition has a PARTUUID derived from its final
-one until FinishPartition, a new logical volume the tag UNFINISHED until FinishLogicalVolume.
+one until FinishPartitions, a new logical volume the tag UNFINISHED until FinishLogicalVolumes.
 """
 
 from __future__ import annotations
@@ -160,28 +160,32 @@ class ClearGaps(Step):
 
 @dataclass(frozen=True)
 class ClearSignatures(Step):
-    """Remove every signature of a device that is ours and unfinished: wipefs, then zeros over its first `head` bytes and its last MiB.
+    """Remove every signature of devices that are ours and unfinished: wipefs, then zeros over their first `head` bytes and last MiB.
 
     Gone have to be md superblocks of all versions, PV labels, LUKS headers, a partition table inside it, ZFS labels, btrfs. Members of an
     array have a longer head: to behind the place where the array's data will begin, for the array would bring back what is there.
-    Copies farther inside (btrfs at 64 MiB and 256 GiB, LUKS2's second header up to 4 MiB) are cleared as well where the device has room.
+    Copies farther inside (btrfs at 64 MiB and 256 GiB, LUKS2's second header up to 4 MiB) are cleared as well where a device has room.
     """
 
-    device: str
+    devices: tuple[str, ...]
     head: int = MIB
 
-    words: t.ClassVar[str] = "clear old signatures at both ends of {device}"
+    words: t.ClassVar[str] = "clear old signatures at both ends of {devices}"
 
 
 @dataclass(frozen=True)
-class FinishPartition(Step):
-    """Give a partition on which all is complete its final PARTUUID; its content is the user's from now on. It is in use as a rule."""
+class FinishPartitions(Step):
+    """Give partitions on which all is complete their final PARTUUIDs, in one write; their content is the user's from now on.
+
+    `uuids` are by the order of `numbers`, `sector` is the disk's logical one. The partitions are in use as a rule.
+    """
 
     disk: str
-    number: int
-    uuid: str
+    sector: int
+    numbers: tuple[int, ...]
+    uuids: tuple[str, ...]
 
-    words: t.ClassVar[str] = "mark partition {number} of {disk} as finished (PARTUUID {uuid})"
+    words: t.ClassVar[str] = "mark partition {numbers} of {disk} as finished (PARTUUID {uuids})"
 
 
 # ---- md and LUKS
@@ -323,13 +327,13 @@ class RemoveLogicalVolume(Step):
 
 
 @dataclass(frozen=True)
-class FinishLogicalVolume(Step):
-    """Take the tag UNFINISHED off a logical volume; its content is the user's from now on."""
+class FinishLogicalVolumes(Step):
+    """Take the tag UNFINISHED off logical volumes; their content is the user's from now on."""
 
     group: str
-    name: str
+    names: tuple[str, ...]
 
-    words: t.ClassVar[str] = "mark {group}/{name} as finished"
+    words: t.ClassVar[str] = "mark {names} in {group} as finished"
 
 
 # ---- filesystems

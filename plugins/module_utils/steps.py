@@ -17,7 +17,7 @@ from .steps_luks import Key
 
 _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.WritePartitionTable: steps_table.write_partition_table,
-    kinds.FinishPartition: steps_table.finish_partition,
+    kinds.FinishPartitions: steps_table.finish_partitions,
     kinds.ClearGaps: steps_table.clear_gaps,
     kinds.ClearSignatures: steps_clear.clear_signatures,
     kinds.CreateArray: steps_md.create_array,
@@ -32,7 +32,7 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.CreateLogicalVolume: steps_lvm.create_logical_volume,
     kinds.ExtendLogicalVolume: steps_lvm.extend_logical_volume,
     kinds.RemoveLogicalVolume: steps_lvm.remove_logical_volume,
-    kinds.FinishLogicalVolume: steps_lvm.finish_logical_volume,
+    kinds.FinishLogicalVolumes: steps_lvm.finish_logical_volumes,
     kinds.MakeFilesystem: steps_filesystem.make_filesystem,
     kinds.MakeSwap: steps_filesystem.make_swap,
     kinds.GrowFilesystem: steps_filesystem.grow_filesystem,

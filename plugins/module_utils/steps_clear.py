@@ -17,15 +17,16 @@ _COPIES = (1 * MIB, 2 * MIB, 4 * MIB, 64 * MIB, 256 * 1024**3)
 
 
 def clear_signatures(step: ClearSignatures, machine: Machine) -> None:
-    """Clear the device, which the kernel refuses while anything uses it, and see that nothing is left."""
-    machine.change(["wipefs", "--all", "--quiet", step.device])
-    machine.zero(step.device, cleared_regions(device_size(machine, step.device), step.head), exclusively=True)
-    machine.settle()
-    outcome = machine.run(signatures_command(step.device))
+    """Clear the devices, which the kernel refuses while anything uses them, and see that nothing is left on any."""
+    machine.change(["wipefs", "--all", "--quiet", *step.devices])
+    for device in step.devices:
+        machine.zero(device, cleared_regions(device_size(machine, device), step.head), exclusively=True)
+    outcome = machine.run(signatures_command(*step.devices))
     left = parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else None
     if left is None or left:
         found = ", ".join(signature.type for signature in left or ())
-        raise StepFailed(f"{step.device} was cleared, but {f'has still {found} on it' if left else 'cannot be read back'}")
+        cleared = ", ".join(step.devices)
+        raise StepFailed(f"cleared was {cleared}, but {f'there is still {found}' if left else 'it cannot be read back'}")
 
 
 def cleared_regions(size: int, head: int = MIB) -> tuple[Region, ...]:

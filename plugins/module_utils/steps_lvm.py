@@ -20,7 +20,7 @@ from .step_kinds import (
     DeactivateGroup,
     ExtendLogicalVolume,
     ExtendVolumeGroup,
-    FinishLogicalVolume,
+    FinishLogicalVolumes,
     RemoveLogicalVolume,
     ResizePhysicalVolume,
 )
@@ -75,6 +75,7 @@ def create_logical_volume(step: CreateLogicalVolume, machine: Machine) -> None:
     unseen = ["--wipesignatures", "y", "--zero", "y"]
     named = ["--addtag", UNFINISHED, "--name", step.name, "--size", f"{step.size}b", step.group]
     machine.change(["lvcreate", "--yes", "--quiet", *unseen, *named])
+    # LVM has waited for udev to make the node.
     machine.wait_for([step.device])
     _check_size(machine, step.device, step.size)
 
@@ -94,19 +95,20 @@ def remove_logical_volume(step: RemoveLogicalVolume, machine: Machine) -> None:
     machine.settle()
 
 
-def finish_logical_volume(step: FinishLogicalVolume, machine: Machine) -> None:
+def finish_logical_volumes(step: FinishLogicalVolumes, machine: Machine) -> None:
     """Take the tag off, and see that it is gone."""
-    which = f"{step.group}/{step.name}"
-    machine.change(["lvchange", "--quiet", "--deltag", UNFINISHED, which])
-    (found,) = _report(machine, "lv", "lv_tags", which)
-    if UNFINISHED in found["lv_tags"].split(","):
-        raise StepFailed(f"{which} still has the tag {UNFINISHED} after it was taken off")
+    which = [f"{step.group}/{name}" for name in step.names]
+    machine.change(["lvchange", "--quiet", "--deltag", UNFINISHED, *which])
+    tags = {row["lv_name"]: row["lv_tags"].split(",") for row in _report(machine, "lv", "lv_name,lv_tags", *which)}
+    still = [name for name in step.names if UNFINISHED in tags.get(name, [UNFINISHED])]
+    if still:
+        raise StepFailed(f"{', '.join(still)} of {step.group} still has the tag {UNFINISHED} after it was taken off")
 
 
-def _report(machine: Machine, kind: str, columns: str, which: str) -> list[Row]:
-    """Return the rows of `pvs`, `vgs` or `lvs` for one thing, which has to be there; sizes are bytes."""
+def _report(machine: Machine, kind: str, columns: str, *which: str) -> list[Row]:
+    """Return the rows of `pvs`, `vgs` or `lvs` for things that have to be there; sizes are bytes."""
     how = ["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns]
-    rows = json.loads(machine.change([f"{kind}s", *how, which]))["report"][0][kind]
+    rows = json.loads(machine.change([f"{kind}s", *how, *which]))["report"][0][kind]
     return t.cast("list[Row]", rows)
 
 

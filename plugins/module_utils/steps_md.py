@@ -23,6 +23,7 @@ _ANY_HOST = "--homehost=any"
 def create_array(step: CreateArray, machine: Machine) -> None:
     """Create the array and compare it with what was wanted. Its name, level and identity are in the superblocks."""
     machine.change(create_command(step))
+    machine.settle()
     machine.wait_for([step.device])
     _check(machine, step.device, step.uuid, step.level)
 
@@ -53,6 +54,7 @@ def start_array(step: StartArray, machine: Machine) -> None:
     """Assemble the array, which mdadm refuses when members that it had are missing."""
     identity = [f"--uuid={colons(step.uuid)}", _ANY_HOST]
     machine.change(["mdadm", "--assemble", step.device, *identity, *step.members])
+    machine.settle()
     machine.wait_for([step.device])
     _check(machine, step.device, step.uuid, None)
 

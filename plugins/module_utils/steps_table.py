@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from .machine import CommandFailed, Machine, Region, StepFailed
 from .signatures import SECTOR, Table, TablePartition, parse_table, table_command
-from .step_kinds import MIB, ClearGaps, FinishPartition, TableEntry, WritePartitionTable, partition_node
+from .step_kinds import MIB, ClearGaps, FinishPartitions, TableEntry, WritePartitionTable, partition_node
 
 _KEPT_HEADERS = ("first-lba", "table-length")
 """What a changed table keeps of the present one; where the last sector lies follows from the size of the disk, which may have grown."""
@@ -26,6 +26,8 @@ _BOOT_CODE = 440
 
 _LEAST_ENTRIES = 128
 _ENTRY_BYTES = 128
+
+_Entry = t.Union[TablePartition, TableEntry]
 
 _ATTEMPTS = 20
 
@@ -45,8 +47,9 @@ def write_partition_table(step: WritePartitionTable, machine: Machine) -> None:
             _take_over(step, headers, machine, size)
         new = [region for entry in step.entries if entry.clear for region in ends(entry.size, entry.start)]
         machine.zero(step.disk, new, exclusively=step.fresh)
-        _write(step.disk, table_script(step, headers), machine)
+        _write(step.disk, table_script(step.uuid, step.sector, headers, step.entries), machine)
         _tell_kernel(machine, step.disk, [entry.number for entry in step.entries])
+    machine.settle()
     machine.wait_for(step.node(entry.number) for entry in step.entries)
     _check(step, machine)
 
@@ -59,7 +62,7 @@ def _take_over(step: WritePartitionTable, headers: Sequence[str], machine: Machi
     """
     # Nothing yet, but the kernel refuses while anything uses the disk, which sfdisk would not ask.
     machine.zero(step.disk, (), exclusively=True)
-    _write(step.disk, table_script(replace(step, entries=()), headers), machine)
+    _write(step.disk, table_script(step.uuid, step.sector, headers, ()), machine)
     machine.change(["wipefs", "--all", "--quiet", "--types", "nogpt,noPMBR", step.disk])
     beside_head = (Region(0, _BOOT_CODE), *([Region(SECTOR, step.sector - SECTOR)] if step.sector > SECTOR else []))
     machine.zero(step.disk, (*beside_head, *gaps(size, _table_room(step.sector, _LEAST_ENTRIES), ())), exclusively=True)
@@ -70,13 +73,13 @@ def _write(disk: str, script: str, machine: Machine) -> None:
     machine.change(["sfdisk", *_QUIETLY, "--wipe=never", "--wipe-partitions=never", disk], script.encode())
 
 
-def table_script(step: WritePartitionTable, headers: Sequence[str]) -> str:
+def table_script(uuid: str, sector: int, headers: Sequence[str], entries: Iterable[_Entry]) -> str:
     """Return the script that sfdisk makes the table of: all of it, with every identity."""
-    entries = (_script_line(entry, step.sector) for entry in step.entries)
-    return "\n".join(["label: gpt", f"label-id: {step.uuid}", "unit: sectors", *headers, *entries, ""])
+    lines = (_script_line(entry, sector) for entry in entries)
+    return "\n".join(["label: gpt", f"label-id: {uuid}", "unit: sectors", *headers, *lines, ""])
 
 
-def _script_line(entry: TableEntry, sector: int) -> str:
+def _script_line(entry: _Entry, sector: int) -> str:
     fields = [f"start={entry.start // sector}", f"size={entry.size // sector}", f"type={entry.type}", f"uuid={entry.uuid}"]
     fields += [f'name="{_quoted(entry.name)}"'] if entry.name else []
     fields += [f'attrs="{entry.attrs}"'] if entry.attrs else []
@@ -95,17 +98,20 @@ def ends(size: int, start: int = 0) -> tuple[Region, ...]:
     return Region(start, MIB), Region(start + size - MIB, MIB)
 
 
-def finish_partition(step: FinishPartition, machine: Machine) -> None:
-    """Give the partition its final PARTUUID, in place, and read it back.
+def finish_partitions(step: FinishPartitions, machine: Machine) -> None:
+    """Give the partitions their final PARTUUIDs, in place and all in one write, and read the table back: nothing else is different.
 
     udev has the kernel find the partitions of an unused disk anew when it was written: their nodes are gone for a moment.
     """
+    final = dict(zip(step.numbers, step.uuids))
     with machine.locked(step.disk):
-        machine.change(["sfdisk", *_QUIETLY, "--part-uuid", step.disk, str(step.number), step.uuid])
-    machine.settle()
-    found = {partition.number: partition.uuid for partition in read_table(machine, step.disk).partitions}
-    if found.get(step.number) != step.uuid.lower():
-        raise StepFailed(f"partition {step.number} of {step.disk} has the PARTUUID {found.get(step.number)} after {step.uuid} was given")
+        table = read_table(machine, step.disk, step.sector)
+        wanted = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in table.partitions)
+        if table.type != "gpt" or not final.keys() <= {entry.number for entry in wanted}:
+            raise StepFailed(f"{step.disk} has no GPT with the partitions {', '.join(map(str, step.numbers))} to be marked as finished")
+        script = table_script(str(table.uuid), step.sector, _present_headers(machine, step.disk), wanted)
+        _write(step.disk, script, machine)
+    _compare(read_table(machine, step.disk, step.sector), step.disk, str(table.uuid), wanted)
 
 
 def clear_gaps(step: ClearGaps, machine: Machine) -> None:
@@ -114,7 +120,9 @@ def clear_gaps(step: ClearGaps, machine: Machine) -> None:
     with machine.locked(step.disk):
         for offset in step.offsets:
             machine.change(["wipefs", "--force", "--quiet", "--offset", str(offset), step.disk])
-        machine.zero(step.disk, gaps(size, _table_bytes(machine, step.disk), read_table(machine, step.disk).partitions), exclusively=False)
+        machine.zero(
+            step.disk, gaps(size, _table_bytes(machine, step.disk), read_table(machine, step.disk, SECTOR).partitions), exclusively=False
+        )
     machine.settle()
 
 
@@ -132,12 +140,12 @@ def gaps(size: int, table: int, partitions: Iterable[TablePartition]) -> tuple[R
     return tuple(region for region in (head, tail) if region.size > 0)
 
 
-def read_table(machine: Machine, disk: str) -> Table:
-    """Return the table that is on a disk; raises StepFailed."""
+def read_table(machine: Machine, disk: str, sector: int) -> Table:
+    """Return the table that is on a disk; `sector` counts where sfdisk does not name the disk's own. Raises StepFailed."""
     outcome = machine.run(table_command(disk))
     if outcome is None or outcome.code:
         raise StepFailed(f"the partition table of {disk} cannot be read back: {outcome.stderr.strip() if outcome else 'no sfdisk'}")
-    return parse_table(outcome.stdout, SECTOR)
+    return parse_table(outcome.stdout, sector)
 
 
 def device_size(machine: Machine, device: str) -> int:
@@ -217,18 +225,21 @@ def _tell_kernel(machine: Machine, disk: str, numbers: Sequence[int]) -> None:
 
 def _check(step: WritePartitionTable, machine: Machine) -> None:
     """Compare the table that is on the disk, and the rooms that the kernel has, with what was wanted."""
-    table = read_table(machine, step.disk)
-    found = {partition.number: _comparable(partition) for partition in table.partitions}
-    wanted = {entry.number: _comparable(entry) for entry in step.entries}
-    if (table.type, table.uuid, found) != ("gpt", step.uuid.lower(), wanted):
-        raise StepFailed(f"the table read back from {step.disk} differs from what was written: {found} instead of {wanted}")
+    _compare(read_table(machine, step.disk, step.sector), step.disk, step.uuid, step.entries)
     for entry in step.entries:
         size = device_size(machine, step.node(entry.number))
         if size != entry.size:
             raise StepFailed(f"the kernel has {step.node(entry.number)} with {size} bytes instead of {entry.size}")
 
 
-def _comparable(partition: t.Union[TablePartition, TableEntry]) -> tuple[t.Any, ...]:
+def _compare(table: Table, disk: str, uuid: str, entries: Iterable[_Entry]) -> None:
+    found = {partition.number: _comparable(partition) for partition in table.partitions}
+    wanted = {entry.number: _comparable(entry) for entry in entries}
+    if (table.type, table.uuid, found) != ("gpt", uuid.lower(), wanted):
+        raise StepFailed(f"the table read back from {disk} differs from what was written: {found} instead of {wanted}")
+
+
+def _comparable(partition: _Entry) -> tuple[t.Any, ...]:
     return (
         partition.start,
         partition.size,

@@ -98,24 +98,28 @@ def _clear_gaps(host: SimulatedHost, step: kinds.ClearGaps) -> Pieces:
     yield
 
 
-def _finish_partition(host: SimulatedHost, step: kinds.FinishPartition) -> Pieces:
+def _finish_partitions(host: SimulatedHost, step: kinds.FinishPartitions) -> Pieces:
     name = step.disk.rsplit("/", 1)[-1]
     table = host.media.table(name)
     _need(table, "no table")
     _kind, uuid, entries = t.cast("tuple[str, str, tuple[t.Any, ...]]", table)
-    changed = tuple(replace(entry, uuid=step.uuid) if entry.number == step.number else entry for entry in entries)
+    final = dict(zip(step.numbers, step.uuids, strict=True))
+    _need(final.keys() <= {entry.number for entry in entries}, "a partition is not there")
+    changed = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in entries)
     host.media.write_table(name, uuid, changed)
     host.partitions[name] = changed
     yield
 
 
 def _clear_signatures(host: SimulatedHost, step: kinds.ClearSignatures) -> Pieces:
-    block = _unused(host, step.device)
-    host.media.wipe(block)
-    yield
-    _clear_ends(host, block)
-    host.media.zero(block, 0, step.head)
-    yield
+    blocks = [_unused(host, device) for device in step.devices]
+    for block in blocks:
+        host.media.wipe(block)
+        yield
+    for block in blocks:
+        _clear_ends(host, block)
+        host.media.zero(block, 0, step.head)
+        yield
 
 
 # ---- md and LUKS
@@ -270,8 +274,9 @@ def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Piec
     yield from _commit(host, replace(group, volumes=tuple(known for known in group.volumes if known.name != step.name)))
 
 
-def _finish_volume(host: SimulatedHost, step: kinds.FinishLogicalVolume) -> Pieces:
-    yield from _commit(host, _with_volume(_group(host, step.group), replace(_volume(host, step.group, step.name), tags=())))
+def _finish_volumes(host: SimulatedHost, step: kinds.FinishLogicalVolumes) -> Pieces:
+    for name in step.names:
+        yield from _commit(host, _with_volume(_group(host, step.group), replace(_volume(host, step.group, name), tags=())))
 
 
 def _deactivate(host: SimulatedHost, step: kinds.DeactivateGroup) -> Pieces:
@@ -316,7 +321,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.WritePartitionTable: _write_table,
     kinds.ClearGaps: _clear_gaps,
     kinds.ClearSignatures: _clear_signatures,
-    kinds.FinishPartition: _finish_partition,
+    kinds.FinishPartitions: _finish_partitions,
     kinds.CreateArray: _create_array,
     kinds.StartArray: _start_array,
     kinds.StopArray: _stop_array,
@@ -331,7 +336,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.CreateLogicalVolume: _create_volume,
     kinds.ExtendLogicalVolume: _extend_volume,
     kinds.RemoveLogicalVolume: _remove_volume,
-    kinds.FinishLogicalVolume: _finish_volume,
+    kinds.FinishLogicalVolumes: _finish_volumes,
     kinds.DeactivateGroup: _deactivate,
     kinds.ActivateGroup: _activate,
     kinds.MakeFilesystem: _make_filesystem,

@@ -75,16 +75,14 @@ def test_steps_build_from_the_disk_to_the_filesystem():
     assert names == [
         "WritePartitionTable",
         "ClearSignatures",
-        "ClearSignatures",
         "CreatePhysicalVolume",
         "CreateVolumeGroup",
-        "FinishPartition",
         "MakeFilesystem",
-        "FinishPartition",
+        "FinishPartitions",
         "CreateLogicalVolume",
         "ClearSignatures",
         "MakeFilesystem",
-        "FinishLogicalVolume",
+        "FinishLogicalVolumes",
     ]
     assert plan(installed(simple()), simple().schema).steps == ()
 
@@ -405,4 +403,4 @@ def test_a_multipath_disk_is_a_disk():
     changed = dataclasses.replace(present, tree=present.tree.with_devices([mapped, path]))
     found = plan_steps(parse_static_schema(simple().schema), changed, [f"{BY_ID}sda"])
     assert found.refusals == ()
-    assert found.steps[1].device == "/dev/mapper/mpatha-part1"
+    assert found.steps[1].devices == ("/dev/mapper/mpatha-part1", "/dev/mapper/mpatha-part2")

@@ -65,6 +65,17 @@ def test_steps_are_done_in_their_order_and_looked_at(monkeypatch):
     assert [report.before, report.now] == run.looks
 
 
+def test_udev_is_waited_for_before_another_kind_of_step_and_at_the_end(monkeypatch):
+    other = MakeFilesystem("/dev/sda3", "xfs", "u", "", ())
+    run = Run(monkeypatch, LayoutPlan((GROUP, MAKE, other, STOP)), DONE)
+    run.carry_out = lambda step, machine, _key: machine.events.append(("step", step))
+    monkeypatch.setattr(layout_run, "carry_out", run.carry_out)
+    run.apply()
+    events = [event for event in run.machine.events if event[0] in ("step", "settle")]
+    settle = ("settle",)
+    assert events == [("step", GROUP), settle, ("step", MAKE), ("step", other), settle, ("step", STOP), settle]
+
+
 def test_nothing_to_do_is_nothing_done_in_one_look(monkeypatch):
     run = Run(monkeypatch, DONE)
     report = run.apply()

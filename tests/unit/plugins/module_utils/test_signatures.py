@@ -104,3 +104,13 @@ def test_probes_of_a_part_of_a_device():
         "VERSION": "LVM2 001",
         "TYPE": "LVM2_member",
     }
+
+
+def test_signatures_of_several_devices_are_told_apart():
+    text = "# device,offset,uuid,label,type\nsda,0x200,,,gpt\nsda,0x1fe,,,PMBR\nos-root,0x438,b180,a,b\\x20c,ext4\n"
+
+    assert signatures.parse_several(text) == {
+        "sda": (Signature("gpt", offsets=(0x200,)), Signature("PMBR", offsets=(0x1FE,))),
+        "os-root": (Signature("ext4", "b180", "a,b c", (0x438,)),),
+    }
+    assert signatures.parse_several("") == {}

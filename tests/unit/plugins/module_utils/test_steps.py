@@ -24,7 +24,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.step_kinds import
     DeactivateGroup,
     ExtendLogicalVolume,
     ExtendVolumeGroup,
-    FinishLogicalVolume,
+    FinishLogicalVolumes,
     FormatLuks,
     GrowFilesystem,
     MakeFilesystem,
@@ -179,21 +179,23 @@ def test_groups_are_made_and_extended_over_disks_of_all_sectors():
 
 
 def test_a_volume_is_made_unfinished_unseen_and_finished_at_last():
-    machine = RecordingMachine({f"lvs {COLUMNS} lv_tags os/a-b": report("lv", lv_tags="other")}, {"/sys/class/block/os-a--b/size": "16384"})
+    rows = {"report": [{"lv": [{"lv_name": "c", "lv_tags": ""}, {"lv_name": "a-b", "lv_tags": "other"}]}]}
+    machine = RecordingMachine({f"lvs {COLUMNS} lv_name,lv_tags os/a-b os/c": json.dumps(rows)}, {"/sys/class/block/os-a--b/size": "16384"})
     steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a-b", 8 * MIB, "/dev/mapper/os-a--b"), machine)
-    steps_lvm.finish_logical_volume(FinishLogicalVolume("os", "a-b"), machine)
+    steps_lvm.finish_logical_volumes(FinishLogicalVolumes("os", ("a-b", "c")), machine)
     assert machine.commands[:2] == [
         "lvcreate --yes --quiet --wipesignatures y --zero y --addtag bareon.unfinished --name a-b --size 8388608b os",
-        "lvchange --quiet --deltag bareon.unfinished os/a-b",
+        "lvchange --quiet --deltag bareon.unfinished os/a-b os/c",
     ]
     with pytest.raises(StepFailed, match="8388608 bytes instead of 9437184"):
         steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a-b", 9 * MIB, "/dev/mapper/os-a--b"), machine)
 
 
 def test_a_tag_that_stays_is_a_failure():
-    machine = RecordingMachine({f"lvs {COLUMNS} lv_tags os/a": report("lv", lv_tags="x,bareon.unfinished")})
-    with pytest.raises(StepFailed, match="still has the tag"):
-        steps_lvm.finish_logical_volume(FinishLogicalVolume("os", "a"), machine)
+    rows = {"report": [{"lv": [{"lv_name": "a", "lv_tags": "x,bareon.unfinished"}, {"lv_name": "b", "lv_tags": "x"}]}]}
+    machine = RecordingMachine({f"lvs {COLUMNS} lv_name,lv_tags os/a os/b os/c": json.dumps(rows)})
+    with pytest.raises(StepFailed, match="^a, c of os still has the tag"):
+        steps_lvm.finish_logical_volumes(FinishLogicalVolumes("os", ("a", "b", "c")), machine)
 
 
 def test_volumes_grow_and_go():

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -17,7 +18,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.step_kinds import
     MIB,
     ClearGaps,
     ClearSignatures,
-    FinishPartition,
+    FinishPartitions,
     TableEntry,
     WritePartitionTable,
 )
@@ -171,14 +172,42 @@ def test_partitions_of_multipath_disks_are_a_matter_of_kpartx():
     assert ("wait", (f"{node}-part1",)) in machine.events
 
 
-def test_a_partition_gets_its_final_identity_in_place():
-    final = TableEntry(1, MIB, 100 * MIB, LINUX, UUIDS[4])
-    machine = disk(512, final)
-    steps_table.finish_partition(FinishPartition("/dev/sda", 1, UUIDS[4]), machine)
-    assert machine.commands == [f"sfdisk --quiet --no-reread --no-tell-kernel --part-uuid /dev/sda 1 {UUIDS[4]}"]
-    assert [event[0] for event in machine.events] == ["lock", "change", "unlock", "settle", "run"]
-    with pytest.raises(StepFailed, match="PARTUUID"):
-        steps_table.finish_partition(FinishPartition("/dev/sda", 1, UUIDS[5]), machine)
+THIRD = TableEntry(4, 200 * MIB, 50 * MIB, LINUX, UUIDS[3], "another's")
+
+
+def finishing(sector, after, *entries):
+    """A machine with a disk with these partitions, and what is read back in the end."""
+    answers = {"sfdisk --json /dev/sda": [written(sector, *entries), after], "sfdisk --dump /dev/sda": "label: gpt\nfirst-lba: 34\n\n"}
+    return RecordingMachine(answers)
+
+
+@pytest.mark.parametrize("sector", [512, 4096])
+def test_partitions_get_their_final_identities_in_one_write_of_the_whole_table(sector):
+    final = [dataclasses.replace(FIRST, uuid=UUIDS[4]), dataclasses.replace(SECOND, uuid=UUIDS[5], attrs=None), THIRD]
+    machine = finishing(sector, written(sector, *final), FIRST, SECOND, THIRD)
+
+    steps_table.finish_partitions(FinishPartitions("/dev/sda", sector, (1, 3), (UUIDS[4], UUIDS[5])), machine)
+
+    assert machine.commands == [
+        "sfdisk --dump /dev/sda",
+        "sfdisk --quiet --no-reread --no-tell-kernel --wipe=never --wipe-partitions=never /dev/sda",
+    ]
+    assert [event[0] for event in machine.events] == ["lock", "run", "change", "change", "unlock", "run"]
+    (script,) = machine.given.values()
+    assert script.decode() == steps_table.table_script(TABLE, sector, ["first-lba: 34"], final)
+
+
+def test_an_identity_that_is_not_there_afterwards_is_a_failure():
+    machine = finishing(512, written(512, FIRST), FIRST)
+    with pytest.raises(StepFailed, match="differs from what was written"):
+        steps_table.finish_partitions(FinishPartitions("/dev/sda", 512, (1,), (UUIDS[5],)), machine)
+
+
+def test_a_partition_that_is_gone_is_not_finished_and_nothing_is_written():
+    machine = finishing(512, written(512, FIRST), FIRST)
+    with pytest.raises(StepFailed, match="no GPT with the partitions 1, 3"):
+        steps_table.finish_partitions(FinishPartitions("/dev/sda", 512, (1, 3), (UUIDS[4], UUIDS[5])), machine)
+    assert machine.commands == []
 
 
 def test_gaps_spare_table_backup_and_partitions():
@@ -205,10 +234,14 @@ def test_old_signatures_are_cleared_around_a_table(sector, table):
 
 
 def test_a_device_is_cleared_at_both_ends_and_where_copies_lie():
-    machine = RecordingMachine({"wipefs --parsable /dev/sda1": ""}, {"/sys/class/block/sda1/size": str(300 * 1024**3 // 512)})
-    steps_clear.clear_signatures(ClearSignatures("/dev/sda1"), machine)
-    assert machine.commands == ["wipefs --all --quiet /dev/sda1"]
-    ((_kind, _device, regions, exclusively),) = [event for event in machine.events if event[0] == "zero"]
+    sizes = {"/sys/class/block/sda1/size": str(300 * 1024**3 // 512), "/sys/class/block/sdb1/size": "2048"}
+    machine = RecordingMachine({"wipefs --parsable /dev/sda1 /dev/sdb1": ""}, sizes)
+    steps_clear.clear_signatures(ClearSignatures(("/dev/sda1", "/dev/sdb1")), machine)
+    assert machine.commands == ["wipefs --all --quiet /dev/sda1 /dev/sdb1"]
+    zeros = [event for event in machine.events if event[0] == "zero"]
+    assert [event[1] for event in zeros] == ["/dev/sda1", "/dev/sdb1"]
+    assert zeros[1][2] == (Region(0, MIB),)
+    (_kind, _device, regions, exclusively), _other = zeros
     assert exclusively
     assert regions[:2] == (Region(0, MIB), Region(300 * 1024**3 - MIB, MIB))
     assert {region.start for region in regions[2:]} == {MIB, 2 * MIB, 4 * MIB, 64 * MIB, 256 * 1024**3}
@@ -227,7 +260,7 @@ def test_nothing_outside_of_a_small_device_is_cleared(size, head):
 def test_what_stays_after_clearing_is_a_failure():
     small = {"/sys/class/block/sda1/size": "2048"}
     machine = RecordingMachine({"wipefs --parsable /dev/sda1": "# offset,uuid,label,type\n0x438,x,y,ext4\n"}, small)
-    with pytest.raises(StepFailed, match="has still ext4"):
-        steps_clear.clear_signatures(ClearSignatures("/dev/sda1"), machine)
+    with pytest.raises(StepFailed, match="/dev/sda1, but there is still ext4"):
+        steps_clear.clear_signatures(ClearSignatures(("/dev/sda1",)), machine)
     with pytest.raises(StepFailed, match="cannot be read back"):
-        steps_clear.clear_signatures(ClearSignatures("/dev/sda1"), RecordingMachine(files=small))
+        steps_clear.clear_signatures(ClearSignatures(("/dev/sda1",)), RecordingMachine(files=small))
