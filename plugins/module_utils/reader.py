@@ -9,8 +9,9 @@ A tool that is missing or fails costs what it would have told; what that is goes
 
 from __future__ import annotations
 
+import posixpath
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from . import lsblk, signatures, sysfs, udev
@@ -25,7 +26,7 @@ Notes = list[str]
 def read_devices(host: Host, notes: Notes) -> Tree:
     """Return all block devices with their identity and mounts, without looking at what is written on them."""
     from_sysfs = sysfs.read_rows(host)
-    rows = merge_rows(_read_lsblk(host, notes), _read_udev(host, notes), from_sysfs)
+    rows = merge_rows(_read_lsblk(host, notes), _read_udev(host, from_sysfs, notes), from_sysfs)
     if not from_sysfs:
         notes.append("/sys/class/block cannot be read, or is empty: where disks are attached is known only by their links")
     return build_tree(rows, udev.read_links(host), read_mounts(host))
@@ -33,12 +34,14 @@ def read_devices(host: Host, notes: Notes) -> Tree:
 
 def read_contents(host: Host, tree: Tree, disks: Iterable[str], notes: Notes) -> Tree:
     """Return the tree with the partition tables and signatures of the disks of these names and of all that is built on them."""
+    disks = tuple(disks)
+    known = _read_signatures_at_once(host, [device for name in disks for device in (tree.devices[name], *tree.descendants(name))])
     for name in disks:
         tree = _read_table(host, tree, tree.devices[name], notes)
         for device in tree.descendants(name):
             if device.kind.startswith("raid"):
                 tree = _read_table(host, tree, device, notes)
-        tree = _read_all_signatures(host, tree, name)
+        tree = _read_all_signatures(host, tree, name, known)
     return share_btrfs_mounts(tree)
 
 
@@ -77,7 +80,11 @@ def _read_lsblk(host: Host, notes: Notes) -> lsblk.Rows:
         return {}
 
 
-def _read_udev(host: Host, notes: Notes) -> lsblk.Rows:
+def _read_udev(host: Host, names: Collection[str], notes: Notes) -> lsblk.Rows:
+    """Return what udev knows of the devices of these names; of all that there are where it cannot be asked for some only."""
+    rows = udev.parse_rows(_output(host.run(udev.some_command(names))) or "") if names else {}
+    if names and rows.keys() >= set(names):
+        return rows
     text = _output(host.run(udev.COMMAND))
     if text is None:
         notes.append("udevadm is missing or fails: vendor, model, serial and wwn are known only as far as lsblk and sysfs tell them")
@@ -162,14 +169,27 @@ def _without_node(disk: Device, partition: TablePartition) -> Device:
     return Device(f"{disk.name}#{partition.number}", None, "part", partition.size, (disk.name,), disk.row, partition=partition)
 
 
-def _read_all_signatures(host: Host, tree: Tree, name: str) -> Tree:
+def _read_signatures_at_once(host: Host, devices: Iterable[Device]) -> Mapping[str, tuple[Signature, ...]]:
+    """Return what is written on devices, by their nodes, as one wipefs tells it; nothing where it cannot: each is read alone then.
+
+    It names devices by the last part of their path, and ends with the first that it cannot read.
+    """
+    nodes = {posixpath.basename(device.dev): device.dev for device in devices if device.dev is not None and not device.row.get("suspended")}
+    text = _output(host.run(signatures.several_command(nodes.values()))) if nodes else None
+    found = signatures.parse_several(text or "")
+    return {node: found.get(name, ()) for name, node in nodes.items()} if text is not None and found.keys() <= nodes.keys() else {}
+
+
+def _read_all_signatures(host: Host, tree: Tree, name: str, known: Mapping[str, tuple[Signature, ...]]) -> Tree:
     """Return the tree with all that is written on a disk; the disk comes first, for partitions without a node are read through it."""
-    tree = tree.with_devices([_read_signatures(host, tree, tree.devices[name])])
-    return tree.with_devices([_read_signatures(host, tree, device) for device in tree.descendants(name)])
+    tree = tree.with_devices([_read_signatures(host, tree, tree.devices[name], known)])
+    return tree.with_devices([_read_signatures(host, tree, device, known) for device in tree.descendants(name)])
 
 
-def _read_signatures(host: Host, tree: Tree, device: Device) -> Device:
+def _read_signatures(host: Host, tree: Tree, device: Device, known: Mapping[str, tuple[Signature, ...]]) -> Device:
     """Return the device with what is written on it: by its node, a partition without one through its disk, else what udev knows."""
+    if device.dev is not None and device.dev in known:
+        return _with_signatures(device, known[device.dev])
     if not device.row.get("suspended") and device.dev is not None:
         text = _output(host.run(signatures.signatures_command(device.dev)))
         if text is not None:
@@ -180,8 +200,8 @@ def _read_signatures(host: Host, tree: Tree, device: Device) -> Device:
         # blkid's code is 2 when there is nothing, and as well when it cannot look
         if outcome is not None and (outcome.code == 0 or (outcome.code == 2 and tree.devices[disk.name].read)):
             return _with_signatures(device, _probed_signatures(outcome.stdout))
-    known = device.filesystem
-    return replace(device, signatures=(Signature(known.type, known.uuid, known.label),) if known is not None else ())
+    there = device.filesystem
+    return replace(device, signatures=(Signature(there.type, there.uuid, there.label),) if there is not None else ())
 
 
 def _probed_signatures(text: str) -> tuple[Signature, ...]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .host import Host
 from .lsblk import Row, Rows, to_integer
 
 COMMAND = ("udevadm", "info", "--export-db")
+
+BLOCK = "/sys/class/block"
 
 LINK_DIRECTORIES = ("/dev/disk/by-id", "/dev/disk/by-path")
 
@@ -29,6 +31,11 @@ def parse_rows(text: str) -> Rows:
             row = _row(properties)
             rows[row["kname"]] = row
     return rows
+
+
+def some_command(names: Iterable[str]) -> list[str]:
+    """Return the command that tells of block devices, by kernel name, without the rest of the database, of which there is much more."""
+    return ["udevadm", "info", *(f"{BLOCK}/{name.replace('/', '!')}" for name in names)]
 
 
 def read_links(host: Host) -> dict[str, tuple[str, ...]]:
