@@ -43,10 +43,10 @@ def write_partition_table(step: WritePartitionTable, machine: Machine) -> None:
     with machine.locked(step.disk):
         headers = [f"first-lba: {MIB // step.sector}"] if step.fresh else _present_headers(machine, step.disk)
         _forget(machine, step.disk, gone)
-        if step.fresh:
-            _take_over(step, headers, machine, size)
+        beside = _take_over(step, headers, machine, size) if step.fresh else ()
         new = [region for entry in step.entries if entry.clear for region in ends(entry.size, entry.start)]
-        machine.zero(step.disk, new, exclusively=step.fresh)
+        # Every time that a disk is closed after writing udev looks at all of it again.
+        machine.zero(step.disk, (*beside, *new), exclusively=step.fresh)
         _write(step.disk, table_script(step.uuid, step.sector, headers, step.entries), machine)
         _tell_kernel(machine, step.disk, [entry.number for entry in step.entries])
     machine.settle()
@@ -54,18 +54,26 @@ def write_partition_table(step: WritePartitionTable, machine: Machine) -> None:
     _check(step, machine)
 
 
-def _take_over(step: WritePartitionTable, headers: Sequence[str], machine: Machine, size: int) -> None:
-    """Make a disk ours by an empty table over what it had, and clear what is left of that.
+def _take_over(step: WritePartitionTable, headers: Sequence[str], machine: Machine, size: int) -> tuple[Region, ...]:
+    """Make a disk ours by an empty table over what it had, and return what is to be cleared of that beside the table.
 
     The table is written first: a run that is cut off behind it needs no permission any more, and shows nothing of what was there before,
     for there are no partitions. All that is wiped before it would be lost of a disk that still seems to be somebody else's.
     """
-    # Nothing yet, but the kernel refuses while anything uses the disk, which sfdisk would not ask.
-    machine.zero(step.disk, (), exclusively=True)
+    _insist_on_unused(machine, step.disk)
     _write(step.disk, table_script(step.uuid, step.sector, headers, ()), machine)
     machine.change(["wipefs", "--all", "--quiet", "--types", "nogpt,noPMBR", step.disk])
     beside_head = (Region(0, _BOOT_CODE), *([Region(SECTOR, step.sector - SECTOR)] if step.sector > SECTOR else []))
-    machine.zero(step.disk, (*beside_head, *gaps(size, _table_room(step.sector, _LEAST_ENTRIES), ())), exclusively=True)
+    return (*beside_head, *gaps(size, _table_room(step.sector, _LEAST_ENTRIES), ()))
+
+
+def _insist_on_unused(machine: Machine, disk: str) -> None:
+    """Raise StepFailed while anything uses the disk: sfdisk would not ask. Where reading does not tell, opening it for writing does."""
+    claimed = machine.claimed(disk)
+    if claimed:
+        raise StepFailed(f"{disk} is held by the kernel for somebody; nothing was written")
+    if claimed is None:
+        machine.zero(disk, (), exclusively=True)
 
 
 def _write(disk: str, script: str, machine: Machine) -> None:

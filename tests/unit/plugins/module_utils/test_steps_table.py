@@ -91,10 +91,25 @@ def test_a_disk_is_ours_by_an_empty_table_before_anything_old_is_cleared_and_get
     table = {512: 34 * 512, 4096: 6 * 4096}[sector]
     beside = (Region(0, 440), *([Region(512, 3584)] if sector == 4096 else []))
     around = (*beside, Region(table, MIB - table), Region(1023 * MIB, MIB - table))
-    assert zeros == [("/dev/sda", (), True), ("/dev/sda", around, True), ("/dev/sda", (Region(MIB, MIB), Region(100 * MIB, MIB)), True)]
+    assert zeros == [("/dev/sda", (), True), ("/dev/sda", (*around, Region(MIB, MIB), Region(100 * MIB, MIB)), True)]
     kinds = [event[0] for event in machine.events if event[0] in ("lock", "unlock", "zero", "change", "wait")]
-    assert kinds == ["lock", "change", "change", "zero", "change", "change", "zero", "zero", "change", "change", "unlock", "wait"]
+    assert kinds == ["lock", "change", "change", "zero", "change", "change", "zero", "change", "change", "unlock", "wait"]
     assert ("wait", ("/dev/sda1", "/dev/sda3")) in machine.events
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_a_disk_that_is_held_is_not_written_to_and_one_that_is_not_is_not_opened_for_nothing(monkeypatch, claimed):
+    machine = disk(512, FIRST)
+    monkeypatch.setattr(machine, "claimed", lambda _device: claimed)
+    step = WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,))
+    if claimed:
+        with pytest.raises(StepFailed, match="/dev/sda is held"):
+            steps_table.write_partition_table(step, machine)
+        assert machine.commands == []
+        assert not [event for event in machine.events if event[0] == "zero"]
+    else:
+        steps_table.write_partition_table(step, machine)
+        assert [len(event[2]) for event in machine.events if event[0] == "zero"] == [5]
 
 
 def test_a_changed_table_keeps_its_headers_and_what_is_in_use():
