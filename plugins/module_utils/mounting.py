@@ -1,0 +1,74 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Mounts many file systems by their lines in fstab: what is to be done, and doing it."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .fstab import Entry, has_entry, with_entries
+from .machine import LONG_PATIENCE, Machine, StepFailed
+from .mounts import parse_mounts
+
+MOUNTINFO = "/proc/self/mountinfo"
+_SYSTEMD = "/run/systemd"
+_SYSTEMD_RUNS = "system"
+
+
+@dataclass(frozen=True)
+class MountPlan:
+    """What is to be done: the text of fstab `before` and `after`, what is to be mounted, and what is mounted in another way, in order."""
+
+    before: str
+    after: str
+    new: tuple[Entry, ...] = ()
+    changed: tuple[Entry, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return self.before != self.after or bool(self.new)
+
+
+def plan_mounts(entries: Sequence[Entry], fstab: str, mountinfo: str) -> MountPlan:
+    """Return what is to be done for these entries, given the texts of fstab and of /proc/self/mountinfo. Pure."""
+    mounted = {place for places in parse_mounts(mountinfo).targets.values() for place in places}
+    there = [entry for entry in entries if os.path.normpath(entry.path) in mounted]
+    new = tuple(entry for entry in entries if entry not in there)
+    return MountPlan(fstab, with_entries(fstab, entries), new, tuple(entry for entry in there if not has_entry(fstab, entry)))
+
+
+def carry_out(plan: MountPlan, fstab: str, machine: Machine, write: Callable[[str], None]) -> None:
+    """Write fstab (a path) with `write`, tell systemd, and mount in order; raises StepFailed.
+
+    systemd is told first: by the units of before it could take down what is mounted where they say otherwise.
+    """
+    if plan.after != plan.before:
+        write(plan.after)
+        if _SYSTEMD_RUNS in machine.names(_SYSTEMD):
+            machine.change(["systemctl", "daemon-reload"])
+    for entry in plan.new:
+        _make_folder(entry.path)
+        machine.change(["mount", "--fstab", fstab, entry.path], patience=LONG_PATIENCE)
+    for entry in plan.changed:
+        machine.change(["mount", "--fstab", fstab, "-o", "remount", entry.path])
+    left = plan_mounts((*plan.new, *plan.changed), plan.after, machine.read(MOUNTINFO) or "")
+    if left.new:
+        raise StepFailed(f"not mounted, although mount did not complain: {', '.join(entry.path for entry in left.new)}")
+
+
+def entry_of(given: t.Mapping[str, t.Any]) -> Entry:
+    """Return the entry of a mapping of its fields."""
+    return Entry(*(str(given[name]) for name in ("src", "path", "fstype", "opts", "dump", "passno")))
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise StepFailed(f"cannot make the mount point {path}: {error.strerror}") from error

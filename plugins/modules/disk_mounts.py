@@ -1,0 +1,176 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Mounts file systems, all in one task."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: disk_mounts
+short_description: Mount file systems, all in one task
+version_added: 0.1.0
+description:
+  - Has C(fstab) say where file systems are mounted, and mounts them in the order in which they are given.
+  - Does what M(ansible.posix.mount) does with O(ansible.posix.mount#module:state=mounted), for many file systems at once. A server with
+    eight file systems takes one module instead of eight, and C(fstab) is written once.
+  - The line of a mount point that says otherwise is replaced, where it is. All other lines stay as they are.
+  - Where systemd runs, it is told of a changed C(fstab) before anything is mounted.
+  - What is mounted already stays mounted. When its line has changed, it is mounted anew with the options of the new line, without
+    unmounting it (C(remount)).
+author:
+  - The bareon.allocator maintainers (@bareon)
+requirements:
+  - root on the host
+  - C(mount) of util-linux
+options:
+  mounts:
+    description:
+      - The file systems, outer directories before inner ones.
+      - C(mounts) of P(bareon.allocator.layout_to_host_files#filter) are such a list.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      src:
+        description: What is mounted, in the words of C(fstab), such as V(UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11).
+        type: str
+        required: true
+      path:
+        description: Where it is mounted. The directory is made where it is missing.
+        type: path
+        required: true
+      fstype:
+        description: The type of the file system.
+        type: str
+        required: true
+      opts:
+        description: Options, with commas between them.
+        type: str
+        default: defaults
+      dump:
+        description: Whether C(dump) takes it.
+        type: str
+        default: "0"
+      passno:
+        description: When C(fsck) looks at it as the system starts. V(0) stands for never.
+        type: str
+        default: "0"
+  fstab:
+    description:
+      - The table that has the lines. Made where it is missing.
+    type: path
+    default: /etc/fstab
+attributes:
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: full
+    details:
+      - Shows C(fstab) before and after.
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+  platform:
+    description: The platforms that the module works on.
+    platforms: posix
+    support: full
+    details:
+      - Linux only.
+notes:
+  - A mount point at which something else is mounted counts as mounted. P(bareon.allocator.static_to_conflicts#filter) finds these.
+seealso:
+  - module: ansible.posix.mount
+  - module: bareon.allocator.disk_layout
+  - plugin: bareon.allocator.layout_to_host_files
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+---
+- name: Mount two file systems, one below the other
+  bareon.allocator.disk_mounts:
+    mounts:
+      - {src: UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11, path: /srv/data, fstype: xfs}
+      - {src: UUID=8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f10, path: /srv/data/log, fstype: ext4, opts: "defaults,nofail", passno: "2"}
+  become: true
+"""
+
+RETURN = r"""
+---
+mounted:
+  description: The mount points at which something was mounted that was not before, in check mode would be, in order.
+  returned: success
+  type: list
+  elements: str
+  sample: [/srv/data, /srv/data/log]
+remounted:
+  description: The mount points that were mounted anew with other options, in check mode would be.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+"""
+
+import os
+import tempfile
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.mounting import MOUNTINFO, carry_out, entry_of, plan_mounts
+
+
+def main() -> t.NoReturn:
+    """Mount, and tell what was mounted."""
+    fields: dict[str, t.Any] = {name: {"type": "str", "required": True} for name in ("src", "fstype")}
+    fields["path"] = {"type": "path", "required": True}
+    fields |= {name: {"type": "str", "default": value} for name, value in (("opts", "defaults"), ("dump", "0"), ("passno", "0"))}
+    module = AnsibleModule(
+        argument_spec={
+            "mounts": {"type": "list", "elements": "dict", "required": True, "options": fields},
+            "fstab": {"type": "path", "default": "/etc/fstab"},
+        },
+        supports_check_mode=True,
+    )
+    machine, fstab = LocalMachine(), os.path.realpath(module.params["fstab"])
+    entries = [entry_of(given) for given in module.params["mounts"]]
+    plan = plan_mounts(entries, text_of(module, fstab), machine.read(MOUNTINFO) or "")
+    if not module.check_mode:
+        try:
+            carry_out(plan, fstab, machine, lambda text: write(module, fstab, text))
+        except StepFailed as error:
+            module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=plan.changes,
+        mounted=[entry.path for entry in plan.new],
+        remounted=[entry.path for entry in plan.changed],
+        diff={"before_header": fstab, "after_header": fstab, "before": plan.before, "after": plan.after},
+    )
+
+
+def text_of(module: AnsibleModule, path: str) -> str:
+    """Return the text of a file as it is; empty when there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        module.fail_json(msg=f"cannot read {path}: {error.strerror}")
+
+
+def write(module: AnsibleModule, path: str, text: str) -> None:
+    """Put a text in the place of a file at once, so that there is always a whole one."""
+    handle, name = tempfile.mkstemp(dir=module.tmpdir)
+    with open(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+    module.atomic_move(name, path)
+
+
+if __name__ == "__main__":
+    main()
