@@ -14,6 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.downtime import Departure, DowntimeOptions, NonRedundant, leave
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuation_room import EvacuationRoom
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.maintenance import roll
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import MIRRORED_OUTSIDE
@@ -70,6 +71,17 @@ def test_nothing_is_lost_while_a_set_is_down(cluster, options, non_redundant, or
                 assert primary not in down, "a running instance is down"
             if options.full and not alone:
                 assert not {primary, secondary} & set(members.nodes)
+
+
+@settings(MODEST, max_examples=200)
+@given(clusters(most_nodes=6, most_instances=8), st.data())
+def test_sums_forbid_no_set_that_can_be_emptied(cluster, data):
+    state = ClusterState.from_cluster(open_to_all(cluster))
+    room = EvacuationRoom(state)
+    online = state.online().tolist()
+    nodes = data.draw(st.lists(st.sampled_from(online), unique=True, min_size=1)) if online else []
+    if isinstance(leave(state, nodes, DowntimeOptions(full=True)), Departure):
+        assert room.may_suffice(nodes)
 
 
 def assert_hard_limits(start, now, names):

@@ -15,7 +15,7 @@ better answer exists among the places that were offered.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -246,27 +246,41 @@ def _add_below(rows: _Rows, columns: Integers, values: Floats, upper: float) -> 
     rows.upper[-1] = upper
 
 
-def got_worse(before: ClusterState, after: ClusterState) -> list[tuple[int, str, float]]:
-    """Return (node, limit, by how much) for every limit of an online node that is broken, and more than it was before."""
-    facts = after.facts.nodes
-    found = []
-    online = ~after.offline
-    checks = [(quantity.name.lower(), -after.quantities[quantity], -before.quantities[quantity], 0.0) for quantity in _LEFT]
-    spindles = after.quantities[Quantity.SPINDLES], before.quantities[Quantity.SPINDLES]
-    checks.append(("spindles", *(-left * facts.exclusive for left in spindles), 0.0))
-    for name, quantity, most in (
-        ("cpus", Quantity.CPUS, facts.vcpu_ratio * facts.total_cpus),
-        ("spindle_use", Quantity.SPINDLE_USE, facts.spindle_limit),
-    ):
-        part = ~facts.exclusive | (quantity == Quantity.CPUS)
-        checks.append((name, (after.quantities[quantity] - most) * part, (before.quantities[quantity] - most) * part, 0.0))
-    short = [state.reserved - state.quantities[Quantity.MEMORY] for state in (after, before)]
-    checks.append(("redundancy", *short, 0.0))
-    for tag in range(after.tag_counts.shape[1]):
-        checks.append(("tags", after.tag_counts[:, tag].astype(float), before.tag_counts[:, tag].astype(float), 1.0))
-    for pool in range(after.pool_free.shape[1]):
-        checks.append(("pool", -after.pool_free[:, pool], -before.pool_free[:, pool], 0.0))
-    for name, now, then, free in checks:
-        worse = online & (now > np.maximum(then, free) + _TOLERANCE)
-        found += [(int(node), name, float(now[node] - free)) for node in np.flatnonzero(worse)]
-    return found
+def got_worse(before: ClusterState, after: ClusterState, among: Collection[int] | None = None) -> list[tuple[int, str, float]]:
+    """Return (node, limit, by how much) for every limit of an online node that is broken, and more than it was before.
+
+    `among` are the nodes that are looked at, by default all.
+    """
+    nodes = np.arange(len(after.offline)) if among is None else np.array(sorted(among), dtype=np.int64)
+    nodes = nodes[~after.offline[nodes]]
+    names, free = _limit_names(after)
+    now, then = _excess(after, nodes), _excess(before, nodes)
+    rows, columns = np.nonzero(now > np.maximum(then, free) + _TOLERANCE)
+    return [(int(nodes[column]), names[row], float(now[row, column] - free[row, 0])) for row, column in zip(rows, columns)]
+
+
+def _limit_names(state: ClusterState) -> tuple[list[str], Floats]:
+    """Return the names of the rows of `_excess`, and [R, 1] what each may be without being broken."""
+    tags, pools = state.tag_counts.shape[1], state.pool_free.shape[1]
+    names = [quantity.name.lower() for quantity in _LEFT] + ["spindles", "cpus", "spindle_use", "redundancy"]
+    free = np.zeros((len(names) + tags + pools, 1))
+    free[len(names) : len(names) + tags] = 1.0
+    return names + ["tags"] * tags + ["pool"] * pools, free
+
+
+def _excess(state: ClusterState, nodes: Integers) -> Floats:
+    """Return [R, len(nodes)]: by how much each limit is passed; negative where there is room."""
+    facts, quantities = state.facts.nodes, state.quantities[:, nodes]
+    exclusive = facts.exclusive[nodes]
+    use = quantities[Quantity.SPINDLE_USE] - facts.spindle_limit[nodes]
+    return np.vstack(
+        [
+            -quantities[list(_LEFT)],
+            -quantities[Quantity.SPINDLES] * exclusive,
+            quantities[Quantity.CPUS] - facts.vcpu_ratio[nodes] * facts.total_cpus[nodes],
+            np.where(exclusive, 0.0, use),
+            state.reserved[nodes] - quantities[Quantity.MEMORY],
+            state.tag_counts[nodes].T,
+            -state.pool_free[nodes].T,
+        ]
+    )

@@ -76,9 +76,9 @@ def conflicts(state: ClusterState) -> set[tuple[int, int]]:
 def leave(state: ClusterState, nodes: Collection[int], options: DowntimeOptions) -> Departure | Stuck:
     """Return what must leave for all of `nodes` to be down; `state` stays as it is."""
     down = set(nodes)
-    lost = _both_copies(state, down)
-    if lost is not None:
-        return Stuck(lost, "both copies of its disks would be down")
+    lost = lost_copies(state, down)
+    if lost:
+        return Stuck(lost[0], "both copies of its disks would be down")
     stuck = _stays_alone(state, down, options)
     if stuck is not None:
         return Stuck(stuck, "its disks are on this node only")
@@ -87,14 +87,15 @@ def leave(state: ClusterState, nodes: Collection[int], options: DowntimeOptions)
     return _all_leave(state, down, options) if options.full else _primaries_leave(state, down, options)
 
 
-def _both_copies(state: ClusterState, down: Collection[int]) -> int | None:
-    """Return an instance whose two nodes would be down, counting those that are offline already."""
-    dark = np.isin(np.arange(len(state.offline)), list(down))
+def lost_copies(state: ClusterState, down: Collection[int]) -> list[int]:
+    """Return the instances whose two nodes would be down, counting those that are offline already."""
+    dark = np.zeros(len(state.offline), dtype=bool)
+    dark[list(down)] = True
     mirrored = np.flatnonzero((state.primary != NOWHERE) & (state.secondary != NOWHERE))
     primary, secondary = state.primary[mirrored], state.secondary[mirrored]
     off = dark | state.offline
     lost = mirrored[(dark[primary] | dark[secondary]) & off[primary] & off[secondary]]
-    return int(lost[0]) if len(lost) else None
+    return lost.tolist()
 
 
 def _residents(state: ClusterState, down: Iterable[int]) -> list[int]:

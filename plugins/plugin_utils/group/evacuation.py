@@ -27,7 +27,7 @@ from enum import StrEnum
 import numpy as np
 
 from .assignment import Wanted, assign
-from .evacuation_places import COPY, OTHER_GROUP, AcrossGroups, Task, all_places, by_cost, can_leave, cheapest, flat
+from .evacuation_places import COPY, OTHER_GROUP, AcrossGroups, Scorers, Task, all_places, by_cost, can_leave, cheapest, flat
 from .evacuation_reserve import Reserves, holds, places_that_hold, reserves_of
 from .evacuation_search import MOST_COMBINATIONS, Offer, most_that_hold
 from .facts import NOWHERE
@@ -110,13 +110,14 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
     groups = range(len(state.facts.cluster.groups)) if across != AcrossGroups.NO else {state.group_of(task.instance) for task in tasks}
     leaving = sorted(frozenset().union(*(task.not_primary | task.not_secondary for task in tasks)))
     reserves = reserves_of(state, [task.instance for task in tasks], groups, leaving)
+    scorers = Scorers(state, mode)
     movable = [task for task in tasks if can_leave(state, task.instance)]
-    targets = _one_by_one(state, movable, across, mode, reserves)
+    targets = _one_by_one(state, movable, across, scorers, reserves)
     if len(targets) < len(movable):
-        together = _together(state, movable, across, mode, reserves)
+        together = _together(state, movable, across, scorers, reserves)
         if _worth(state, tasks, together) > _worth(state, tasks, targets):
             targets = together
-    relaxed = _relaxed(state, [task for task in tasks if task.instance not in targets], targets, across, mode)
+    relaxed = _relaxed(state, [task for task in tasks if task.instance not in targets], targets, across, scorers)
     ordered = _in_order(state, targets, relaxed, reserves)
     done = {move.instance for move in ordered}
     after = state.copy()
@@ -129,7 +130,7 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
         if task.instance in targets or task.instance in relaxed:
             unplaced.append(Unplaced(task.instance, (_NO_ORDER,)))
         else:
-            unplaced.append(Unplaced(task.instance, _reasons(after, task, across, mode)))
+            unplaced.append(Unplaced(task.instance, _reasons(after, task, across, scorers)))
     return Evacuation(tuple(ordered), tuple(unplaced), tuple(sorted(done & relaxed.keys())))
 
 
@@ -163,13 +164,13 @@ def _one_by_one(
     state: ClusterState,
     tasks: Sequence[Task],
     across: AcrossGroups,
-    mode: ScoreMode,
+    scorers: Scorers,
     reserves: Reserves,
 ) -> dict[int, Place]:
     now = state.copy()
     targets: dict[int, Place] = {}
     for task in tasks:
-        found = all_places(state, now, task, across, mode, EXACT)
+        found = all_places(state, now, task, across, scorers, EXACT)
         home = int(now.primary[task.instance]), int(now.secondary[task.instance])
         for place in itertools.islice(by_cost(found), MOST_TRIED):
             now.place(task.instance, *place)
@@ -184,7 +185,7 @@ def _together(
     state: ClusterState,
     tasks: Sequence[Task],
     across: AcrossGroups,
-    mode: ScoreMode,
+    scorers: Scorers,
     reserves: Reserves,
 ) -> dict[int, Place]:
     """Return the best assignment that leaves the reserves: what would not leave them is forbidden, and all are assigned anew."""
@@ -192,7 +193,7 @@ def _together(
     forbidden: set[tuple[int, Place]] = set()
     most = 0
     for _attempt in range(MOST_ATTEMPTS):
-        found = _at_once(state, tasks, across, mode, forbidden)
+        found = _at_once(state, tasks, across, scorers, forbidden)
         most = max(most, _worth(state, tasks, found))
         kept = places_that_hold(reserves, state, found)
         if _worth(state, tasks, kept) > _worth(state, tasks, best):
@@ -203,10 +204,10 @@ def _together(
     worth = _worth(state, tasks, best)
     if worth == most:
         return best
-    return most_that_hold(state, _offers(state, tasks, across, mode), reserves, worth, most) or best
+    return most_that_hold(state, _offers(state, tasks, across, scorers), reserves, worth, most) or best
 
 
-def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mode: ScoreMode) -> list[Offer]:
+def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, scorers: Scorers) -> list[Offer]:
     """Return the places that each task may take once the others have left, the cheapest first."""
     lifted = state.copy()
     for task in tasks:
@@ -214,7 +215,7 @@ def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mo
     importance = _importances(state, tasks)
     offers = []
     for task in tasks:
-        places = by_cost(all_places(state, lifted, task, across, mode, EXACT))
+        places = by_cost(all_places(state, lifted, task, across, scorers, EXACT))
         offers.append(Offer(task.instance, tuple(itertools.islice(places, MOST_COMBINATIONS)), importance[task.instance]))
     return offers
 
@@ -223,7 +224,7 @@ def _at_once(
     state: ClusterState,
     tasks: Sequence[Task],
     across: AcrossGroups,
-    mode: ScoreMode,
+    scorers: Scorers,
     forbidden: Collection[tuple[int, Place]],
 ) -> dict[int, Place]:
     lifted = state.copy()
@@ -233,7 +234,7 @@ def _at_once(
     most = max(MOST_PLACES // len(tasks), 1)
     wanted = []
     for task in tasks:
-        parts = [flat(places) for places in all_places(state, lifted, task, across, mode, EXACT)]
+        parts = [flat(places) for places in all_places(state, lifted, task, across, scorers, EXACT)]
         empty = np.zeros(0, dtype=np.int64)
         primaries, secondaries, costs = (np.concatenate([empty, *columns]) for columns in (zip(*parts) if parts else ((), (), ())))
         for primary, secondary in (place for instance, place in forbidden if instance == task.instance):
@@ -251,7 +252,7 @@ def _relaxed(
     tasks: Sequence[Task],
     targets: dict[int, Place],
     across: AcrossGroups,
-    mode: ScoreMode,
+    scorers: Scorers,
 ) -> dict[int, Place]:
     """Return places for instances whose primary is down, with soft limits left aside."""
     down = [task for task in tasks if state.offline[state.primary[task.instance]]]
@@ -260,14 +261,14 @@ def _relaxed(
         now.place(instance, *target)
     found: dict[int, Place] = {}
     for task in down:
-        place = cheapest(all_places(state, now, task, across, mode, EXACT.hard()))
+        place = cheapest(all_places(state, now, task, across, scorers, EXACT.hard()))
         if place is not None:
             now.place(task.instance, *place)
             found[task.instance] = place
     return found
 
 
-def _reasons(after: ClusterState, task: Task, across: AcrossGroups, mode: ScoreMode) -> tuple[Reason, ...]:
+def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Scorers) -> tuple[Reason, ...]:
     """Return what keeps an instance from every node, once the others have moved."""
     model = after.facts.instances.models[task.instance]
     if not can_leave(after, task.instance):
@@ -275,7 +276,7 @@ def _reasons(after: ClusterState, task: Task, across: AcrossGroups, mode: ScoreM
     primary, secondary = int(after.primary[task.instance]), int(after.secondary[task.instance])
     if secondary != NOWHERE and after.offline[primary] and (after.offline[secondary] or task.keeps_primary):
         return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
-    found = all_places(after, after, task, across, mode, EXACT)
+    found = all_places(after, after, task, across, scorers, EXACT)
     reasons = tuple(dict.fromkeys(reason for places in found for reason in places.reasons))
     if any(places.fits.any() for places in found):
         reasons += (Reason(NOWHERE, "shared_redundancy", float(model.memory), STRANDS_MORE),)

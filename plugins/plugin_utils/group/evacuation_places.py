@@ -4,7 +4,7 @@
 
 """Every place that an instance may go to when it leaves its nodes, in each group, with what it costs.
 
-    found = all_places(start, now, task, across, mode, rules)
+    found = all_places(start, now, task, across, Scorers(start, mode), rules)
     by_cost(found), cheapest(found)
 
 Costs are the copies of disks, then leaving the group, then the score, which is scaled to 0..1.
@@ -61,12 +61,27 @@ class Places:
     reasons: tuple[Reason, ...] = ()
 
 
+class Scorers:
+    """The scorers of groups and of the whole cluster, each made once; they hold as long as no node goes on or off."""
+
+    def __init__(self, state: ClusterState, mode: ScoreMode) -> None:
+        self._state = state
+        self._mode = mode
+        self._known: dict[int | None, Scorer] = {}
+
+    def of(self, group: int | None) -> Scorer:
+        """Return the scorer of a group, or with None of the whole."""
+        if group not in self._known:
+            self._known[group] = Scorer(self._state, self._mode, None if group is None else self._state.group_nodes(group))
+        return self._known[group]
+
+
 def all_places(
     start: ClusterState,
     now: ClusterState,
     task: Task,
     across: AcrossGroups,
-    mode: ScoreMode,
+    scorers: Scorers,
     rules: Rules,
 ) -> list[Places]:
     """Return the places of an instance in each group it may go to; where it lives is told by `start`, limits by `now`."""
@@ -85,7 +100,7 @@ def all_places(
                 nothing = np.zeros((0, 0))
                 found.append(Places(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), nothing.astype(bool), nothing, refusal))
             else:
-                scorer = Scorer(now, mode, None if allowed else now.group_nodes(group))
+                scorer = scorers.of(None if allowed else group)
                 found.append(_in_group(start, now, task, group, scorer, rules))
     return found
 

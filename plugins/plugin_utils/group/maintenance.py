@@ -9,26 +9,32 @@
 Two nodes that hold both copies of an instance are in conflict; besides there must be room for all that leaves a set.
 Sets begin as colours of the graph of conflicts, by several orders (networkx), once with and once without the conflicts that
 two primaries of a common secondary have when that has no memory for both. Colours without room are split, then sets
-are joined, and few nodes are arranged by trying everything. Sets are meant to be done one after the other,
-each with its instances back before the next. The largest comes first, the master last.
+are joined, and few nodes are arranged by trying everything. Where finding places for all that leaves takes long, sets are
+first believed to have room unless sums forbid it, and only those that come out are tried; what fails is learned, and
+the search begins anew. Sets are meant to be done one after the other, each with its instances back before the next. The largest
+comes first, the master last.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import networkx
 
-from .downtime import Departure, DowntimeOptions, Stuck, conflicts, leave
+from .downtime import Departure, DowntimeOptions, Stuck, conflicts, leave, lost_copies
+from .evacuation_room import EvacuationRoom
 from .facts import NOWHERE, Quantity
 from .state import ClusterState
 
 ORDERS = ("largest_first", "saturation_largest_first", "smallest_last", "connected_sequential_bfs")
 MOST_EXACT = 9
 """Nodes up to which every arrangement is tried."""
+MOST_HOPES = 12
+"""How often sets are sought that are believed to have room, before each one is tried on the way."""
 _Sets = list[list[int]]
+_Feasible = Callable[[Collection[int]], bool]
 
 
 @dataclass(frozen=True)
@@ -47,49 +53,72 @@ class Rollout:
     skipped: tuple[tuple[int, Stuck], ...]
 
 
-class _Feasibility:
-    """Remembers which sets of nodes may be down together."""
+class _Departures:
+    """Remembers what leaves sets of nodes, and so which may be down together."""
 
     def __init__(self, state: ClusterState, options: DowntimeOptions, most_nodes: int | None) -> None:
         self._state = state
         self._options = options
         self._most_nodes = most_nodes
-        self._known: dict[frozenset[int], bool] = {}
+        self._known: dict[frozenset[int], Departure | Stuck] = {}
+        self._room = EvacuationRoom(state) if options.full else None
 
-    def __call__(self, nodes: Iterable[int]) -> bool:
+    def of(self, nodes: Iterable[int]) -> Departure | Stuck:
+        """Return what leaves the nodes, or who is in the way."""
+        down = frozenset(nodes)
+        if down not in self._known:
+            self._known[down] = leave(self._state, sorted(down), self._options)
+        return self._known[down]
+
+    def are_possible(self, nodes: Collection[int]) -> bool:
+        """Return whether the nodes may be down together."""
+        return self.may_be_possible(nodes) and isinstance(self.of(nodes), Departure)
+
+    def may_be_possible(self, nodes: Collection[int]) -> bool:
+        """Return whether nothing that is known already, or is soon seen, forbids that the nodes are down together."""
         down = frozenset(nodes)
         if self._most_nodes is not None and len(down) > self._most_nodes:
             return False
-        if down not in self._known:
-            self._known[down] = isinstance(leave(self._state, down, self._options), Departure)
-        return self._known[down]
+        if down in self._known:
+            return isinstance(self._known[down], Departure)
+        return not lost_copies(self._state, down) and (self._room is None or self._room.may_suffice(down))
 
 
 def roll(state: ClusterState, nodes: Sequence[int], options: DowntimeOptions, most_nodes: int | None = None) -> Rollout:
     """Return the sets in which `nodes`, which are online, may be down; no set has more than `most_nodes`."""
-    alone = {node: leave(state, [node], options) for node in nodes}
+    departures = _Departures(state, options, most_nodes)
+    alone = {node: departures.of([node]) for node in nodes}
     skipped = tuple((node, answer) for node, answer in alone.items() if isinstance(answer, Stuck))
     able = [node for node in nodes if isinstance(alone[node], Departure)]
-    feasible = _Feasibility(state, options, most_nodes)
-    sets = min((_improved(found, feasible) for found in _colourings(state, able, options, feasible)), key=len, default=[])
-    if len(able) <= MOST_EXACT:
-        sets = _exact(able, sets, feasible)
-    return Rollout(_ordered(state, sets, options), skipped)
+    for _attempt in range(MOST_HOPES if options.full else 0):
+        sets = _partition(state, able, options, departures.may_be_possible)
+        tried = [departures.are_possible(members) for members in sets]
+        if all(tried):
+            break
+    else:
+        sets = _partition(state, able, options, departures.are_possible)
+    return Rollout(_ordered(state, sets, departures), skipped)
 
 
-def _ordered(state: ClusterState, sets: _Sets, options: DowntimeOptions) -> tuple[NodeSet, ...]:
+def _partition(state: ClusterState, nodes: Sequence[int], options: DowntimeOptions, feasible: _Feasible) -> _Sets:
+    """Return the fewest feasible sets that are found."""
+    sets = min((_improved(found, feasible) for found in _colourings(state, nodes, options, feasible)), key=len, default=[])
+    return _exact(nodes, sets, feasible) if len(nodes) <= MOST_EXACT else sets
+
+
+def _ordered(state: ClusterState, sets: _Sets, departures: _Departures) -> tuple[NodeSet, ...]:
     """Return the largest set first, and the master last in the last."""
     master = [node.master for node in state.facts.cluster.nodes]
     ordered = sorted(sets, key=lambda members: (any(master[node] for node in members), -len(members), min(members)))
     found = []
     for members in ordered:
-        departure = leave(state, members, options)
+        departure = departures.of(members)
         if isinstance(departure, Departure):
             found.append(NodeSet(tuple(sorted(members, key=lambda node: (master[node], node))), departure))
     return tuple(found)
 
 
-def _colourings(state: ClusterState, nodes: Sequence[int], options: DowntimeOptions, feasible: _Feasibility) -> list[_Sets]:
+def _colourings(state: ClusterState, nodes: Sequence[int], options: DowntimeOptions, feasible: _Feasible) -> list[_Sets]:
     """Return partitions of the nodes into feasible sets, by every order of colouring of both graphs."""
     if not nodes:
         return []
@@ -129,7 +158,7 @@ def _crowded(state: ClusterState, members: set[int]) -> list[tuple[int, int]]:
     ]
 
 
-def _split(members: Sequence[int], feasible: _Feasibility) -> _Sets:
+def _split(members: Sequence[int], feasible: _Feasible) -> _Sets:
     """Return feasible parts, each node in the first that takes it."""
     if feasible(members):
         return [list(members)]
@@ -143,7 +172,7 @@ def _split(members: Sequence[int], feasible: _Feasibility) -> _Sets:
     return parts
 
 
-def _improved(sets: _Sets, feasible: _Feasibility) -> _Sets:
+def _improved(sets: _Sets, feasible: _Feasible) -> _Sets:
     """Return fewer sets, if the nodes of some set find places in the others; the smallest are tried first."""
     improved = True
     while improved:
@@ -156,7 +185,7 @@ def _improved(sets: _Sets, feasible: _Feasibility) -> _Sets:
     return sets
 
 
-def _absorbed(victim: Sequence[int], others: _Sets, feasible: _Feasibility) -> bool:
+def _absorbed(victim: Sequence[int], others: _Sets, feasible: _Feasible) -> bool:
     """Put every node of `victim` into one of `others`, which are changed, and return whether that was possible."""
     for node in victim:
         home = next((members for members in others if feasible([*members, node])), None)
@@ -166,7 +195,7 @@ def _absorbed(victim: Sequence[int], others: _Sets, feasible: _Feasibility) -> b
     return True
 
 
-def _exact(nodes: Sequence[int], best: _Sets, feasible: _Feasibility) -> _Sets:
+def _exact(nodes: Sequence[int], best: _Sets, feasible: _Feasible) -> _Sets:
     """Return a partition into the fewest feasible sets, found by trying all that has fewer sets than `best`."""
 
     def search(position: int, sets: _Sets, limit: int) -> _Sets | None:

@@ -69,7 +69,7 @@ def _runs(start: ClusterState, now: ClusterState, move: Move, relaxed: bool) -> 
     try:
         for step in move.steps:
             now.place(move.instance, *step)
-            broken = {name for node, name, _short in got_worse(start, now) if node in takes}
+            broken = {name for _node, name, _short in got_worse(start, now, takes)}
             if broken & HARD_LIMITS or (broken and step == move.target and not relaxed):
                 return False
     finally:

@@ -132,16 +132,23 @@ class Scorer:
         """Return every metric, in the order of WEIGHTS."""
         values = {spread.name: _deviation(spread.values(state), spread.member) for spread in self._spreads}
         reserved = state.reserved * self.memory_rate
-        counts = state.quantities[Quantity.PRIMARIES] + state.quantities[Quantity.SECONDARIES]
         values["reserved_mem_cv"] = _deviation(reserved, self.reserving)
         values["reserved_mem_rtotal"] = float(reserved[self.online].sum())
-        values["n1_cnt"] = float(counts[self.online] @ self.failing(state)[self.online])
-        values["offline_all_cnt"] = float(counts[self._dark].sum())
-        values["offline_pri_cnt"] = float(state.quantities[Quantity.PRIMARIES, self._dark].sum())
-        values["pri_tags_score"] = float(np.maximum(state.tag_counts[self.online] - 1, 0).sum())
-        values["location_score"] = float(state.location[self.online].sum())
-        values["location_exclusion_score"] = float(np.maximum(self.tags_by_location(state) - 1, 0).sum())
+        values |= self._counted(state)
         return [Metric(name, weight, values[name]) for name, weight in WEIGHTS.items()]
+
+    def _counted(self, state: ClusterState) -> dict[str, float]:
+        """Return the metrics that count what is wrong, by name, in the order of WEIGHTS."""
+        counts = state.quantities[Quantity.PRIMARIES] + state.quantities[Quantity.SECONDARIES]
+        tagged = bool(state.facts.exclusion_tags)
+        return {
+            "n1_cnt": float(counts[self.online] @ self.failing(state)[self.online]),
+            "offline_all_cnt": float(counts[self._dark].sum()),
+            "offline_pri_cnt": float(state.quantities[Quantity.PRIMARIES, self._dark].sum()),
+            "pri_tags_score": float(np.maximum(state.tag_counts[self.online] - 1, 0).sum()) if tagged else 0.0,
+            "location_score": float(state.location[self.online].sum()),
+            "location_exclusion_score": float(np.maximum(self.tags_by_location(state) - 1, 0).sum()) if tagged else 0.0,
+        }
 
     def score(self, state: ClusterState) -> float:
         """Return the weighted sum of all metrics."""
@@ -185,8 +192,7 @@ class Scorer:
 
     def _constant(self, state: ClusterState) -> float:
         """Return what the metrics without a spread give before the instance is placed; all but reserved memory."""
-        spread = {member.name for member in self._spreads} | {"reserved_mem_cv", "reserved_mem_rtotal"}
-        return sum(metric.weight * metric.value for metric in self.metrics(state) if metric.name not in spread)
+        return sum(WEIGHTS[name] * value for name, value in self._counted(state).items())
 
     def _primary_penalties(self, state: ClusterState, instance: int, primaries: Integers) -> Floats:
         """Return what N+1, tags and locations add to the score on each primary."""
@@ -347,10 +353,10 @@ def _inverse(values: Floats) -> Floats:
 
 def centred_values(values: Floats, member: Booleans) -> tuple[Floats, float, int]:
     """Return the values less their mean (0 outside), the sum of their squares, and how many there are."""
-    count = int(member.sum())
+    count = int(np.count_nonzero(member))
     if not count:
         return np.zeros(len(values)), 0.0, 0
-    centred = np.where(member, values - values[member].mean(), 0.0)
+    centred = np.where(member, values - np.add.reduce(values[member]) / count, 0.0)
     return centred, float(centred @ centred), count
 
 

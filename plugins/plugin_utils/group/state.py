@@ -187,8 +187,9 @@ class ClusterState:
             self._reserve(secondary, primary, sign * facts.reserves[instance])
             self._take_pool(instance, secondary, sign)
         if facts.real[instance]:
-            touched = [node for node in (primary, secondary) if node != NOWHERE]
-            self.fails_n1[touched] = self.quantities[Quantity.MEMORY, touched] <= self.reserved[touched]
+            for node in (primary, secondary):
+                if node != NOWHERE:
+                    self.fails_n1[node] = self.quantities[Quantity.MEMORY, node] <= self.reserved[node]
 
     def _reserve(self, secondary: int, primary: int, memory: float) -> None:
         self.peers[secondary, primary] += memory
@@ -210,7 +211,7 @@ class ClusterState:
 
 def location_cost(facts: Facts, instance: int, primary: int, secondary: int) -> float:
     """Return what an instance adds to the location score of its primary; forthcoming ones add nothing."""
-    if not facts.instances.real[instance]:
+    if not facts.instances.real[instance] or not (facts.location_tags or facts.instances.wishes[instance]):
         return 0.0
     shared = 0 if secondary == NOWHERE else int(facts.nodes.shared_locations[primary, secondary])
     met = int(facts.nodes.locations[primary, list(facts.instances.desired[instance])].sum())
