@@ -60,7 +60,7 @@ options:
       - With O(mode=htools) the default is that of C(hbal), which is V(0.01) but only below a score of 0.1.
     type: float
   data_price:
-    description: What copying a TiB costs, in points of the score. Default is V(0.0125).
+    description: What copying a TiB costs, in points of the score. Default is V(0.04).
     type: float
   move_price:
     description: What moving a primary to another node costs, in points of the score. Default is V(0.001).
@@ -211,7 +211,9 @@ unfinished:
   elements: str
   returned: success
 pareto:
-  description: For each group the plans that no other one beats in score, data and moves alike, the best score first.
+  description:
+    - For each group the plans that no other one beats in score, data and moves alike, the best score first.
+    - When the plan at O(data_price) is beaten by one at another price, that one is made.
   type: list
   elements: dict
   returned: when O(pareto) is set

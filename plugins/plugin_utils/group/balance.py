@@ -18,30 +18,44 @@ No limit gets worse than it was: neither on any node nor, on shared storage, for
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .balance_htools import candidates
 from .candidate_limits import Bounds
-from .candidate_moves import BestMoves, Lookout, MoveOptions
-from .facts import NOWHERE, Integers
-from .moves import Move
+from .candidate_moves import BestMoves, Lookout, MoveOptions, View, make_move
+from .exchanges import ExchangeLook, arrivals
+from .facts import NOWHERE, Booleans, Floats, Integers
+from .move_queue import MoveQueue
+from .moves import Move, MoveKind
 from .placement_price import Home, PlacementPrice, Tariff
 from .score import ScoreMode, Scorer
 from .shared_reserve import SharedReserve
 from .state import ClusterState
 
-_WATCHED = 48
-"""Instances that are looked at again after each move, until what they promise is used up."""
-_STARTS = 200
+_TOGETHER = 16
+"""Instances that are looked at again for the next move: those that promised most."""
+_FEW = 96
+"""Nodes that are all looked at each time."""
+_INVITING = 64
+"""Of more nodes, those that are looked at each time; all are, before it is said that no move is worth its price."""
+_LITTLE = 0.01
+"""What part of all that it has brought a repetition must bring to be worth another."""
+_ABREAST = 100
+"""Instances whose exchanges are looked at together."""
+_PATIENCE = 24
+"""How many starts of chains, or exchanges, in a row may lead nowhere."""
 _DEPTH = 3
-_ROUNDS = 12
 _REPAIR_PRICE = 16.0
 """Points for a TiB at which only what is wrong is worth a copy: it is put right first, by the least data, while there is room."""
 _DEARER = 4.0
 """How many times dearer data is at first, so that what can be had for little data is not had for more."""
+
+_NOBODY = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -72,11 +86,9 @@ def balance(state: ClusterState, group: int, aims: Aims, seconds: float | None =
         usual = aims.tariff.data
         for data in (max(_REPAIR_PRICE, usual), _DEARER * usual, usual):
             search.set_price(dataclasses.replace(aims.tariff, data=data))
-            search.descend()
-        for _round in range(_ROUNDS):
-            if search.late() or not search.chain():
-                break
-            search.descend()
+            search.settle()
+        search.refine()
+        search.descend()
     moved = search.home.moved(search.state)
     first = dict.fromkeys(move.instance for move in search.made)
     return Balanced(search.state, tuple(i for i in first if moved[i]), tuple(search.made), not search.late())
@@ -106,39 +118,120 @@ class _Search:
         """Return whether the time is over."""
         return self._until is not None and time.monotonic() > self._until
 
-    def descend(self) -> None:
-        """Make single moves, the best first, as long as there are any worth their price."""
-        least = self._aims.min_gain
-        while not self.late():
-            best = self._best(self.instances)
-            order = best.order()
-            promised = self.cost - float(best.cost[order[0]]) if len(order) else 0.0
-            watched = best.instances[order[:_WATCHED]]
-            made = self._make_first(best, least)
-            if not made:
-                return
-            while made and not self.late():
-                made = self._make_first(self._best(watched), max(least, promised / 2))
+    def settle(self) -> None:
+        """Make single moves, the best first."""
+        self._repeat(lambda: self._sweep(self._narrowed(_NOBODY)))
 
-    def chain(self) -> bool:
-        """Try chains from the least bad moves; return whether any of them was worth it."""
-        best = self._best(self.instances)
-        improved = False
-        for row in best.order()[:_STARTS].tolist():
-            if self.late():
+    def refine(self) -> None:
+        """Make moves that are only worth it together: exchanges, and chains that exchanges do not cover."""
+        self._repeat(self._exchange_all)
+        self._repeat(self._chain_and_exchange)
+
+    def descend(self) -> None:
+        """Make single moves until none at all is worth its price."""
+        while not self.late() and self._sweep(self._lookout):
+            self.settle()
+
+    def _chain_and_exchange(self) -> None:
+        before = self.cost
+        self._chain_all()
+        if self.cost < before:
+            self.settle()
+            self._repeat(self._exchange_all)
+
+    def _repeat(self, improve: Callable[[], object]) -> None:
+        """Improve as long as that brings more than a little of what it has brought so far."""
+        before = last = self.cost
+        while not self.late():
+            improve()
+            if last - self.cost <= _LITTLE * (before - self.cost):
+                return
+            last = self.cost
+
+    def _sweep(self, lookout: Lookout) -> bool:
+        """Look at all instances and make the moves worth at least half as much as the best of them; return whether there are any."""
+        best = self._best(self.instances, lookout)
+        queue = MoveQueue.of(best, self.cost, len(self.state.primary))
+        least = max(self._aims.min_gain, queue.promise / 2)
+        targets = best.target[best.order()[:_TOGETHER]]
+        made = self._make_first(best, self._aims.min_gain)
+        while made and not self.late() and self._make_next(queue, least, targets):
+            continue
+        return made
+
+    def _make_next(self, queue: MoveQueue, least: float, targets: Integers) -> bool:
+        """Make one of the moves that promise most and keep it, at least `least`; return whether there is one."""
+        while len(instances := queue.next(least, _TOGETHER)):
+            best = self._best(instances, self._narrowed(targets))
+            queue.tell(best, self.cost)
+            if self._make_first(best, least):
+                return True
+            queue.drop(instances)
+        return False
+
+    def _exchange_all(self) -> None:
+        """Let instances exchange nodes, two at a time, where that is worth its price."""
+        by_place = arrivals(self._view(self._lookout), self._lookout.board, self.instances)
+        for start in range(0, len(self.instances), _ABREAST):
+            self._exchange(self.instances[start : start + _ABREAST], by_place)
+
+    def _exchange(self, instances: Integers, by_place: Floats | None) -> None:
+        """Make the best exchanges of some instances with any."""
+        look = ExchangeLook(self._view(self._lookout), self._price(), by_place)
+        # What was estimated is stale where another exchange has been made since.
+        fresh = np.ones(len(self.state.offline), dtype=bool)
+        failed = 0
+        for found in look.best(instances, self.instances, 2 * self._aims.min_gain):
+            nodes = found.nodes(self.state)
+            if not fresh[nodes].all():
+                continue
+            if self.late() or failed == _PATIENCE:
+                return
+            if any(self._make_both(moves) for moves in itertools.permutations(found.moves(self.state))):
+                fresh[nodes] = False
+                failed = 0
+            else:
+                failed += 1
+
+    def _make_both(self, wanted: Sequence[tuple[int, MoveKind, int]]) -> bool:
+        """Make moves that are worth it together; return whether they are. If not, all is as before."""
+        before, flags = self.cost, self.state.fails_n1.copy()
+        made: list[Move] = []
+        for instance, kind, target in wanted:
+            lookout = self._lookout.narrowed(np.array([target]))
+            cost = lookout.cost(self._view(lookout), instance, kind, target, self._price())
+            if not np.isfinite(cost):
                 break
+            made.append(self._go(make_move(self.state, instance, kind, target), cost))
+        worth = len(made) == len(wanted) and self.cost <= before - self._aims.min_gain * len(made)
+        if worth and self._reserve.holds(self.state):
+            self.made += made
+            return True
+        self._back(made, before, flags)
+        return False
+
+    def _chain_all(self) -> None:
+        """Try chains from the least bad moves."""
+        best = self._best(self.instances, self._narrowed(_NOBODY))
+        improved, failed = False, 0
+        for row in best.order().tolist():
+            if self.late() or failed == _PATIENCE:
+                break
+            failed += 1
             # What the first look told is stale once a chain has been made.
-            now, position = (self._best(best.instances[row : row + 1]), 0) if improved else (best, row)
+            now, position = best, row
+            if improved:
+                now, position = self._best(best.instances[row : row + 1], self._narrowed(best.target[row : row + 1])), 0
             if np.isfinite(now.cost[position]) and self._follow(now.move(self.state, position), float(now.cost[position])):
-                improved = True
-        return improved
+                improved, failed = True, 0
 
     def _follow(self, move: Move, cost: float) -> bool:
         """Return whether a chain that starts with a move leads to something better; if not, all is as before."""
-        before = self.cost
+        before, flags = self.cost, self.state.fails_n1.copy()
         made = [self._go(move, cost)]
         while len(made) < _DEPTH:
-            best = self._best(self._near(made))
+            touched = np.array([node for move in made for node in (*move.source, *move.target)])
+            best = self._best(self._near(made), self._narrowed(touched))
             order = best.order()
             if not len(order):
                 break
@@ -146,8 +239,7 @@ class _Search:
             if self.cost <= before - self._aims.min_gain * len(made) and self._reserve.holds(self.state):
                 self.made += made
                 return True
-        for step in reversed(made):
-            self._back(step, before)
+        self._back(made, before, flags)
         return False
 
     def _near(self, made: list[Move]) -> Integers:
@@ -162,7 +254,7 @@ class _Search:
 
     def _make_first(self, best: BestMoves, least: float) -> bool:
         """Make the best move that strands nothing and gains at least `least`; return whether there is one."""
-        before = self.cost
+        before, flags = self.cost, self.state.fails_n1.copy()
         for row in best.order().tolist():
             if before - best.cost[row] < least:
                 return False
@@ -170,7 +262,7 @@ class _Search:
             if self._reserve.holds(self.state):
                 self.made.append(move)
                 return True
-            self._back(move, before)
+            self._back([move], before, flags)
         return False
 
     def _go(self, move: Move, cost: float) -> Move:
@@ -178,11 +270,25 @@ class _Search:
         self.cost = cost
         return move
 
-    def _back(self, move: Move, cost: float) -> None:
-        self.state.place(move.instance, *move.source)
+    def _back(self, made: Sequence[Move], cost: float, flags: Booleans) -> None:
+        """Undo moves; N+1 flags are not what they were by that alone, as a node's own report counts until it is touched."""
+        for move in reversed(made):
+            self.state.place(move.instance, *move.source)
+        self.state.fails_n1[:] = flags
         self.cost = cost
 
-    def _best(self, instances: Integers) -> BestMoves:
-        price = PlacementPrice.of(self.state, self.home, self._tariff)
-        view = self._lookout.view(self.state, self.cost - price.now)
-        return self._lookout.best(view, instances, price)
+    def _best(self, instances: Integers, lookout: Lookout) -> BestMoves:
+        return lookout.best(self._view(lookout), instances, self._price())
+
+    def _view(self, lookout: Lookout) -> View:
+        return lookout.view(self.state, self.cost - self._price().now)
+
+    def _price(self) -> PlacementPrice:
+        return PlacementPrice.of(self.state, self.home, self._tariff)
+
+    def _narrowed(self, targets: Integers) -> Lookout:
+        """Return a look at moves to the nodes that most invite them and to some others; to all where there are few."""
+        online = self._lookout.board.targets
+        if len(online) <= _FEW:
+            return self._lookout
+        return self._lookout.narrowed(np.union1d(self._lookout.inviting(self.state, _INVITING), np.intersect1d(targets, online)))

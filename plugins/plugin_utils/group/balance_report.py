@@ -20,7 +20,7 @@ from .balance_request import Request, read_request
 from .facts import NOWHERE
 from .group_plan import Assignment, GroupPlan, apply_moves, plan_group
 from .model import Cluster
-from .pareto import PRICES, Choice, not_beaten
+from .pareto import PRICES, Choice, not_beaten, preferred
 from .place_table import moves_table
 from .plan import plan_told
 from .report_table import table
@@ -48,6 +48,8 @@ def balance_named(message: Message, arguments: Mapping[str, t.Any], solve: Solve
         plans = worst_groups(request.cluster, request.score, request.most_groups, solver.plans)
     else:
         plans = solver.plans(request.groups)
+    choices = [solver.choices(found) for found in plans] if request.pareto else []
+    plans = [preferred(found, beside) for found, beside in zip(plans, choices)] or plans
     state = ClusterState.from_cluster(request.cluster)
     plan = joined_plan(plans)
     told: Plain = {
@@ -59,7 +61,7 @@ def balance_named(message: Message, arguments: Mapping[str, t.Any], solve: Solve
         "unfinished": [_name(request.cluster, group) for group in solver.unfinished],
     }
     if request.pareto:
-        told["pareto"] = [_choice_told(request, choice) for found in plans for choice in solver.choices(found)]
+        told["pareto"] = [_choice_told(request.cluster, choice, found) for found, beside in zip(plans, choices) for choice in beside]
     after = apply_moves(state, plan.moves).to_cluster() if arguments.get("export") else request.cluster
     exported = {name: _WRITERS[name](after) for name in arguments.get("export") or ()}
     return told | {"summary": summary(plans, told)} | exported
@@ -127,14 +129,14 @@ def _on_offline_nodes(state: ClusterState, found: GroupPlan) -> list[int]:
     return [instance for instance in result if after.primary[instance] != NOWHERE]
 
 
-def _choice_told(request: Request, choice: Choice) -> Plain:
+def _choice_told(cluster: Cluster, choice: Choice, chosen: GroupPlan) -> Plain:
     return {
-        "group": _name(request.cluster, choice.plan.group),
+        "group": _name(cluster, choice.plan.group),
         "price": choice.price,
         "score": choice.plan.score_after,
         "data": choice.plan.data,
         "moves": len(choice.plan.plan.moves),
-        "chosen": isinstance(request.aims, Aims) and choice.price == request.aims.tariff.data,
+        "chosen": choice.plan is chosen,
     }
 
 

@@ -17,6 +17,7 @@ those of Ganeti's hbal; p and s are an instance's primary and secondary, t is th
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,10 +73,13 @@ class Board:
     @classmethod
     def of(cls, state: ClusterState, scorer: Scorer) -> Board:
         """Return the board of a scorer's online members."""
-        column = np.full(len(state.offline), NOWHERE)
-        column[scorer.online] = np.arange(len(scorer.online))
+        column = _columns(scorer.online, len(state.offline))
         tagged = np.array([bool(tags) for tags in state.facts.instances.exclusion], dtype=bool)
         return cls(scorer.online, column, column != NOWHERE, tagged)
+
+    def narrowed(self, targets: Integers) -> Board:
+        """Return a board with some of the targets only."""
+        return dataclasses.replace(self, targets=targets, column=_columns(targets, len(self.online)))
 
     def blocks(self, state: ClusterState, instances: Integers) -> list[Block]:
         """Return instances in blocks of convenient size, mirrored ones apart from others; none when there are no targets."""
@@ -95,6 +99,12 @@ class Board:
         columns = self.column[nodes]
         known = (nodes != NOWHERE) & (columns != NOWHERE)
         values[rows[known], columns[known]] = np.inf
+
+
+def _columns(targets: Integers, nodes: int) -> Integers:
+    column = np.full(nodes, NOWHERE)
+    column[targets] = np.arange(len(targets))
+    return column
 
 
 @dataclass(frozen=True)

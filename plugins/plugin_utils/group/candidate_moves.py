@@ -15,6 +15,7 @@ cache; hbal, which asks the same question of each move anew, needs in the order 
 
 from __future__ import annotations
 
+import copy
 import typing as t
 from dataclasses import dataclass
 
@@ -104,18 +105,36 @@ class Lookout:
         self.scorer = scorer
         self.board = Board.of(state, scorer)
         self._bounds, self._options = bounds, options
-        self._spreads = SpreadTable.of(state, scorer, self.board)
+        self._spreads = SpreadTable.of(state, scorer)
+
+    def narrowed(self, targets: Integers) -> Lookout:
+        """Return one that looks at moves to some of the nodes only."""
+        narrow = copy.copy(self)
+        narrow.board = self.board.narrowed(targets)
+        return narrow
+
+    def inviting(self, state: ClusterState, most: int) -> Integers:
+        """Return some of the targets, `most` at most: those where primaries, and those where secondaries, make the score fall most."""
+        targets = self.board.targets
+        first = [np.argsort(slope[targets], kind="stable")[: most // 2] for slope in self._spreads.slopes(state)]
+        return targets[np.union1d(*first)]
 
     def view(self, state: ClusterState, score: float) -> View:
         """Return what is the same for all moves from a state with that score; it must not change while the view is used."""
         return View(
             state=state,
-            spreads=self._spreads.at(state),
+            spreads=self._spreads.at(state, self.board.targets),
             reserves=MovedReserves(state, self.scorer, self.board),
             penalties=MovedPenalties(state, self.scorer, self.board),
             limits=MovedLimits(state, self.board, self._bounds),
             score=score,
         )
+
+    def cost(self, view: View, instance: int, kind: MoveKind, target: int, price: Price) -> float:
+        """Return the cost of one move with a target; infinite where a limit or an option is in the way."""
+        (block,) = self.board.blocks(view.state, np.array([instance]))
+        costs = self.costs(view, block, price)
+        return float(costs[kind][0, self.board.column[target]]) if kind in costs else float("inf")
 
     def best(self, view: View, instances: Integers, price: Price) -> BestMoves:
         """Return the cheapest move of each of `instances`, in blocks: mirrored ones first."""

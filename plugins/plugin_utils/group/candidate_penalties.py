@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from .candidate_board import Block, Board, KeptMemory, Needs
-from .facts import Booleans, Floats, Integers, Quantity
+from .facts import NOWHERE, Booleans, Floats, Integers, Quantity
 from .moves import MoveKind
 from .score import WEIGHTS, Scorer
 from .state import ClusterState
@@ -38,6 +38,20 @@ class MovedPenalties:
         for kind, change in self._n1(block, kept, needs).items():
             found[kind] = found[kind] + change
         return found
+
+    @property
+    def follows(self) -> bool:
+        """Whether any tags or locations follow the primaries."""
+        return self._tags.any
+
+    def arrivals(self, block: Block) -> Floats:
+        """Return [R, T]: what tags and locations change when the primary goes to each target."""
+        return self._tags.primary_at_targets(block)
+
+    def beside(self, partners: Integers, nodes: Integers) -> Floats:
+        """Return the failure domains that nodes share with an instance's other node; 0 where that is NOWHERE."""
+        shared: Floats = self._state.facts.nodes.shared_locations[partners, nodes] * (partners != NOWHERE).astype(float)
+        return shared
 
     def _without_n1(self, block: Block, needs: Needs) -> dict[MoveKind, Floats]:
         arrives = self._tags.primary_at_targets(block)
@@ -120,9 +134,14 @@ class _TagPenalties:
         self._located = bool(state.facts.location_tags) or bool(state.facts.instances.wishes.any())
         self._by_location = scorer.tags_by_location(state) if self._tagged and state.facts.location_tags else None
 
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to follow."""
+        return self._tagged or self._located
+
     def primary_at_targets(self, block: Block) -> Floats:
         """Return [R, T]: the change when the primary leaves p for each target."""
-        if not self._tagged and not self._located:
+        if not self.any:
             return np.zeros((1, 1))
         found = np.zeros((len(block.instances), len(self._board.targets)))
         for row, (instance, primary) in enumerate(zip(block.instances.tolist(), block.primary.tolist())):
@@ -133,7 +152,7 @@ class _TagPenalties:
     def primary_at_secondary(self, block: Block) -> Floats:
         """Return [R]: the change when the primary leaves p for s."""
         found = np.zeros(len(block.instances))
-        if not block.mirrored or (not self._tagged and not self._located):
+        if not block.mirrored or not self.any:
             return found
         for row, (instance, primary) in enumerate(zip(block.instances.tolist(), block.primary.tolist())):
             if self._follows[instance]:

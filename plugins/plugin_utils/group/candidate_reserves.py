@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from .candidate_board import Block, Board, KeptMemory
-from .facts import Floats, Integers
+from .facts import NOWHERE, Floats, Integers
 from .moves import MoveKind
 from .score import WEIGHTS, Scorer, centred_values
 from .state import ClusterState
@@ -48,6 +48,19 @@ class MovedReserves:
             MoveKind.REPLACE_PRIMARY: self._scores(s[:, None], kept.secondary_of_target, none, squares),
             MoveKind.FAILOVER_AND_REPLACE: self._scores(targets, kept.target_of_secondary, left, without),
         }
+
+    def exchanged(self, kept: Floats, kept_there: Floats, nodes: Integers, nodes_there: Integers) -> Floats:
+        """Return [R, C]: the change of the score's part when `nodes` [R] keep `kept` and `nodes_there` [C] keep `kept_there`, [R, C] each.
+
+        Nodes that are NOWHERE do not count.
+        """
+        one = (kept - self._kept[nodes][:, None]) * (self._rate[nodes] * (nodes != NOWHERE))[:, None]
+        other = (kept_there - self._kept[nodes_there]) * (self._rate[nodes_there] * (nodes_there != NOWHERE))
+        both = one + other
+        squares = self._squares + one * (one + 2 * self._centred[nodes][:, None]) + other * (other + 2 * self._centred[nodes_there])
+        deviation = np.sqrt(np.maximum(squares - both**2 / self._count, 0.0) / self._count)
+        change: Floats = WEIGHTS["reserved_mem_cv"] * deviation + WEIGHTS["reserved_mem_rtotal"] * both - (self.still - self._total)
+        return change
 
     def _scores(self, nodes: Integers, kept: Floats, left: Floats, squares: Floats) -> Floats:
         """Return the score's part when `nodes` keep `kept`, another node's value has changed by `left`, and Q is `squares` with that."""

@@ -4,8 +4,8 @@
 
 """The spreads of a score after every single move: each standard deviation as one product of small matrices and a root.
 
-    table = SpreadTable.of(state, scorer, board)      # once: which metrics there are
-    spreads = table.at(state)                         # for the moves from one state
+    table = SpreadTable.of(state, scorer)             # once: which metrics there are
+    spreads = table.at(state, targets)                # for the moves from one state to these nodes
     spreads.one_role(block), spreads.both_roles(block)
 
 A move takes something off one node and puts it on another. With a metric's values centred on their mean, c, of n nodes
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .candidate_board import Block, Board
+from .candidate_board import Block
 from .facts import Booleans, Floats, Integers
 from .score import Scorer, Spread, centred_values
 from .state import ClusterState
@@ -50,15 +50,20 @@ class SpreadTable:
     both_roles: _Metrics
 
     @classmethod
-    def of(cls, state: ClusterState, scorer: Scorer, board: Board) -> SpreadTable:
+    def of(cls, state: ClusterState, scorer: Scorer) -> SpreadTable:
         """Return the metrics of a scorer, equal ones as one."""
         shared = [spread for spread in scorer.spreads if _both_roles(state, spread)]
         alone = [spread for spread in scorer.spreads if not _both_roles(state, spread)]
-        return cls(_Metrics.of(state, alone, board), _Metrics.of(state, shared, board))
+        return cls(_Metrics.of(state, alone), _Metrics.of(state, shared))
 
-    def at(self, state: ClusterState) -> MovedSpreads:
+    def at(self, state: ClusterState, targets: Integers) -> MovedSpreads:
         """Return the spreads of one state."""
-        return MovedSpreads(_Centred.of(self.one_role, state), _Centred.of(self.both_roles, state))
+        return MovedSpreads(_Centred.of(self.one_role, state, targets), _Centred.of(self.both_roles, state, targets))
+
+    def slopes(self, state: ClusterState) -> tuple[Floats, Floats]:
+        """Return [N] each: by how much the spreads rise, about, when an average instance comes to a node as primary, as secondary."""
+        both = self.both_roles.slope(state)
+        return self.one_role.slope(state) + both, both
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,14 @@ class MovedSpreads:
     def both_roles(self, block: Block) -> Transfers:
         """Return the spreads of what a primary and a secondary need alike."""
         return self._both_roles.transfers(block, from_secondary=block.mirrored)
+
+    def exchanged_primaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+        """Return [R, C]: the change when each of `ones`, primary on `here`, and each of `others`, primary on `there`, exchange nodes."""
+        return self._one_role.exchanged(ones, here, others, there) + self._both_roles.exchanged(ones, here, others, there)
+
+    def exchanged_secondaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+        """Return the same for secondaries."""
+        return self._both_roles.exchanged(ones, here, others, there)
 
 
 @dataclass(frozen=True)
@@ -95,10 +108,9 @@ class _Metrics:
     """[M, K, N]"""
     need: Floats
     """[M, K, I]"""
-    targets: Integers
 
     @classmethod
-    def of(cls, state: ClusterState, spreads: Sequence[Spread], board: Board) -> _Metrics:
+    def of(cls, state: ClusterState, spreads: Sequence[Spread]) -> _Metrics:
         weights: list[float] = []
         kept: list[Spread] = []
         for spread in spreads:
@@ -110,7 +122,7 @@ class _Metrics:
                 weights.append(spread.weight)
             else:
                 weights[twin] += spread.weight
-        nodes, instances = len(board.online), state.facts.instances.as_primary.shape[1]
+        nodes, instances = len(state.offline), state.facts.instances.as_primary.shape[1]
         most = max((len(_terms(spread)) for spread in kept), default=0)
         quantity = np.zeros((most, len(kept)), dtype=np.int64)
         rate = np.zeros((most, len(kept), nodes))
@@ -121,7 +133,23 @@ class _Metrics:
                 need[term, number] = state.facts.instances.as_primary[which]
         member = np.array([spread.member for spread in kept], dtype=bool).reshape(len(kept), nodes)
         offset = np.array([spread.offset for spread in kept]).reshape(len(kept), nodes)
-        return cls(np.array(weights), member.sum(axis=1).astype(float), member, offset, quantity, rate, need, board.targets)
+        return cls(np.array(weights), member.sum(axis=1).astype(float), member, offset, quantity, rate, need)
+
+    def centred(self, state: ClusterState) -> Floats:
+        """Return [K, N]: the values of a state less their mean."""
+        values = self.offset + (self.rate * state.quantities[self.quantity]).sum(axis=0)
+        values *= self.member
+        centred: Floats = (values - (values.sum(axis=1) / self.count)[:, None]) * self.member
+        return centred
+
+    def slope(self, state: ClusterState) -> Floats:
+        """Return [N]: how fast the weighted deviations rise with the needs of an average instance; 0 for those that are 0."""
+        centred = self.centred(state)
+        deviation = np.sqrt(np.einsum("kn,kn->k", centred, centred) / self.count)
+        steep = np.divide(self.weight, self.count * deviation, out=np.zeros(len(self.weight)), where=deviation > 0)
+        change = (self.need.mean(axis=2)[:, :, None] * self.rate).sum(axis=0)
+        slope: Floats = (steep[:, None] * centred * change).sum(axis=0)
+        return slope
 
 
 @dataclass(frozen=True)
@@ -135,14 +163,12 @@ class _Centred:
     """[K, 1 + 3 M, T]: what a target contributes to the variances."""
 
     @classmethod
-    def of(cls, metrics: _Metrics, state: ClusterState) -> _Centred:
-        values = metrics.offset + (metrics.rate * state.quantities[metrics.quantity]).sum(axis=0)
-        values *= metrics.member
-        centred = (values - (values.sum(axis=1) / metrics.count)[:, None]) * metrics.member
+    def of(cls, metrics: _Metrics, state: ClusterState, targets: Integers) -> _Centred:
+        centred = metrics.centred(state)
         count = metrics.count[:, None]
-        here = centred[:, metrics.targets]
+        here = centred[:, targets]
         parts = [np.ones_like(here)]
-        for rate in metrics.rate[:, :, metrics.targets]:
+        for rate in metrics.rate[:, :, targets]:
             parts += [rate**2 * (1 - 1 / count), 2 * rate * here, -2 / count * rate]
         return cls(metrics, centred, np.einsum("kn,kn->k", centred, centred), np.stack(parts, axis=1))
 
@@ -156,6 +182,23 @@ class _Centred:
         to_target = self._to_targets(need, block.primary, numbers, quiet)
         from_s = self._to_targets(need, block.secondary, numbers, quiet) if from_secondary else to_target
         return Transfers(to_target, from_s, self._to_nodes(need, block, loud) + quiet, float(still.sum()))
+
+    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+        """Return [R, C]: the change of the weighted deviations when instances exchange the nodes that they are on."""
+        metrics = self.metrics
+        change = np.zeros((len(ones), len(others)))
+        for number in np.flatnonzero(np.ptp(metrics.need[:, :, others], axis=2).any(axis=0)).tolist():
+            count, squares, centred = metrics.count[number], self.squares[number], self.centred[number]
+            at_one, at_other = np.zeros_like(change), np.zeros_like(change)
+            for need, rate in zip(metrics.need[:, number], metrics.rate[:, number]):
+                more = need[others] - need[ones][:, None]
+                at_one += more * rate[here][:, None]
+                at_other -= more * rate[there]
+            variance = at_one * (at_one + 2 * centred[here][:, None]) + at_other * (at_other + 2 * centred[there])
+            variance += squares - (at_one + at_other) ** 2 / count
+            still = np.sqrt(squares / count)
+            change += metrics.weight[number] * (np.sqrt(np.maximum(variance, 0.0) / count) - still)
+        return change
 
     def _taken(self, need: Floats, nodes: Integers) -> tuple[Floats, Floats]:
         """Return [K, R]: what leaves `nodes` as a change of their values, and n times the variance's part for it."""

@@ -4,7 +4,8 @@
 
 """How good a placement can be for how much data: the plans at different prices of data, those left out that another one beats.
 
-table = pareto(planner_at, prices, mapping)
+kept = not_beaten(choices)
+plan = preferred(plan, kept)        # a search may find at one price what is better, at another price, in everything
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ def not_beaten(choices: Sequence[Choice]) -> list[Choice]:
         if not any(_beats(other, choice) for other in kept):
             kept.append(choice)
     return kept
+
+
+def preferred(plan: GroupPlan, kept: Sequence[Choice]) -> GroupPlan:
+    """Return a plan or, where it is not among those that are not beaten, the best of those that beat it in everything."""
+    own = Choice(0.0, plan)
+    beating = [choice.plan for choice in kept if choice.plan is not plan and _beats(choice, own)]
+    return plan if any(choice.plan is plan for choice in kept) or not beating else beating[0]
 
 
 def _beats(one: Choice, other: Choice) -> bool:

@@ -30,7 +30,7 @@ _TIB = 1024**2
 class Tariff:
     """Prices in points of the score: of a TiB copied, of a primary moved; the most MiB and the most instances moved, None without limit."""
 
-    data: float = 0.0125
+    data: float = 0.04
     primary: float = 0.001
     most_data: int | None = None
     most_moves: int | None = None
@@ -74,6 +74,7 @@ class PlacementPrice:
     tariff: Tariff
     disk: Floats
     """[I]: MiB of each instance."""
+    mirrored: Booleans
     moved: Booleans
     data: int
     primaries: int
@@ -82,7 +83,8 @@ class PlacementPrice:
     def of(cls, state: ClusterState, home: Home, tariff: Tariff) -> PlacementPrice:
         """Return the price of a state and its moves."""
         primaries = int((state.primary != home.primary).sum())
-        return cls(home, tariff, state.facts.instances.disk, home.moved(state), home.data(state), primaries)
+        mirrored = state.secondary != NOWHERE
+        return cls(home, tariff, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), primaries)
 
     @property
     def now(self) -> float:
@@ -102,6 +104,20 @@ class PlacementPrice:
         if self.tariff.most_moves is not None and self.moved.sum() >= self.tariff.most_moves:
             for table in costs.values():
                 table[~self.moved[block.instances]] = np.inf
+
+    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Floats:
+        """Return [R, C]: the change of the price when instances exchange the nodes that they are on, `primary` or secondary ones."""
+        one = self._instead(ones[:, None], here[:, None], there, primary=primary)
+        return one + self._instead(others, there, here[:, None], primary=primary)
+
+    def _instead(self, instances: Integers, before: Integers, after: Integers, *, primary: bool) -> Floats:
+        """Return the change of the price when instances have a node `after` instead of one `before`."""
+        data = np.where(self.mirrored[instances], self.disk[instances], 0.0)
+        change = self.tariff.data / _TIB * data * (self.home.is_new(instances, after) - self.home.is_new(instances, before))
+        if primary:
+            home = self.home.primary[instances]
+            change = change + self.tariff.primary * ((after != home).astype(float) - (before != home))
+        return change
 
     def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:
         """Return by how many the number of moved primaries changes."""
