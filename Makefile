@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint docs bench browser clean \
+.PHONY: help setup demo test lint typing unit sanity docs-lint docs bench bench-balance browser clean \
 	peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
@@ -76,9 +76,13 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BIN)/python tests/bench/group_load.py
 	tests/peers/ganeti-htools
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_place.py
-	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_balance.py
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_balance.py --large
 	"$$(tests/peers/placement-venv)" tests/bench/provider_candidates.py
 	"$$(tests/peers/placement-venv)" tests/bench/provider_ledger.py
+
+bench-balance: $(DEVELOP) ## Measure balancing beside hbal to its end, which takes it an hour of CPU
+	tests/peers/ganeti-htools
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_balance.py --full --large
 
 browser: $(DEVELOP) ## Look at the report in headless Chromium, which is installed if need be
 	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils

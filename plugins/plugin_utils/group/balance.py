@@ -7,10 +7,10 @@
     result = balance(state, group, aims, seconds)
     result.state, result.order          # the placement, and the instances that moved, the most useful first
 
-Single moves, always the best one, end where hbal ends: where all nodes carry equally many instances, and any move alone
-would unbalance that. From there chains of up to three moves, each judged by what they achieve together, go on; an
-exchange of two instances is such a chain (ejection chains, as in Lin and Kernighan's heuristic). What single moves and
-chains are worth includes their price (placement_price.py), so that a disk is only copied when that is worth it.
+Single moves, always about the best one, end where hbal ends: where all nodes carry equally many instances, and any move
+alone would unbalance that. From there exchanges of two instances go on (exchanges.py), and chains of up to three moves,
+each judged by what they achieve together (ejection chains, as in Lin and Kernighan's heuristic). What all of them are
+worth includes their price (placement_price.py), so that a disk is only copied when that is worth it.
 
 No limit gets worse than it was: neither on any node nor, on shared storage, for any failure (shared_reserve.py).
 """
@@ -42,12 +42,14 @@ _TOGETHER = 16
 _FEW = 96
 """Nodes that are all looked at each time."""
 _INVITING = 64
-"""Of more nodes, those that are looked at each time; all are, before it is said that no move is worth its price."""
+"""Of more nodes, those that are looked at each time; all are in the end."""
 _LITTLE = 0.01
 """What part of all that it has brought a repetition must bring to be worth another."""
 _ABREAST = 100
 """Instances whose exchanges are looked at together."""
-_PATIENCE = 24
+_PARTNERS = 2000
+"""With how many an instance may exchange nodes at most; of more, each time with others."""
+_PATIENCE = 12
 """How many starts of chains, or exchanges, in a row may lead nowhere."""
 _DEPTH = 3
 _REPAIR_PRICE = 16.0
@@ -128,8 +130,11 @@ class _Search:
         self._repeat(self._chain_and_exchange)
 
     def descend(self) -> None:
-        """Make single moves until none at all is worth its price."""
-        while not self.late() and self._sweep(self._lookout):
+        """Make single moves to any of the nodes."""
+        self._repeat(self._sweep_everywhere)
+
+    def _sweep_everywhere(self) -> None:
+        if self._sweep(self._lookout):
             self.settle()
 
     def _chain_and_exchange(self) -> None:
@@ -153,16 +158,15 @@ class _Search:
         best = self._best(self.instances, lookout)
         queue = MoveQueue.of(best, self.cost, len(self.state.primary))
         least = max(self._aims.min_gain, queue.promise / 2)
-        targets = best.target[best.order()[:_TOGETHER]]
         made = self._make_first(best, self._aims.min_gain)
-        while made and not self.late() and self._make_next(queue, least, targets):
+        while made and not self.late() and self._make_next(queue, least):
             continue
         return made
 
-    def _make_next(self, queue: MoveQueue, least: float, targets: Integers) -> bool:
+    def _make_next(self, queue: MoveQueue, least: float) -> bool:
         """Make one of the moves that promise most and keep it, at least `least`; return whether there is one."""
         while len(instances := queue.next(least, _TOGETHER)):
-            best = self._best(instances, self._narrowed(targets))
+            best = self._best(instances, self._narrowed(queue.targets[instances]))
             queue.tell(best, self.cost)
             if self._make_first(best, least):
                 return True
@@ -172,16 +176,17 @@ class _Search:
     def _exchange_all(self) -> None:
         """Let instances exchange nodes, two at a time, where that is worth its price."""
         by_place = arrivals(self._view(self._lookout), self._lookout.board, self.instances)
-        for start in range(0, len(self.instances), _ABREAST):
-            self._exchange(self.instances[start : start + _ABREAST], by_place)
+        shares = -(-len(self.instances) // _PARTNERS)
+        for number, start in enumerate(range(0, len(self.instances), _ABREAST)):
+            self._exchange(self.instances[start : start + _ABREAST], self.instances[number % shares :: shares], by_place)
 
-    def _exchange(self, instances: Integers, by_place: Floats | None) -> None:
-        """Make the best exchanges of some instances with any."""
+    def _exchange(self, instances: Integers, partners: Integers, by_place: Floats | None) -> None:
+        """Make the best exchanges of some instances with any of the partners."""
         look = ExchangeLook(self._view(self._lookout), self._price(), by_place)
         # What was estimated is stale where another exchange has been made since.
         fresh = np.ones(len(self.state.offline), dtype=bool)
         failed = 0
-        for found in look.best(instances, self.instances, 2 * self._aims.min_gain):
+        for found in look.best(instances, partners, 2 * self._aims.min_gain):
             nodes = found.nodes(self.state)
             if not fresh[nodes].all():
                 continue

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .candidate_moves import BestMoves
-from .facts import Floats, Integers
+from .facts import NOWHERE, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class MoveQueue:
 
     gains: Floats
     """[I]: -inf for one that has no move or is not to be looked at."""
+    targets: Integers
+    """[I]: where that move went, or NOWHERE."""
 
     @classmethod
     def of(cls, best: BestMoves, cost: float, instances: int) -> MoveQueue:
         """Return the queue of what was found from a placement of that cost, in a cluster with so many instances."""
-        queue = cls(np.full(instances, -np.inf))
+        queue = cls(np.full(instances, -np.inf), np.full(instances, NOWHERE))
         queue.tell(best, cost)
         return queue
 
@@ -51,6 +53,7 @@ class MoveQueue:
     def tell(self, best: BestMoves, cost: float) -> None:
         """Take down what was found from a placement of that cost."""
         self.gains[best.instances] = cost - best.cost
+        self.targets[best.instances] = best.target
 
     def drop(self, instances: Integers | int) -> None:
         """Do not look at instances any more."""
