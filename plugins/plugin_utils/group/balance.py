@@ -45,6 +45,8 @@ _INVITING = 64
 """Of more nodes, those that are looked at each time; all are in the end."""
 _LITTLE = 0.01
 """What part of all that it has brought a repetition must bring to be worth another."""
+_LITTLE_EVERYWHERE = 0.1
+"""The same for looks at all nodes of large groups, which are dear."""
 _ABREAST = 100
 """Instances whose exchanges are looked at together."""
 _PARTNERS = 2000
@@ -131,7 +133,7 @@ class _Search:
 
     def descend(self) -> None:
         """Make single moves to any of the nodes."""
-        self._repeat(self._sweep_everywhere)
+        self._repeat(self._sweep_everywhere, _LITTLE_EVERYWHERE)
 
     def _sweep_everywhere(self) -> None:
         if self._sweep(self._lookout):
@@ -144,12 +146,12 @@ class _Search:
             self.settle()
             self._repeat(self._exchange_all)
 
-    def _repeat(self, improve: Callable[[], object]) -> None:
+    def _repeat(self, improve: Callable[[], object], little: float = _LITTLE) -> None:
         """Improve as long as that brings more than a little of what it has brought so far."""
         before = last = self.cost
         while not self.late():
             improve()
-            if last - self.cost <= _LITTLE * (before - self.cost):
+            if last - self.cost <= little * (before - self.cost):
                 return
             last = self.cost
 
