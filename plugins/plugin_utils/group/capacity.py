@@ -18,17 +18,17 @@ import collections
 import dataclasses
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .copies import Attempt, CopyOptions, places_of, room_for, stamp, try_copy
+from .copies import Attempt, CopyOptions, attempts, places_of, room_for, stamp
 from .facts import ANYWHERE
 from .limits import Limit
 from .model import MIRRORED_OUTSIDE, Cluster, Instance, Node
 from .moves import Place
-from .redistribution import strands_more
+from .placement import stranded_memory, strands_more_than
 from .score import ScoreMode, Scorer
 from .state import ClusterState
 
@@ -91,7 +91,11 @@ def count_in(cluster: Cluster, instance: Instance, groups: Sequence[int], option
 
 def best_count(cluster: Cluster, instance: Instance, groups: Sequence[int], options: CopyOptions, most: int = MOST_COPIES) -> Count:
     """Return the larger of the counts that the two scores lead to: which node is taken first decides what fits in the end."""
-    counts = [count_in(cluster, instance, groups, dataclasses.replace(options, score=score), most) for score in ScoreMode]
+    counts: list[Count] = []
+    for score in ScoreMode:
+        counts.append(count_in(cluster, instance, groups, dataclasses.replace(options, score=score), most))
+        if len(counts[-1].copies) >= most:
+            break
     return max(counts, key=lambda count: len(count.copies))
 
 
@@ -104,11 +108,10 @@ def fill(room: ClusterState, groups: Sequence[int], scorer: Scorer, options: Cop
     """Put copies into `room`, which is changed, and return them with the attempt at the next one."""
     copies: list[Copy] = []
     model = room.facts.instances.models[0]
-    attempt = try_copy(room, groups, options, scorer)
-    while attempt.place is not None and len(copies) < most:
+    tries = attempts(room, groups, options, scorer)
+    while (attempt := next(tries)).place is not None and len(copies) < most:
         stamp(room, attempt.place)
         copies.append(Copy(model, attempt.place))
-        attempt = try_copy(room, groups, options, scorer)
     return copies, attempt
 
 
@@ -118,6 +121,7 @@ def without_stranding(cluster: Cluster, groups: Sequence[int], count: Count, opt
         return count
     before = ClusterState.from_cluster(cluster, [_named(copy.instance, number) for number, copy in enumerate(count.copies)])
     first = len(cluster.instances)
+    stranded = {group: stranded_memory(before, group, exact=True) for group in groups}
 
     def with_copies(number: int) -> ClusterState:
         state = before.copy()
@@ -127,7 +131,7 @@ def without_stranding(cluster: Cluster, groups: Sequence[int], count: Count, opt
 
     def is_too_many(number: int) -> bool:
         after = with_copies(number)
-        return any(strands_more(before, after, group) for group in groups)
+        return any(strands_more_than(after, group, stranded[group]) for group in groups)
 
     low, high = 0, len(count.copies)
     if not is_too_many(high):
@@ -135,23 +139,26 @@ def without_stranding(cluster: Cluster, groups: Sequence[int], count: Count, opt
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_too_many(middle) else (middle, high)
-    tail = _tail(before, with_copies(low), first + low, count.copies[low:], groups, options)
+    tail = _tail(stranded, with_copies(low), first + low, count.copies[low:], options)
     return Count((*count.copies[:low], *tail), count.failures, stranding=True)
 
 
 def _tail(
-    before: ClusterState,
+    stranded: Mapping[int, dict[int, float]],
     now: ClusterState,
     position: int,
     waiting: Sequence[Copy],
-    groups: Sequence[int],
     options: CopyOptions,
 ) -> list[Copy]:
-    """Return copies at nodes that are not the best, one by one, as long as nobody is stranded and there is time."""
+    """Return copies at nodes that are not the best, one by one, as long as nobody is stranded and there is time.
+
+    `stranded` is what may be, by group and failing node.
+    """
     until = time.monotonic() + TAIL_SECONDS
     tail: list[Copy] = []
     for copy in waiting:
-        possible = (place for place in places_of(now, position, groups, options) if not _strands(before, now, position, place, groups))
+        places = places_of(now, position, list(stranded), options)
+        possible = (place for place in places if not _strands(stranded, now, position, place))
         place = next(possible, None) if time.monotonic() < until else None
         if place is None:
             break
@@ -161,10 +168,10 @@ def _tail(
     return tail
 
 
-def _strands(before: ClusterState, now: ClusterState, position: int, place: Place, groups: Sequence[int]) -> bool:
+def _strands(stranded: Mapping[int, dict[int, float]], now: ClusterState, position: int, place: Place) -> bool:
     after = now.copy()
     after.place(position, *place)
-    return any(strands_more(before, after, group) for group in groups)
+    return any(strands_more_than(after, group, before) for group, before in stranded.items())
 
 
 def _shares_storage(cluster: Cluster, group: str, copies: Sequence[Copy]) -> bool:

@@ -103,7 +103,7 @@ def _vector(cluster: Cluster, group: int, strategy: Strategy) -> list[tuple[Leas
 
 def _whole(cluster: Cluster, question: _Question, groups: Sequence[int], answers: Sequence[_Answer]) -> tuple[int, list[Instance] | None]:
     """Return how many copies fit into all groups that take instances, and the sizes of the tiers, or None without tiers."""
-    if question.options.score == ScoreMode.HTOOLS and groups:
+    if question.options.score == ScoreMode.HTOOLS and len(groups) > 1:
         count = len(count_in(cluster, question.instance, groups, question.options).copies)
         tiers = count_tiers(cluster, question.largest, groups, question.options) if question.largest else None
         return count, None if tiers is None else [copy.instance for copy in tiers.copies]

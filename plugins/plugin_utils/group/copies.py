@@ -8,6 +8,7 @@
     attempt = try_copy(room, groups, options, scorer)
     stamp(room, attempt.place)                          # the copy stays, and the next may follow
     room = resized(room, smaller_instance)
+    look_at(room, smaller_instance, groups, options)    # only whether any place takes a copy, or what fails
 
 Steps are those of Ganeti's hspace: each copy goes where the score is best afterwards, among equals to the later node; or
 in groups that are given away in parts to where the fewest possible allocations are lost.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,10 +47,42 @@ class CopyOptions:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The best place of a copy, or None; `failures` counts the places (nodes or pairs) at which each limit failed first."""
+    """The best place of a copy, or None; then `failures` counts the places (nodes or pairs) at which each limit failed first."""
 
     place: Place | None
     failures: collections.Counter[Limit]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Whether any place takes a copy; if not, `failures` is as in Attempt."""
+
+    fits: bool
+    failures: collections.Counter[Limit]
+
+
+@dataclass(frozen=True)
+class _Door:
+    """A group with its online nodes; `refused` is what its policy has against the size."""
+
+    group: int
+    online: Integers
+    refused: Limit | None
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """In a group: the second nodes, [P, S] the limit that fails first, and which places are none: a node beside itself."""
+
+    columns: Integers
+    limits: np.ndarray
+    places: Booleans
+
+    @property
+    def fits(self) -> Booleans:
+        """Return [P, S]: whether a copy fits."""
+        fits: Booleans = (self.limits == Limit.NONE) & self.places
+        return fits
 
 
 def room_for(cluster: Cluster, instance: Instance) -> ClusterState:
@@ -59,11 +92,32 @@ def room_for(cluster: Cluster, instance: Instance) -> ClusterState:
 
 def resized(room: ClusterState, instance: Instance) -> ClusterState:
     """Return the same state with an instance of other sizes at position 0; template, storage and tags must be the same."""
+    return _sized(room, instance).copy()
+
+
+def look_at(room: ClusterState, instance: Instance, groups: Sequence[int], options: CopyOptions) -> Look:
+    """Return whether a copy of another size would fit anywhere, or what fails; the size differs as for `resized`."""
+    sized = _sized(room, instance)
+    found = []
+    failures: collections.Counter[Limit] = collections.Counter()
+    for door in _doors(sized, groups):
+        fitting = _fits(sized, door.online, options.rules) if door.refused is None else None
+        if fitting is not None and fitting.fits.any():
+            return Look(True, failures)
+        found.append((door, fitting))
+    return Look(False, _failures(sized, found))
+
+
+def accepted(room: ClusterState, instance: Instance, groups: Sequence[int]) -> bool:
+    """Return whether the policies of all groups take a size."""
+    return all(door.refused is None for door in _doors(_sized(room, instance), groups))
+
+
+def _sized(room: ClusterState, instance: Instance) -> ClusterState:
+    """Return a state with an instance of other sizes at position 0, which shares all else."""
     sizes = collect_facts(Cluster((), (), ()), (instance,)).instances
     changed = dataclasses.replace(room.facts.instances, **{name: getattr(sizes, name) for name in _SIZES})
-    copy = room.copy()
-    copy.facts = dataclasses.replace(room.facts, instances=changed)
-    return copy
+    return dataclasses.replace(room, facts=dataclasses.replace(room.facts, instances=changed))
 
 
 def stamp(room: ClusterState, place: Place) -> None:
@@ -74,25 +128,44 @@ def stamp(room: ClusterState, place: Place) -> None:
 
 def try_copy(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Attempt:
     """Return the best place of a copy in any of `groups`, or what failed."""
-    failures: collections.Counter[Limit] = collections.Counter()
-    best: tuple[float, int, Place] | None = None
+    return next(attempts(room, groups, options, scorer))
+
+
+def attempts(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Iterator[Attempt]:
+    """Yield the best place of a copy in any of `groups`, or what failed, without end; `room` may get copies in between."""
+    doors = _doors(room, groups)
+    while True:
+        found = [(door, _fits(room, door.online, options.rules) if door.refused is None else None) for door in doors]
+        places = [_best(room, door, fitting, options, scorer) for door, fitting in found if fitting is not None and fitting.fits.any()]
+        yield Attempt(min(places)[2], collections.Counter()) if places else Attempt(None, _failures(room, found))
+
+
+def _doors(room: ClusterState, groups: Sequence[int]) -> list[_Door]:
+    doors = []
     for group in groups:
         nodes = room.group_nodes(group)
         online = nodes[~room.offline[nodes]]
-        refused = _policy_limit(room, group, online)
-        if refused is not None:
-            failures[refused] += len(online) * (len(online) - 1 if room.facts.instances.two_nodes[0] else 1)
-            continue
-        columns, fits, failed = _fits(room, online, options.rules)
-        failures += failed
-        if not fits.any():
-            continue
-        costs = np.where(fits, _costs(room, group, online, columns, options, scorer), np.inf)
-        rows, others = np.nonzero(costs == costs.min())
-        row, column = max(zip(rows.tolist(), others.tolist()))
-        found = float(costs[row, column]), -int(online[row]), (int(online[row]), int(columns[column]))
-        best = found if best is None else min(best, found)
-    return Attempt(None if best is None else best[2], failures)
+        doors.append(_Door(group, online, _policy_limit(room, group, online)))
+    return doors
+
+
+def _best(room: ClusterState, door: _Door, fitting: _Fits, options: CopyOptions, scorer: Scorer) -> tuple[float, int, Place]:
+    """Return the best place of a group with its cost; among equals the last."""
+    costs = np.where(fitting.fits, _costs(room, door.group, door.online, fitting.columns, options, scorer), np.inf)
+    rows, others = np.nonzero(costs == costs.min())
+    row, column = rows[-1], others[-1]
+    return float(costs[row, column]), -int(door.online[row]), (int(door.online[row]), int(fitting.columns[column]))
+
+
+def _failures(room: ClusterState, found: Sequence[tuple[_Door, _Fits | None]]) -> collections.Counter[Limit]:
+    """Return at how many places each limit fails first; a policy that refuses does so at all places."""
+    failures: collections.Counter[Limit] = collections.Counter()
+    for door, fitting in found:
+        if fitting is not None:
+            failures += _counted(fitting.limits[fitting.places])
+        elif door.refused is not None:
+            failures[door.refused] += len(door.online) * (len(door.online) - 1 if room.facts.instances.two_nodes[0] else 1)
+    return failures
 
 
 def places_of(state: ClusterState, instance: int, groups: Sequence[int], options: CopyOptions) -> list[Place]:
@@ -106,15 +179,14 @@ def places_of(state: ClusterState, instance: int, groups: Sequence[int], options
     return found
 
 
-def _fits(room: ClusterState, online: Integers, rules: Rules) -> tuple[Integers, Booleans, collections.Counter[Limit]]:
-    """Return the second nodes, [P, S] whether a copy fits, and the counts of the limits that fail first."""
+def _fits(room: ClusterState, online: Integers, rules: Rules) -> _Fits:
+    """Return where a copy fits on the online nodes of a group."""
     first = primary_verdict(room, 0, online, rules)
     if not room.facts.instances.two_nodes[0]:
-        return np.array([NOWHERE]), first.fits[:, None], _counted(first.limit)
+        return _Fits(np.array([NOWHERE]), first.limit[:, None], np.ones((len(online), 1), dtype=bool))
     second = secondary_verdict(room, 0, online, online, rules)
     limits = np.where(first.fits[:, None], second.limit, first.limit[:, None])
-    pairs = online[:, None] != online[None, :]
-    return online, (limits == Limit.NONE) & pairs, _counted(limits[pairs])
+    return _Fits(online, limits, online[:, None] != online[None, :])
 
 
 def _counted(limits: np.ndarray) -> collections.Counter[Limit]:

@@ -287,7 +287,7 @@ def _first_redundant(
     for _number, (row, column) in zip(range(MOST_TRIED), places):
         trial = state.copy()
         trial.place(instance, int(found.primaries[row]), int(found.secondaries[column]))
-        if not _strands_more(trial, group, before):
+        if not strands_more_than(trial, group, before):
             return row, column
     return None
 
@@ -305,7 +305,9 @@ def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, f
     return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
 
 
-def _strands_more(state: ClusterState, group: int, before: dict[int, float]) -> bool:
+def strands_more_than(state: ClusterState, group: int, before: dict[int, float]) -> bool:
+    """Return whether the failure of a node of the group strands more than `before`, which is as from stranded_memory."""
+
     def more(after: dict[int, float]) -> bool:
         return any(memory > before.get(node, 0.0) for node, memory in after.items())
 

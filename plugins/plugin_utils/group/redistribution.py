@@ -27,7 +27,7 @@ from .evacuation import AcrossGroups, EvacuationMode, evacuate, tasks_of_nodes
 from .facts import NOWHERE, Quantity
 from .group_health import Cause, Health, causes, group_health, peer_groups, target_groups
 from .moves import Move, Place
-from .placement import Refusal, stranded_memory
+from .placement import Refusal, stranded_memory, strands_more_than
 from .relocation import FEWEST_LEAVE, Offer, Refused, Relocation, can_move, home_of, place_elsewhere, place_in, relocate, with_moves
 from .repacking import Search
 from .safe_course import order_safely
@@ -244,12 +244,7 @@ def _harms(state: ClusterState, after: ClusterState, group: int) -> bool:
 
 def strands_more(before: ClusterState, after: ClusterState, group: int) -> bool:
     """Return whether the failure of a node of the group strands more memory of instances on shared storage than before."""
-    then = stranded_memory(before, group, exact=True)
-    for exact in (False, True):
-        now = stranded_memory(after, group, exact)
-        if not any(memory > then.get(node, 0.0) for node, memory in now.items()):
-            return False
-    return True
+    return strands_more_than(after, group, stranded_memory(before, group, exact=True))
 
 
 def _relieved(state: ClusterState, before: Health, mode: ScoreMode) -> dict[int, Place]:

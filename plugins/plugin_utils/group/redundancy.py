@@ -191,18 +191,33 @@ def _best_fit(problem: _Restart) -> list[int]:
     """Return the positions that find no node when each, largest first, takes the fullest node it still fits on."""
     room, cpu_room = problem.room.copy(), problem.cpu_room.copy()
     taken = np.zeros((len(room), problem.tags.shape[1]), dtype=bool)
-    stranded = []
-    for position in range(len(problem.instances)):
-        fits = problem.allowed[position] & (room >= problem.memory[position]) & (cpu_room >= problem.cpus[position])
+    stranded: list[int] = []
+    for position, count in _alike(problem):
+        memory, cpus = problem.memory[position], problem.cpus[position]
+        fits = problem.allowed[position] & (room >= memory) & (cpu_room >= cpus)
         fits &= ~taken[:, problem.tags[position]].any(axis=1)
-        if not fits.any():
-            stranded.append(position)
-            continue
-        node = int(np.where(fits, room, np.inf).argmin())
-        room[node] -= problem.memory[position]
-        cpu_room[node] -= problem.cpus[position]
-        taken[node] |= problem.tags[position]
+        # Of several that are alike, a node takes as many as it can before the next fullest takes any.
+        for node in np.flatnonzero(fits)[np.argsort(room[fits], kind="stable")].tolist():
+            placed = 0
+            while placed < count and room[node] >= memory and cpu_room[node] >= cpus:
+                room[node] -= memory
+                cpu_room[node] -= cpus
+                placed += 1
+            taken[node] |= problem.tags[position]
+            position, count = position + placed, count - placed
+            if not count:
+                break
+        stranded += range(position, position + count)
     return stranded
+
+
+def _alike(problem: _Restart) -> list[tuple[int, int]]:
+    """Return the first position and the number of instances in a row that need the same and have no exclusion tags."""
+    free = ~problem.tags.any(axis=1) & (problem.memory > 0)
+    same = free[1:] & free[:-1] & (problem.memory[1:] == problem.memory[:-1]) & (problem.cpus[1:] == problem.cpus[:-1])
+    same &= (problem.allowed[1:] == problem.allowed[:-1]).all(axis=1)
+    starts = np.flatnonzero(np.append(True, ~same)) if len(free) else np.zeros(0, dtype=np.int64)
+    return list(zip(starts.tolist(), np.diff(np.append(starts, len(free))).tolist()))
 
 
 def _exact(problem: _Restart, stranded: list[int], seconds: float) -> tuple[list[int], bool]:

@@ -13,13 +13,15 @@ larger ones, any one resource is tried that is enough alone. The sequence is tha
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from .capacity import MOST_COPIES, Copy, Count, fill, scorer_for, without_stranding
-from .copies import Attempt, CopyOptions, resized, room_for, try_copy
+from .copies import Attempt, CopyOptions, Look, accepted, look_at, resized, room_for
 from .model import Cluster, Instance
-from .score import Scorer
 from .state import ClusterState
 
 UNIT_MEMORY, UNIT_DISK, UNIT_CPU, UNIT_SPINDLE = 64, 256, 1, 1
@@ -35,73 +37,126 @@ def count_tiers(cluster: Cluster, instances: Sequence[Instance], groups: Sequenc
     room = room_for(cluster, instances[0])
     scorer = scorer_for(room, groups, options)
     copies: list[Copy] = []
-    attempt = try_copy(room, groups, options, scorer)
+    attempt = Attempt(None, collections.Counter())
     for instance in instances:
         wanted: Instance | None = instance
         while wanted is not None and len(copies) < MOST_COPIES:
             room = resized(room, wanted)
             added, attempt = fill(room, groups, scorer, options, MOST_COPIES - len(copies))
             copies += added
-            wanted = _next_size(room, groups, options, scorer)
+            wanted = _next_size(_Looks(room, groups, options))
     return without_stranding(cluster, groups, Count(tuple(copies), attempt.failures), options)
 
 
-def _next_size(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Instance | None:
+@dataclass(frozen=True)
+class _Run:
+    """Sizes of which none fits, each with less of the same than the one before. `plain`: all are taken by every policy."""
+
+    sizes: tuple[Instance, ...]
+    plain: bool
+
+
+class _Looks:
+    """Looks at sizes in one room, which must not change while this is used."""
+
+    def __init__(self, room: ClusterState, groups: Sequence[int], options: CopyOptions) -> None:
+        self.size = room.facts.instances.models[0]
+        self._room = room
+        self._groups = groups
+        self._options = options
+        self._known: dict[Instance, Look] = {}
+        self._policies = [room.facts.cluster.groups[group].policy for group in groups]
+
+    def at(self, size: Instance) -> Look:
+        """Return whether a copy of a size fits anywhere, or what fails."""
+        if size not in self._known:
+            self._known[size] = look_at(self._room, size, self._groups, self._options)
+        return self._known[size]
+
+    def is_plain(self, size: Instance) -> bool:
+        """Return whether every group takes the size by its policy, which has one interval: who takes less of it is told by room alone."""
+        return all(len(policy.intervals) == 1 for policy in self._policies) and accepted(self._room, size, self._groups)
+
+
+def _next_size(looks: _Looks) -> Instance | None:
     """Return the next smaller size of which a copy fits."""
-    chain = [(room.facts.instances.models[0], try_copy(room, groups, options, scorer))]
-    while (smaller := shrunk(chain[-1][0], _ranked(chain[-1][1])[0])) is not None:
-        attempt = try_copy(resized(room, smaller), groups, options, scorer)
-        if attempt.place is not None:
+    size, mode = looks.size, _ranked(looks.at(looks.size))[0]
+    runs = [_Run((size,), looks.is_plain(size))]
+    while (smaller := shrunk(size, mode)) is not None:
+        if looks.at(smaller).fits:
             return smaller
-        chain.append((smaller, attempt))
-    for size, attempt in reversed(chain):
-        for mode in _ranked(attempt):
-            enough = _enough(room, size, attempt, mode, groups, options, scorer)
+        runs.append(_alike(looks, smaller, mode))
+        size = runs[-1].sizes[-1]
+        mode = _ranked(looks.at(size))[0]
+    tried = False
+    for run in reversed(runs):
+        # What no single resource cures at a size, it does not cure at a larger one.
+        for size in () if tried and run.plain else run.sizes[-1:] if run.plain else reversed(run.sizes):
+            enough = next(filter(None, (_enough(looks, size, mode) for mode in _ranked(looks.at(size)))), None)
             if enough is not None:
                 return enough
+        tried = tried or run.plain
     return None
 
 
-def _ranked(attempt: Attempt) -> list[str]:
+def _alike(looks: _Looks, size: Instance, mode: str) -> _Run:
+    """Return a size that does not fit and the smaller ones after it, as long as the same is short at most places.
+
+    The further a resource is taken back, the fewer places lack it, so that doubling and halving find where that ends.
+    """
+    sizes = [size]
+    if not looks.is_plain(size):
+        return _Run((size,), plain=False)
+    rest = _shrinking(size, mode)
+
+    def alike(position: int) -> bool:
+        sizes.extend(itertools.islice(rest, max(0, position + 1 - len(sizes))))
+        if position >= len(sizes) or not looks.is_plain(sizes[position]):
+            return False
+        found = looks.at(sizes[position])
+        return not found.fits and _ranked(found)[0] == mode
+
+    if not alike(0):
+        return _Run((size,), plain=True)
+    low, high = 0, 1
+    while alike(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if alike(middle) else (low, middle)
+    return _Run(tuple(sizes[: low + 1]), plain=True)
+
+
+def _ranked(look: Look) -> list[str]:
     """Return htools' fail modes, the most frequent first; the later of equals first."""
     counts = dict.fromkeys(FAIL_MODES, 0)
-    for limit, count in attempt.failures.items():
+    for limit, count in look.failures.items():
         counts[limit.fail_mode] += count
     return sorted(FAIL_MODES, key=lambda mode: (-counts[mode], -FAIL_MODES.index(mode)))
 
 
-def _enough(
-    room: ClusterState,
-    size: Instance,
-    attempt: Attempt,
-    mode: str,
-    groups: Sequence[int],
-    options: CopyOptions,
-    scorer: Scorer,
-) -> Instance | None:
+def _enough(looks: _Looks, size: Instance, mode: str) -> Instance | None:
     """Return the size at which taking back one resource alone lets a copy fit; None when something else is in the way before.
 
     The further a resource is taken back, the fewer places lack it and the more fit, so that halving finds the turn.
     """
-    if not _is_short(attempt, mode):
+    if not _is_short(looks.at(size), mode):
         return None
     sizes = list(_shrinking(size, mode))
 
     def turned(position: int) -> bool:
-        found = try_copy(resized(room, sizes[position]), groups, options, scorer)
-        return found.place is not None or not _is_short(found, mode)
+        found = looks.at(sizes[position])
+        return found.fits or not _is_short(found, mode)
 
     low, high = -1, len(sizes)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if turned(middle) else (middle, high)
-    if high == len(sizes):
-        return None
-    return sizes[high] if try_copy(resized(room, sizes[high]), groups, options, scorer).place is not None else None
+    return sizes[high] if high < len(sizes) and looks.at(sizes[high]).fits else None
 
 
-def _is_short(attempt: Attempt, mode: str) -> bool:
-    return any(limit.fail_mode == mode for limit in attempt.failures)
+def _is_short(look: Look, mode: str) -> bool:
+    return any(limit.fail_mode == mode for limit in look.failures)
 
 
 def _shrinking(size: Instance, mode: str) -> Iterator[Instance]:
