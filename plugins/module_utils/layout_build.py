@@ -37,6 +37,7 @@ from .step_kinds import (
     RemoveLogicalVolume,
     ResizeLuks,
     ResizePhysicalVolume,
+    RewriteGroup,
     Step,
 )
 from .wanted import Layout, WantedArray, WantedContainer, WantedPhysicalVolume, WantedVolume
@@ -72,6 +73,11 @@ class Site:
         """Return whether a wanted device is an array, or a LUKS container on one."""
         thing = self.layout.thing(device)
         return isinstance(thing, WantedArray) or (isinstance(thing, WantedContainer) and self.lies_on_array(thing.below))
+
+    def is_unfinished(self, device: str) -> bool:
+        """Return whether a wanted device is on partitions, or on what is built of them, that are not marked as finished."""
+        bases = (base for base in self.bases if top_of(self.layout, base.device) == device)
+        return any(spot.status is not Status.KEPT for base in bases for spot in base.spots)
 
     def carries_group(self, base: Base) -> bool:
         """Return whether a base is for a physical volume."""
@@ -171,6 +177,9 @@ def _group(site: Site, group: GroupPlan) -> Iterator[Step]:
         yield CreateVolumeGroup(group.wanted.name, nodes)
     elif nodes:
         yield ExtendVolumeGroup(group.wanted.name, nodes)
+    elif group.present is not None and any(site.is_unfinished(volume.device) for volume in group.wanted.physical):
+        # Whoever cut the run off may have done so while LVM wrote to one physical volume after the other.
+        yield RewriteGroup(group.wanted.name)
 
 
 def _physical_volume(site: Site, volume: WantedPhysicalVolume) -> Step:

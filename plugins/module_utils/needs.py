@@ -47,6 +47,7 @@ _LVM_KINDS = (
     kinds.ResizePhysicalVolume,
     kinds.CreateVolumeGroup,
     kinds.ExtendVolumeGroup,
+    kinds.RewriteGroup,
     kinds.CreateLogicalVolume,
     kinds.ExtendLogicalVolume,
     kinds.RemoveLogicalVolume,

@@ -293,6 +293,15 @@ class ExtendVolumeGroup(Step):
 
 
 @dataclass(frozen=True)
+class RewriteGroup(Step):
+    """Write a group's metadata to all its physical volumes: a run that was cut off may have left some without."""
+
+    group: str
+
+    words: t.ClassVar[str] = "write the metadata of the volume group {group} to all its physical volumes"
+
+
+@dataclass(frozen=True)
 class CreateLogicalVolume(Step):
     """Make a linear logical volume with the tag UNFINISHED, without looking at what is inside; `device` is its mapper node."""
 

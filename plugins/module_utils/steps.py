@@ -29,6 +29,7 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.ResizePhysicalVolume: steps_lvm.resize_physical_volume,
     kinds.CreateVolumeGroup: steps_lvm.create_volume_group,
     kinds.ExtendVolumeGroup: steps_lvm.extend_volume_group,
+    kinds.RewriteGroup: steps_lvm.rewrite_group,
     kinds.CreateLogicalVolume: steps_lvm.create_logical_volume,
     kinds.ExtendLogicalVolume: steps_lvm.extend_logical_volume,
     kinds.RemoveLogicalVolume: steps_lvm.remove_logical_volume,

@@ -23,6 +23,7 @@ from .step_kinds import (
     FinishLogicalVolumes,
     RemoveLogicalVolume,
     ResizePhysicalVolume,
+    RewriteGroup,
 )
 from .steps_table import device_size
 
@@ -68,6 +69,11 @@ def extend_volume_group(step: ExtendVolumeGroup, machine: Machine) -> None:
     """Let the physical volumes join, and see that they have."""
     machine.change(["vgextend", "--yes", "--quiet", *_MIXED_BLOCKS, step.group, *step.devices])
     _check_members(machine, step.group, step.devices)
+
+
+def rewrite_group(step: RewriteGroup, machine: Machine) -> None:
+    """Have LVM commit the group's metadata once more, which reaches those physical volumes that lack it."""
+    machine.change(["vgck", "--updatemetadata", step.group])
 
 
 def create_logical_volume(step: CreateLogicalVolume, machine: Machine) -> None:

@@ -220,6 +220,10 @@ def _extend_group(host: SimulatedHost, step: kinds.ExtendVolumeGroup) -> Pieces:
     yield from _commit(host, replace(group, physical=(*group.physical, *_extents(host, step.devices))))
 
 
+def _rewrite_group(host: SimulatedHost, step: kinds.RewriteGroup) -> Pieces:
+    yield from _commit(host, _group(host, step.group))
+
+
 def _resize_physical_volume(host: SimulatedHost, step: kinds.ResizePhysicalVolume) -> Pieces:
     block = host.by_node(step.device)
     uuid, group = host.media.signatures(block)["LVM2_member"][0]
@@ -333,6 +337,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.ResizePhysicalVolume: _resize_physical_volume,
     kinds.CreateVolumeGroup: _create_group,
     kinds.ExtendVolumeGroup: _extend_group,
+    kinds.RewriteGroup: _rewrite_group,
     kinds.CreateLogicalVolume: _create_volume,
     kinds.ExtendLogicalVolume: _extend_volume,
     kinds.RemoveLogicalVolume: _remove_volume,

@@ -310,6 +310,16 @@ def test_what_cannot_grow_says_so(content, fs_type, says):
     assert says in refusal(host, maker.schema)
 
 
+def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them():
+    maker, host = maker_on("sda"), new_host()
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
+    for step in plan(host, maker.schema).steps:
+        if isinstance(step, kinds.FinishPartitions):
+            break
+        carry_out(host, step)
+    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.RewriteGroup, kinds.FinishPartitions]
+
+
 def test_members_of_arrays_do_not_grow_and_are_not_exchanged():
     maker = maker_on("sda", "sdb", "sdc")
     maker.fill(maker.mirror(("sda", "sdb"), 100, "m", "1.2"), 90, "ext4", "m", "ext4")

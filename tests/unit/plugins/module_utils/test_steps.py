@@ -32,6 +32,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.step_kinds import
     OpenLuks,
     RemoveLogicalVolume,
     ResizeLuks,
+    RewriteGroup,
     StartArray,
     StopArray,
 )
@@ -174,6 +175,8 @@ def test_groups_are_made_and_extended_over_disks_of_all_sectors():
         f"vgcreate --yes --quiet {mixed} --physicalextentsize=4194304b os /dev/sda1",
         f"vgextend --yes --quiet {mixed} os /dev/sdb1",
     ]
+    steps_lvm.rewrite_group(RewriteGroup("os"), machine)
+    assert machine.commands[-1] == "vgck --updatemetadata os"
     with pytest.raises(StepFailed, match="lacks /dev/sdc1"):
         steps_lvm.extend_volume_group(ExtendVolumeGroup("os", ("/dev/sdc1",)), machine)
 
