@@ -84,7 +84,6 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 bench-balance: $(DEVELOP) ## Measure balancing beside hbal to its end, which takes it an hour of CPU
 	tests/peers/ganeti-htools
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_balance.py --full --large
-	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_planning.py
 
 browser: $(DEVELOP) ## Look at the report in headless Chromium, which is installed if need be
 	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils
