@@ -56,8 +56,12 @@ _PATIENCE = 12
 _DEPTH = 3
 _REPAIR_PRICE = 16.0
 """Points for a TiB at which only what is wrong is worth a copy: it is put right first, by the least data, while there is room."""
+_OTHER_PRICES = (64.0, 4.0)
+"""The same for further tries: where room is scarce, which of it is taken first decides who stays on a node that is down."""
 _DEARER = 4.0
 """How many times dearer data is at first, so that what can be had for little data is not had for more."""
+
+_LEAST_STEP = 0.01
 
 _NOBODY = np.zeros(0, dtype=np.int64)
 
@@ -85,23 +89,40 @@ class Balanced:
 
 def balance(state: ClusterState, group: int, aims: Aims, seconds: float | None = None) -> Balanced:
     """Return the best placement of a group's instances that was found, within so many seconds; `state` stays as it is."""
-    search = _Search(state.copy(), group, aims, seconds)
-    if len(search.instances):
-        usual = aims.tariff.data
-        for data in (max(_REPAIR_PRICE, usual), _DEARER * usual, usual):
-            search.set_price(dataclasses.replace(aims.tariff, data=data))
-            search.settle()
-        search.refine()
-        search.descend()
+    until = None if seconds is None else time.monotonic() + seconds
+    usual = aims.tariff.data
+    search = _searched(state, group, aims, until, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
+    for price in _OTHER_PRICES:
+        if search.is_large() or search.late() or not search.leaves_behind():
+            break
+        search = min(search, _searched(state, group, aims, until, _descending(price, usual)), key=lambda one: one.cost)
     moved = search.home.moved(search.state)
     first = dict.fromkeys(move.instance for move in search.made)
     return Balanced(search.state, tuple(i for i in first if moved[i]), tuple(search.made), not search.late())
 
 
+def _descending(price: float, usual: float) -> tuple[float, ...]:
+    """Return prices of data from one down to the usual one."""
+    steps = itertools.takewhile(lambda step: step > max(usual, _LEAST_STEP), (price / _DEARER**number for number in itertools.count()))
+    return *steps, usual
+
+
+def _searched(state: ClusterState, group: int, aims: Aims, until: float | None, prices: Sequence[float]) -> _Search:
+    """Return a search that has gone through prices of data to its end, or to that of the time."""
+    search = _Search(state.copy(), group, aims, until)
+    if len(search.instances):
+        for data in prices:
+            search.set_price(dataclasses.replace(aims.tariff, data=data))
+            search.settle()
+        search.refine()
+        search.descend()
+    return search
+
+
 class _Search:
     """A walk from placement to placement; `cost` is the score and the price of where it is."""
 
-    def __init__(self, state: ClusterState, group: int, aims: Aims, seconds: float | None) -> None:
+    def __init__(self, state: ClusterState, group: int, aims: Aims, until: float | None) -> None:
         scorer = Scorer(state, aims.score, state.group_nodes(group))
         self.state, self.home = state, Home.of(state)
         self.instances = candidates(state, group, aims.evacuation_only)
@@ -109,7 +130,7 @@ class _Search:
         self._aims, self._tariff = aims, aims.tariff
         self._lookout = Lookout(state, scorer, Bounds.of_start(state), aims.moves)
         self._reserve = SharedReserve.of(state, group)
-        self._until = None if seconds is None else time.monotonic() + seconds
+        self._until = until
         self.cost = scorer.score(state)
 
     def set_price(self, tariff: Tariff) -> None:
@@ -121,6 +142,15 @@ class _Search:
     def late(self) -> bool:
         """Return whether the time is over."""
         return self._until is not None and time.monotonic() > self._until
+
+    def is_large(self) -> bool:
+        """Return whether there are too many nodes to look at all of them each time."""
+        return len(self._lookout.board.targets) > _FEW
+
+    def leaves_behind(self) -> bool:
+        """Return whether an instance that may move still has a node that is offline."""
+        dark = np.append(self.state.offline, False)
+        return bool((dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]).any())
 
     def settle(self) -> None:
         """Make single moves, the best first."""
@@ -296,6 +326,6 @@ class _Search:
     def _narrowed(self, targets: Integers) -> Lookout:
         """Return a look at moves to the nodes that most invite them and to some others; to all where there are few."""
         online = self._lookout.board.targets
-        if len(online) <= _FEW:
+        if not self.is_large():
             return self._lookout
         return self._lookout.narrowed(np.union1d(self._lookout.inviting(self.state, _INVITING), np.intersect1d(targets, online)))

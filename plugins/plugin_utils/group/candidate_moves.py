@@ -27,7 +27,7 @@ from .candidate_penalties import MovedPenalties
 from .candidate_reserves import MovedReserves
 from .candidate_spreads import MovedSpreads, SpreadTable
 from .facts import NOWHERE, Booleans, Floats, Integers
-from .moves import Move, MoveKind, Place
+from .moves import Move, MoveKind, Place, is_idle
 from .score import Scorer
 from .state import ClusterState
 
@@ -95,7 +95,7 @@ def make_move(state: ClusterState, instance: int, kind: MoveKind, target: int) -
         MoveKind.REPLACE_PRIMARY: ((s, p), (s, target), (target, s)),
         MoveKind.FAILOVER_AND_REPLACE: ((s, p), (s, target)),
     }
-    return Move(instance, kind, (p, s), steps[kind])
+    return Move(instance, kind, (p, s), steps[kind], is_idle(state, instance))
 
 
 class Lookout:

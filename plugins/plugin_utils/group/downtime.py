@@ -187,7 +187,8 @@ def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) ->
 def back(departure: Departure) -> tuple[Move, ...]:
     """Return the moves that bring the mirrored instances and those on shared storage back to where they were."""
     return tuple(
-        Move(move.instance, move.kind, move.target, (*reversed(move.steps[:-1]), move.source)) for move in reversed(departure.moves)
+        Move(move.instance, move.kind, move.target, (*reversed(move.steps[:-1]), move.source), move.idle)
+        for move in reversed(departure.moves)
     )
 
 

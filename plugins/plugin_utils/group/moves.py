@@ -50,12 +50,16 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """An instance goes from `source` by `steps`, each a place, to `target`, the last of them."""
+    """An instance goes from `source` by `steps`, each a place, to `target`, the last of them.
+
+    An `idle` one is stopped: it takes no memory where it is primary, while its secondary keeps some for it.
+    """
 
     instance: int
     kind: MoveKind
     source: Place
     steps: tuple[Place, ...]
+    idle: bool = False
 
     @property
     def target(self) -> Place:
@@ -65,13 +69,15 @@ class Move:
     def takes(self) -> frozenset[int]:
         """Return the nodes that must have room for it at any step.
 
-        A primary that becomes the secondary needs none: it frees as much memory as it then keeps for failovers.
+        A primary that becomes the secondary needs none, unless the instance is idle: it frees as much memory as it then keeps for
+        failovers.
         """
         primary, secondary = self.source
+        settled = {NOWHERE} if self.idle else {primary, NOWHERE}
         nodes = set()
         for here, there in self.steps:
             nodes |= {here} - {primary}
-            if there not in (primary, NOWHERE) and (here, there) != (primary, secondary):
+            if there not in settled and (here, there) != (primary, secondary):
                 nodes.add(there)
         return frozenset(nodes)
 
@@ -81,6 +87,8 @@ class Move:
         nodes = {node for step in (self.source, *self.steps) for node in step} - {NOWHERE}
         unchanged = {primary} if self.target[0] == primary else set()
         settled = {self.target[0]} if all(step[0] != self.target[0] or step == self.target for step in self.steps) else set()
+        if self.idle:
+            settled -= {there for _here, there in (self.source, *self.steps)}
         arrived = {self.target[1]} - {primary, secondary}
         return frozenset(nodes - unchanged - settled - arrived)
 
@@ -96,8 +104,15 @@ def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Mo
     if source[1] == NOWHERE:
         away = Move(instance, MoveKind.FAILOVER_TO_ANY, source, (target,))
         return [away] if target[1] == NOWHERE and _can_run(state, away) else []
-    ways = [Move(instance, kind, source, steps) for kind, steps in _ways(source, target)]
+    idle = is_idle(state, instance)
+    ways = [Move(instance, kind, source, steps, idle) for kind, steps in _ways(source, target)]
     return [move for move in ways if _can_run(state, move)]
+
+
+def is_idle(state: ClusterState, instance: int) -> bool:
+    """Return whether an instance is stopped, and its secondary keeps memory for it all the same."""
+    instances = state.facts.instances
+    return bool(instances.reserves[instance] > 0) and not instances.models[instance].uses_memory
 
 
 def copies(move: Move) -> int:
