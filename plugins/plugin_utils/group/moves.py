@@ -112,7 +112,8 @@ def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Mo
 def is_idle(state: ClusterState, instance: int) -> bool:
     """Return whether an instance is stopped, and its secondary keeps memory for it all the same."""
     instances = state.facts.instances
-    return bool(instances.reserves[instance] > 0) and not instances.models[instance].uses_memory
+    is_kept = state.secondary[instance] != NOWHERE and instances.reserves[instance] > 0
+    return bool(is_kept) and not instances.models[instance].uses_memory
 
 
 def copies(move: Move) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_plan import apply_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.moves import copied_data
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.ordering import Budget, Guard, find_way
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
@@ -102,6 +102,23 @@ def test_stages_wait_where_shared_storage_would_lose_its_reserve(bench):
     assert stage_moves(way.moves).stages == ((0, 1),)
     plan = stage_safely(state, way.moves, reserve, None)
     assert (plan.stages, plan.after) == (((0,), (1,)), ((), (0,)))
+
+
+def test_what_a_stopped_instance_frees_by_its_failover_is_waited_for(bench):
+    # Its secondary keeps memory for it, and keeps it no more once it is the primary of what does not run.
+    nodes = [bench.node("a"), bench.node("b", free_memory=750, node_memory=250), bench.node("c")]
+    stopped = bench.instance("x", "a", "b", memory=400, status=Status.ADMIN_DOWN)
+    running = [bench.instance("y", "c", "b", memory=300), bench.instance("z", "a", "b", memory=300)]
+    way = way_of(bench.state(nodes, [stopped, *running]), {0: (1, 0), 1: (1, 2)})
+    assert [move.instance for move in way.moves] == [0, 1]
+    assert [move.idle for move in way.moves] == [True, False]
+    assert stage_moves(way.moves).after == ((), (0,))
+
+
+def test_a_stopped_primary_needs_room_to_become_the_secondary(bench):
+    nodes = [bench.node("a", free_memory=500, node_memory=500), bench.node("b")]
+    stopped = bench.state(nodes, [bench.instance("x", "a", "b", memory=600, status=Status.ADMIN_DOWN)])
+    assert way_of(stopped, {0: (1, 0)}).blocked == (0,)
 
 
 def test_what_is_saved_after_moves_misses_no_memory(bench):
