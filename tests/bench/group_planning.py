@@ -8,8 +8,8 @@
 
 A peer's time is that of its whole process. Ours is from the text of the cluster to the answer of the action, in a process that has the
 libraries loaded. hroller only colours nodes: it neither seeks places for what leaves nor plans moves, and hbal has nothing like
-group_redistribute and group_compress, so that those are measured against a bound. Exits with 1 when one is slower than its peer, or
-than its bound, or comes to less than its peer.
+group_redistribute and group_compress, so that those are measured against a bound. Exits with 1 when one is slower than its peer (and
+takes longer than a tenth of a second), or than its bound, or comes to less than its peer.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from gencluster import generate
 
 BOUND = 5.0
 """CPU seconds on 40 nodes for what has no peer."""
+UNNOTICED = 0.1
+"""CPU seconds that nobody waits for: a peer that takes less, whose process counts in hundredths, is no measure of speed."""
 DRBD = {"nodes": 40, "n1ok": True, "seed": 3}
 SHARED = {"nodes": 40, "n1ok": True, "template": "ext", "seed": 2}
 ROOMY_SHARED = {"nodes": 20, "n1ok": True, "template": "ext", "per_node": 2}
@@ -84,7 +86,7 @@ def hsqueeze_switched_off(printed):
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured. `peer` is the command without the cluster; None where a bound is to be kept."""
+    """What is measured. `peer` is the command without the cluster; None where a bound is to be kept. `loads` are made of the cluster."""
 
     name: str
     cluster: dict
@@ -93,6 +95,16 @@ class Case:
     arguments: dict = field(default_factory=dict)
     peer: tuple[str, ...] | None = None
     read_peer: object = None
+    loads: object = None
+
+
+def heavy_first_group(cluster):
+    """Return measured loads: instances of the first group cause three times as much as the others."""
+    first = {node.name for node in cluster.nodes if node.group == cluster.groups[0].name}
+    return {
+        instance.name: dict.fromkeys(("cpu", "memory", "disk", "net"), 3.0 if instance.primary in first else 1.0)
+        for instance in cluster.instances
+    }
 
 
 def counting(template, *options):
@@ -132,7 +144,14 @@ CASES = (
     Case("squeezing", ROOMY_SHARED, squeeze_named, switched_off, {"redundant": False}, ("hsqueeze", "-C"), hsqueeze_switched_off),
     Case("squeezing, restarts kept", ROOMY_SHARED, squeeze_named, switched_off),
     Case("redistribution", {"nodes": 40, "groups": 2, "offline": 2, "n1ok": True}, redistribute_named, moves),
-    Case("redistribution by load", {"nodes": 40, "groups": 2}, redistribute_named, moves, {"by": "load", "disk_moves": True}),
+    Case(
+        "redistribution by load",
+        {"nodes": 40, "groups": 2, "template": "ext", "per_node": 5},
+        redistribute_named,
+        moves,
+        {"by": "load"},
+        loads=heavy_first_group,
+    ),
     Case("compression", {"nodes": 40, "groups": 4, "per_node": 8, "n1ok": True}, compress_named, moves),
     Case("compression, shared storage", {"nodes": 40, "groups": 4, "per_node": 5, "template": "ext"}, compress_named, moves),
 )
@@ -152,8 +171,9 @@ def peer_seconds(text, command):
 def measured(case):
     """Return a row: times, what both come to, and whether the target is met."""
     text = generate(**case.cluster).text()
+    measured_loads = {"load": case.loads(parse_text(text))} if case.loads else {}
     started = time.process_time()
-    answer = case.plan(Message(parse_text(text), {}), case.arguments)
+    answer = case.plan(Message(parse_text(text), {}), case.arguments | measured_loads)
     ours = time.process_time() - started
     row = {"name": case.name, "ours": ours, "found": case.read(answer)}
     if case.peer is None:
@@ -161,7 +181,13 @@ def measured(case):
     theirs, printed = peer_seconds(text, case.peer)
     found = case.read_peer(printed)
     as_good = all(mine >= other for mine, other in zip(row["found"], found))
-    return row | {"peer": case.peer[0], "theirs": theirs, "times": theirs / ours, "their_found": found, "met": as_good and ours <= theirs}
+    return row | {
+        "peer": case.peer[0],
+        "theirs": theirs,
+        "times": theirs / ours,
+        "their_found": found,
+        "met": as_good and ours <= max(theirs, UNNOTICED),
+    }
 
 
 def told(row):
