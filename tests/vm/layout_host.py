@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 import typing as t
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import ansible
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
 
 from .layout_checks import check_all
-from .machine import Machine
+from .machine import Disk, Machine
 
 Plain = dict[str, t.Any]
 
@@ -27,6 +28,8 @@ _HERE = Path(__file__).parent
 _PLUGINS = _HERE.parents[1] / "plugins"
 _CODE = "/root/python"
 _KEY_FILE = "/root/layout-key"
+_MD_CLEANS = 15.0
+"""Seconds after which md has cleaned its bitmap and its superblocks: it looks every five, and the processor is slow."""
 
 
 def code(folder: Path) -> Path:
@@ -60,6 +63,15 @@ class LayoutHost:
     def calm_arrays(self) -> None:
         """Have md build up new arrays slowly until the next start: that is none of our work, and takes all of an emulated processor."""
         self.shell("modprobe md_mod; echo 100 >/proc/sys/dev/raid/speed_limit_max; echo 100 >/proc/sys/dev/raid/speed_limit_min")
+
+    def writes_at_rest(self, disks: t.Sequence[Disk]) -> int:
+        """Return how many writes these disks have taken once no more come: md cleans bitmaps and superblocks seconds after the last one."""
+        count = self.machine.written(disks)
+        while True:
+            time.sleep(_MD_CLEANS)
+            last, count = count, self.machine.written(disks)
+            if count == last:
+                return count
 
     def facts(self) -> Plain:
         """Return the hardware as disk_facts finds it, without the disk that the machine starts from."""

@@ -134,7 +134,7 @@ def test_what_is_there_is_not_destroyed_without_permission_and_what_is_in_use_ne
     other = by_hand({OTHER: [("new", 500)]})
     alone = by_hand({ONE: [("new", 500)]})
     host.shell("sync")
-    before = host.machine.written([ONE, TWO, OTHER])
+    before = host.writes_at_rest([ONE, TWO, OTHER])
 
     lost = host.refuse(mirrored)
     assert all(word in lost for word in (ONE.link, TWO.link, "raid1", "oldgroup/data", "oldgroup/thin", "ext4", "xfs"))
