@@ -62,6 +62,7 @@ _DEARER = 4.0
 """How many times dearer data is at first, so that what can be had for little data is not had for more."""
 
 _LEAST_STEP = 0.01
+"""Points for a TiB below which no further price is tried on the way down to one of nothing."""
 
 _NOBODY = np.zeros(0, dtype=np.int64)
 
@@ -102,7 +103,7 @@ def balance(state: ClusterState, group: int, aims: Aims, seconds: float | None =
 
 
 def _descending(price: float, usual: float) -> tuple[float, ...]:
-    """Return prices of data from one down to the usual one."""
+    """Return prices of data, in points for a TiB, from one down to the usual one, each _DEARER times the next."""
     steps = itertools.takewhile(lambda step: step > max(usual, _LEAST_STEP), (price / _DEARER**number for number in itertools.count()))
     return *steps, usual
 

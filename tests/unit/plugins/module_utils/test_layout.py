@@ -15,59 +15,19 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout_disks impo
 from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fingerprint import fingerprint as planned_fingerprint
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.hardware import parse_hardware
-from ansible_collections.bareon.allocator.tests.property.simulated_host import BY_ID, SimulatedHost, new_uuid
-from ansible_collections.bareon.allocator.tests.property.simulated_schemas import DISK_SIZES, SchemaMaker, old_array, old_group
+from ansible_collections.bareon.allocator.tests.property.simulated_host import BY_ID
+from ansible_collections.bareon.allocator.tests.property.simulated_schemas import old_array, old_group
 from ansible_collections.bareon.allocator.tests.property.simulated_steps import carry_out
-
-MIB = 1024**2
-LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
-
-
-def new_host():
-    return SimulatedHost.with_disks(dict(DISK_SIZES))
-
-
-def host_with_table(disk="sda", *entries):
-    """A host with a foreign table; entries are (number, begin, size, name) in MiB."""
-    host = new_host()
-    table = tuple(kinds.TableEntry(number, begin * MIB, size * MIB, LINUX, new_uuid(), name) for number, begin, size, name in entries)
-    host.media.write_table(disk, new_uuid(), table)
-    host.start_all()
-    return host
-
-
-def maker_on(*disks):
-    maker = SchemaMaker()
-    for disk in disks:
-        maker.disk(disk, DISK_SIZES[disk])
-    return maker
-
-
-def simple():
-    """Root on sda, and a volume group with a volume."""
-    maker = maker_on("sda")
-    maker.fill(maker.partition("sda", 100, "root"), 100, "ext4", "root", "ext4")
-    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
-    maker.volume("vg0", "data", 20, False, "xfs")
-    return maker
-
-
-def installed(maker):
-    host = new_host()
-    for step in plan_steps(parse_static_schema(maker.schema), host.present()).steps:
-        carry_out(host, step)
-    return host
-
-
-def plan(host, schema, wipe=(), **options):
-    return plan_steps(parse_static_schema(schema), host.present(), [f"{BY_ID}{disk}" for disk in wipe], **options)
-
-
-def refusal(host, schema, wipe=(), **options):
-    found = plan(host, schema, wipe, **options)
-    assert found.steps == ()
-    assert found.refusals
-    return "\n".join(found.refusals)
+from ansible_collections.bareon.allocator.tests.unit.plugins.module_utils.simulated_layouts import (
+    MIB,
+    host_with_table,
+    installed,
+    maker_on,
+    new_host,
+    plan,
+    refusal,
+    simple,
+)
 
 
 def test_steps_build_from_the_disk_to_the_filesystem():
@@ -244,133 +204,6 @@ def test_keep_data_beats_wipe():
     maker.schema["parteds"][0]["partitions"][1]["begin"] += 3
     maker.schema["parteds"][0]["partitions"][1]["end"] += 3
     assert "keeps its data, but is not on" in refusal(host_with_table("sda", (1, 1, 9, "x")), maker.schema, wipe=["sda"])
-
-
-@pytest.mark.parametrize(
-    ("path", "change", "says"),
-    [
-        (("parteds", 0, "partitions", 0, "end"), -5, "would have to shrink from 100 MiB to 95 MiB"),
-        (("parteds", 0, "partitions", 1, "begin"), 1, "would have to move from 101 MiB to 102 MiB"),
-        (("lvs", 0, "size"), -8, "vg0/data would have to shrink from 80 MiB to 72 MiB"),
-        (("lvs", 0, "size"), 4000, "are short"),
-    ],
-)
-def test_what_cannot_be_changed_says_why(path, change, says):
-    maker = simple()
-    host = installed(maker)
-    place = maker.schema
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] += change
-    assert says in refusal(host, maker.schema)
-
-
-def test_a_volume_of_less_than_an_extent_more_is_as_wanted():
-    maker = simple()
-    host = installed(maker)
-    for size in (77, 78, 79, 80):
-        maker.schema["lvs"][0]["size"] = size
-        assert plan(host, maker.schema).steps == ()
-
-
-def test_another_filesystem_is_refused_and_made_where_it_may_be():
-    maker = simple()
-    host = installed(maker)
-    maker.schema["fss"][0]["fs_type"] = "xfs"
-    maker.schema["fss"][1]["fs_type"] = "btrfs"
-    text = refusal(host, maker.schema)
-    assert "/dev/sda1 holds ext4, but xfs is wanted" in text
-    assert "/dev/mapper/vg0-data holds xfs, but btrfs is wanted" in text
-    steps = plan(host, maker.schema, wipe=["sda"]).steps
-    assert [type(step).__name__ for step in steps][:3] == ["RemoveLogicalVolume", "WritePartitionTable", "WritePartitionTable"]
-    assert not any(isinstance(step, kinds.CreateVolumeGroup) for step in steps)
-
-
-def test_a_partition_grows_only_into_free_room():
-    maker = maker_on("sda")
-    maker.fill(maker.partition("sda", 100, "root"), 100, "ext4", "root", "ext4")
-    host = installed(maker)
-    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
-    write, grow = plan(host, maker.schema).steps
-    assert write.summary == ("1: root grows from 100 MiB to 150 MiB",)
-    assert (grow.type, grow.device, grow.mountpoint) == ("ext4", "/dev/sda1", None)
-    entries = host.media.table("sda")
-    mine = kinds.TableEntry(7, 120 * MIB, 50 * MIB, LINUX, new_uuid(), "mine")
-    host.media.write_table("sda", entries[1], (*entries[2], mine))
-    host.start_all()
-    assert "partition 7 'mine' (50 MiB) is in the way of root" in refusal(host, maker.schema)
-
-
-@pytest.mark.parametrize(("content", "fs_type", "says"), [("ext4", "vfat", "vfat cannot"), ("swap", "swap", "swap cannot")])
-def test_what_cannot_grow_says_so(content, fs_type, says):
-    maker = maker_on("sda")
-    maker.fill(maker.partition("sda", 100, "x"), 100, content, "x", fs_type)
-    host = installed(maker)
-    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
-    assert says in refusal(host, maker.schema)
-
-
-def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them():
-    maker, host = maker_on("sda"), new_host()
-    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
-    for step in plan(host, maker.schema).steps:
-        if isinstance(step, kinds.FinishPartitions):
-            break
-        carry_out(host, step)
-    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.RewriteGroup, kinds.FinishPartitions]
-
-
-def test_members_of_arrays_do_not_grow_and_are_not_exchanged():
-    maker = maker_on("sda", "sdb", "sdc")
-    maker.fill(maker.mirror(("sda", "sdb"), 100, "m", "1.2"), 90, "ext4", "m", "ext4")
-    host = installed(maker)
-    for table in maker.schema["parteds"][:2]:
-        table["partitions"][0]["end"] += 50
-    assert "members of arrays do not" in refusal(host, maker.schema)
-    for table in maker.schema["parteds"][:2]:
-        table["partitions"][0]["end"] -= 50
-    maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
-    assert "members are not added to an array" in refusal(host, maker.schema)
-
-
-def test_what_the_schema_does_not_have_stays_until_it_is_told_otherwise():
-    maker = simple()
-    host = installed(maker)
-    schema = maker.schema
-    schema["parteds"][0]["partitions"][0]["end"] = 101
-    less = simple().schema
-    del less["parteds"][0]["partitions"][0], less["fss"][0]
-    less["parteds"][0]["partitions"][0]["count"] = 2
-    assert plan(host, less).steps == ()
-    assert plan(host, less, wipe=["sda"]).steps == ()
-    assert plan(host, less, keep_unlisted=False).steps == ()
-    (write,) = plan(host, less, wipe=["sda"], keep_unlisted=False).steps
-    assert write.removed == (1,)
-    less["lvs"], less["fss"] = [], []
-    steps = plan(host, less, wipe=["sda"], keep_unlisted=False).steps
-    assert isinstance(steps[0], kinds.RemoveLogicalVolume)
-
-
-def test_names_of_others_are_not_taken():
-    host = new_host()
-    old_group(host, [host.media.disk("sdc")], "vg0")
-    old_array(host, [host.media.disk("sdb")], "1.2", "m")
-    host.start_all()
-    assert "there is a volume group vg0 already" in refusal(host, simple().schema)
-    maker = maker_on("sda")
-    legs = [maker.partition("sda", 100, "m"), maker.partition("sda", 100, "m2")]
-    maker.schema["mds"].append({"name": "/dev/md/m", "level": "raid1", "devices": legs})
-    assert "there is an array m already" in refusal(host, maker.schema)
-
-
-def test_a_layout_is_taken_over_from_a_plan_with_other_identities():
-    """A disk that was added gives the plan another fingerprint, and its partitions other UUIDs."""
-    maker = simple()
-    host = installed(maker)
-    for part in maker.schema["parteds"][0]["partitions"]:
-        part["uuid"] = new_uuid()
-    assert plan(host, maker.schema).steps == ()
-    assert plan(host, maker.schema, wipe=["sda"]).steps == ()
 
 
 def test_containers_that_are_closed_are_opened_before_more_is_said():

@@ -13,6 +13,7 @@ import sys
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Solved, solve_each
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group import balance as balance_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance_report import balance_named
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.measured_load import with_loads
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate, Load
@@ -224,3 +225,12 @@ def test_the_summary_names_groups_for_which_there_was_no_time(three):
     told = balanced(three, late, max_groups=9)
     assert len(told["unfinished"]) == 3
     assert told["summary"] == f"there was no time for {', '.join(told['unfinished'])}"
+
+
+def test_who_stays_on_a_node_that_is_down_is_tried_in_several_ways(monkeypatch):
+    """There is room for some of its instances only: which of them move first decides how many are left without a primary."""
+    cluster = parse_text((ROOT / "playbooks" / "files" / "supercluster.data").read_text(encoding="utf-8"))
+    worst = balanced(cluster)["groups"][0]
+    assert worst["score_after"] < 50
+    monkeypatch.setattr(balance_module, "_OTHER_PRICES", ())
+    assert balanced(cluster)["groups"][0]["score_after"] > worst["score_after"]
