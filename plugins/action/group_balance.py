@@ -16,12 +16,10 @@ from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINT
 IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.common.parallel import Progress, solve_each
+    from ..plugin_utils.common.parallel import solve_each
     from ..plugin_utils.group.balance_report import balance_named
 except ImportError as error:
     IMPORT_ERROR = error
-
-_QUIET_SECONDS = 2.0
 
 
 class ActionModule(PlanningAction):
@@ -56,10 +54,5 @@ class ActionModule(PlanningAction):
         """Balance the groups."""
         if IMPORT_ERROR is not None:
             raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
-        solve = functools.partial(solve_each, progress=self._tell)
+        solve = functools.partial(solve_each, progress=self.show_progress)
         return balance_named(load_any_cluster(arguments, self._loader.path_dwim), arguments, solve)
-
-    def _tell(self, progress: Progress) -> None:
-        """Show how far a long solve is."""
-        if progress.seconds >= _QUIET_SECONDS:
-            self._display.display(f"group_balance: {progress}")

@@ -15,13 +15,11 @@ from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINT
 IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.common.parallel import Progress, Resources
+    from ..plugin_utils.common.parallel import Resources
     from ..plugin_utils.group.capacity_report import capacity_named
     from ..plugin_utils.group.side_by_side import side_by_side
 except ImportError as error:
     IMPORT_ERROR = error
-
-_QUIET_SECONDS = 2.0
 
 
 class ActionModule(PlanningAction):
@@ -46,10 +44,5 @@ class ActionModule(PlanningAction):
             raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
         message = load_any_cluster(arguments, self._loader.path_dwim)
         resources = Resources(scheduler=arguments["scheduler"] or "", workers=arguments["workers"])
-        run = side_by_side(resources, self._tell, [group.name for group in message.cluster.groups])
+        run = side_by_side(resources, self.show_progress, [group.name for group in message.cluster.groups])
         return capacity_named(message, arguments, run)
-
-    def _tell(self, progress: Progress) -> None:
-        """Show how far a long solve is."""
-        if progress.seconds >= _QUIET_SECONDS:
-            self._display.display(f"group_capacity: {progress}")

@@ -20,6 +20,12 @@ from ansible.plugins.action import ActionBase
 from .errors import InputError, NoSolution, Unavailable
 from .plain import plain
 
+if t.TYPE_CHECKING:
+    from .parallel import Progress
+
+_QUIET_SECONDS = 2.0
+"""What takes less shows no progress."""
+
 
 class MissingLibrary(Exception):
     """A third-party library that the action's room needs could not be imported on the controller."""
@@ -46,6 +52,11 @@ class PlanningAction(ActionBase):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return the task's result as plain data; raise InputError or NoSolution."""
         raise TypeError(f"{type(self).__name__} does not say what it plans")
+
+    def show_progress(self, progress: Progress) -> None:
+        """Show how far a long solve is; it is what `progress` of common.parallel calls."""
+        if progress.seconds >= _QUIET_SECONDS:
+            self._display.display(f"{self._task.action.rpartition('.')[2]}: {progress}")
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Validate the arguments, plan, and return the result; a problem without a solution fails with `msg` and `conflict`."""
