@@ -20,9 +20,6 @@ from ansible.plugins.action import ActionBase
 from .errors import InputError, NoSolution, Unavailable
 from .plain import plain
 
-if t.TYPE_CHECKING:
-    from .parallel import Progress
-
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
 
@@ -32,6 +29,14 @@ class MissingLibrary(Exception):
 
     def __init__(self, name: str) -> None:
         super().__init__(missing_required_lib(name))
+
+
+class Progress(t.Protocol):
+    """What common.parallel tells of its jobs; as text it is a line to show."""
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long they have run."""
 
 
 class PlanningAction(ActionBase):
