@@ -17,6 +17,7 @@ BIN := .venv/bin
 USE := .venv/installed-use
 DEVELOP := .venv/installed-develop
 COLLECTION := ansible_collections/bareon/allocator
+BENCH := PYTHONPATH=.venv/collections $(BIN)/python
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -70,20 +71,20 @@ unit: $(DEVELOP) ## Unit and property tests
 	$(BIN)/python -m pytest -n auto -q
 
 bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
-	$(BIN)/python tests/bench/disk_plan.py
-	$(BIN)/python tests/bench/disk_placement.py
-	$(BIN)/python tests/bench/disk_fleet.py
-	$(BIN)/python tests/bench/group_load.py
+	$(BENCH) tests/bench/disk_plan.py
+	$(BENCH) tests/bench/disk_placement.py
+	$(BENCH) tests/bench/disk_fleet.py
+	$(BENCH) tests/bench/group_load.py
 	tests/peers/ganeti-htools
-	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_place.py
-	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_balance.py --large
-	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_planning.py
-	"$$(tests/peers/placement-venv)" tests/bench/provider_candidates.py
-	"$$(tests/peers/placement-venv)" tests/bench/provider_ledger.py
+	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_place.py
+	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_balance.py --large
+	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_planning.py
+	PYTHONPATH=.venv/collections "$$(tests/peers/placement-venv)" tests/bench/provider_candidates.py
+	PYTHONPATH=.venv/collections "$$(tests/peers/placement-venv)" tests/bench/provider_ledger.py
 
 bench-balance: $(DEVELOP) ## Measure balancing beside hbal to its end, which takes it an hour of CPU
 	tests/peers/ganeti-htools
-	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/group_balance.py --full --large
+	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_balance.py --full --large
 
 browser: $(DEVELOP) ## Look at the report in headless Chromium, which is installed if need be
 	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils
@@ -129,7 +130,7 @@ test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and res
 
 bench-vm: $(DEVELOP) ## Measure disk_layout in a Debian machine, beside the modules that everybody has
 	tests/vm/build-image
-	$(BIN)/python tests/bench/disk_layout.py
+	$(BENCH) tests/bench/disk_layout.py
 
 molecule-moves: $(DEVELOP) ## Carry plans of moves out with commands and servers that stand in for clusters
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/molecule/requirements.txt

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
+from ..plugin_utils.common.action import MissingLibrary, PlanningAction
 from ..plugin_utils.common.errors import InputError, Mistake, NoSolution
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
 
 IMPORT_ERROR: ImportError | None = None
 try:
-    from ..plugin_utils.disk.layout_diff import planned_layout, present_layout
     from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
-    from ..plugin_utils.disk.profiles import find_profile, load_profile, merge
-    from ..plugin_utils.disk.rehearsal import rehearse
-    from ..plugin_utils.disk.render import summary
+    from ..plugin_utils.disk.render.layout_diff import planned_layout, present_layout
+    from ..plugin_utils.disk.render.text import summary
+    from ..plugin_utils.disk.schema.profiles import find_profile, load_profile, merge
+    from ..plugin_utils.disk.warm_up import rehearse
 except ImportError as error:
     IMPORT_ERROR = error
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import MissingLibrary, PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
 
 IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
     from ..plugin_utils.common.parallel import Resources
-    from ..plugin_utils.group.compress_report import compress_named
-    from ..plugin_utils.group.side_by_side import side_by_side
+    from ..plugin_utils.group.tasks.compress import compress_named
+    from ..plugin_utils.group.tasks.side_by_side import side_by_side
 except ImportError as error:
     IMPORT_ERROR = error
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import MissingLibrary, PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
 
 IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.group.evacuate_report import evacuate_named
-    from ..plugin_utils.group.place_table import evacuation_summary
+    from ..plugin_utils.group.tasks.evacuate import evacuate_named
+    from ..plugin_utils.group.tasks.place_table import evacuation_summary
 except ImportError as error:
     IMPORT_ERROR = error
 

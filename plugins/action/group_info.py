@@ -9,17 +9,17 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import MissingLibrary, PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
 
 IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.group.report import report
-    from ..plugin_utils.group.report_table import summary
-    from ..plugin_utils.group.score import ScoreMode
+    from ..plugin_utils.group.metrics.score import ScoreMode
     from ..plugin_utils.group.sources.inline_output import write_inline
     from ..plugin_utils.group.sources.text_output import write_text
+    from ..plugin_utils.group.tasks.info import report
+    from ..plugin_utils.group.tasks.report_table import summary
 except ImportError as error:
     IMPORT_ERROR = error
 

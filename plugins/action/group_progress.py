@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.planning_action import PlanningAction
-from ..plugin_utils.group.journal import follow
+from ..plugin_utils.common.action import PlanningAction
+from ..plugin_utils.group.plan.journal import follow
 
 
 class ActionModule(PlanningAction):

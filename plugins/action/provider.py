@@ -9,12 +9,12 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import MissingLibrary, PlanningAction
 from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
 
 IMPORT_ERROR: ImportError | None = None
 try:
-    from ..plugin_utils.provider.provider_task import run_provider
+    from ..plugin_utils.provider.tasks.provider import run_provider
 except ImportError as error:
     IMPORT_ERROR = error
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.planning_action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import MissingLibrary, PlanningAction
 from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
 
 IMPORT_ERROR: ImportError | None = None
 try:
-    from ..plugin_utils.provider.provider_allocation_task import run_provider_allocation
+    from ..plugin_utils.provider.tasks.allocation import run_provider_allocation
 except ImportError as error:
     IMPORT_ERROR = error
 

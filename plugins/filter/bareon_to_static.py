@@ -84,7 +84,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ..module_utils.bareon_list import is_bareon_list, read_bareon_list
+from ..module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
 from ..plugin_utils.common.plain import plain
 
 

@@ -102,7 +102,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.host_files import Settings, host_files
+from ..plugin_utils.disk.static.host_files import Settings, host_files
 
 
 def layout_to_host_files(layout: t.Any, present: str = "", **settings: t.Any) -> dict[str, t.Any]:

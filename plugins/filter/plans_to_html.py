@@ -80,7 +80,7 @@ from collections.abc import Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.render_html import FleetHost, fleet_page
+from ..plugin_utils.disk.render.html import FleetHost, fleet_page
 
 
 def plans_to_html(

@@ -71,7 +71,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.host_files import conflicting_mounts
+from ..plugin_utils.disk.static.host_files import conflicting_mounts
 
 
 def static_to_conflicts(schema: t.Any, hardware: t.Any, present: str = "", root: str = "/") -> list[str]:

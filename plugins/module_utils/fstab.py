@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 
-from .mounts import decode_octal
+from .facts.mounts import decode_octal
 
 _FIELDS_LEFT_OUT = ("defaults", "0", "0")
 """What options, dump and pass are where a line ends before them."""

@@ -11,9 +11,9 @@ import typing as t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .facts.mounts import parse_mounts
 from .fstab import Entry, has_entry, with_entries
-from .machine import LONG_PATIENCE, Machine, StepFailed
-from .mounts import parse_mounts
+from .steps.machine import LONG_PATIENCE, Machine, StepFailed
 
 MOUNTINFO = "/proc/self/mountinfo"
 _SYSTEMD = "/run/systemd"

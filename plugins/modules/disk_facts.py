@@ -512,9 +512,9 @@ ansible_facts:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.disks import LEFT_OUT
-from ansible_collections.bareon.allocator.plugins.module_utils.hardware import read_hardware
-from ansible_collections.bareon.allocator.plugins.module_utils.host import LocalHost
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import LocalHost
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
 
 
 def main() -> t.NoReturn:

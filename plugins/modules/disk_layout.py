@@ -290,14 +290,14 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.bareon_list import is_bareon_list, read_bareon_list
-from ansible_collections.bareon.allocator.plugins.module_utils.disks import LEFT_OUT
-from ansible_collections.bareon.allocator.plugins.module_utils.hardware import read_hardware
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_report import as_failure, as_result
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_run import Report, Request, apply, foresee, only_run, stop_by_signal
-from ansible_collections.bareon.allocator.plugins.module_utils.machine import LocalMachine, StepFailed
-from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import SchemaMistakes, parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.steps_luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, only_run, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 
 
 def main() -> t.NoReturn:

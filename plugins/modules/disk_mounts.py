@@ -121,8 +121,8 @@ import tempfile
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils.mounting import MOUNTINFO, carry_out, entry_of, plan_mounts
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 
 
 def main() -> t.NoReturn:

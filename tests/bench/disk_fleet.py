@@ -27,8 +27,6 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / ".venv" / "collections"))
-
 SHAPES = 20
 SOLVING_SECONDS, FLEET_MILLISECONDS, EACH_MILLISECONDS = 1.0, 6.0, 15.0
 INVENTORY = """#!{python}
@@ -104,7 +102,7 @@ def growth(folder, hosts, task):
 def solving(hosts):
     """Return the CPU seconds of the first plan of every shape, in a process that has its imports behind it."""
     from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.profiles import load_profile
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
 
     planner = Planner(load_profile(ROOT / "profiles" / "general.yml"), Objective.FAIR, 0)
     begin = time.process_time()

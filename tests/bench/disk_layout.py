@@ -23,8 +23,6 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / ".venv" / "collections"))
-
 from ansible_collections.bareon.allocator.tests.vm.ansible_run import Played, play
 from ansible_collections.bareon.allocator.tests.vm.machine import Disk, Machine, machine
 

@@ -20,12 +20,10 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / ".venv" / "collections"))
-
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Hardware, Schema
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.placement import allocate_fair
-from ansible_collections.bareon.allocator.tests.unit.data.disk.build import hardware_of, schema_of
-from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import broken
+from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
+from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
 
 TYPICAL_MILLISECONDS, WORST_MILLISECONDS = 150.0, 2000.0
 DISKS = (2, 4, 12, 24)

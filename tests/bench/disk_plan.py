@@ -26,8 +26,6 @@ import time
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / ".venv" / "collections"))
-
 SIZES = ((1, 5), (4, 10), (8, 10), (12, 20), (24, 20), (60, 5), (60, 20), (60, 40))
 QUERY = 'yaql=$.disks.where($.type = "ssd")'
 
@@ -61,7 +59,7 @@ def liked_cells(facts, schema):
 
 def request_of(facts, schema):
     """Return the same problem as arrays for our solver."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair import NO_MAXIMUM, UNPREFERRED, Request
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.share import NO_MAXIMUM, UNPREFERRED, Request
 
     liked = liked_cells(facts, schema)
     spaces, disks = liked.shape
@@ -126,7 +124,7 @@ def cold(disks, spaces, *, preferences):
 
 def measure(disks, spaces, repeat, *, preferences):
     """Return one row of the table."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair import share
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.share import share
     from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
     from scipy.optimize import linprog
 

@@ -27,14 +27,12 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers")]
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import Aims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance_htools import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_plan import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import Aims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 STEP_TIMES, MOVES_TIMES, WHOLE_TIMES = 300, 100, 100
 MOST_SECONDS = {400: 90.0, 1000: 600.0}

@@ -26,8 +26,6 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers")]
-
 TARGETS = {"load": 2.0, "place": 1.0, "MiB": 300.0}
 KIB_PER_MIB = 1024
 NEW = {"name": "new", "memory": 2048, "disk": 20480, "vcpus": 2, "disk_template": "drbd"}
@@ -40,8 +38,12 @@ def measure(path):
         return round(time.process_time() - since, 3)
 
     start = time.process_time()
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group import place_report, placement, report, score, state
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster import state
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics import score
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place import placement
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources import iallocator, inline, text
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import info as report
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import place as place_report
 
     took = {"imports": spent(start)}
     start = time.process_time()
@@ -83,7 +85,7 @@ def main():
     if arguments.measure:
         print(json.dumps(measure(arguments.measure)))
         return 0
-    from gencluster import generate
+    from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "cluster.data"

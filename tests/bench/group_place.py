@@ -26,12 +26,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers")]
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.iallocator_answer import answer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator, parse_json
-from gencluster import generate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 HAIL = "/usr/lib/ganeti/iallocators/hail"
 TIMES_FASTER = {"allocate, 400 nodes": 50, "evacuate all, 100 nodes": 50}

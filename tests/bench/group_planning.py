@@ -26,15 +26,13 @@ import time
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers")]
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity_report import capacity_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.compress_report import compress_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.maintenance_report import maintain_named, squeeze_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute_report import redistribute_named
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from gencluster import generate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import capacity_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import compress_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import maintain_named, squeeze_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import redistribute_named
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 BOUND = 5.0
 """CPU seconds on 40 nodes for what has no peer."""

@@ -22,16 +22,14 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers")]
-
-import provider_worlds as made
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates import Manner, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import load_world, open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_import import store_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request_query import parse_query
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world
-from placement_peer import Placement
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.provider import worlds as made
+from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import Placement
 
 WORLDS = {"flat": (made.flat_world, made.FLAT_QUERIES), "nested": (made.nested_world, made.NESTED_QUERIES)}
 TIMES_FASTER = {

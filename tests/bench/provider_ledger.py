@@ -29,15 +29,13 @@ import uuid
 from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / ".venv" / "collections"), str(ROOT / "tests" / "peers")]
-
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_claims import Claim, apply_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_import import store_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world
-from placement_peer import Placement
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import Placement
 
 TIMES_FASTER = 50
 CLAIMERS = 8

@@ -14,16 +14,16 @@ import random
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate_report import evacuate_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.moves import possible_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import plan_told, stage_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.render_html import moves_page
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import possible_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.render_html import moves_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import plan_told, stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
 from ansible_collections.bareon.allocator.tests.browser.headless import DARK, LIGHT, ROOT, console, in_frame, measure, screenshot
-from ansible_collections.bareon.allocator.tests.peers.gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 WIDE, PHONE = 1280, 400
 MOVES = 200

@@ -17,8 +17,8 @@ import subprocess
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render_html import FleetHost, fleet_page
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render_svg import svg
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.html import FleetHost, fleet_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.svg import svg
 from ansible_collections.bareon.allocator.tests.browser.headless import (
     DARK,
     LIGHT,

@@ -14,8 +14,8 @@ import sys
 import uuid
 from functools import partial
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_claims import Claim, ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 
 
 def main(database, provider):

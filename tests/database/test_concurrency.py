@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import load_world, open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_claims import Claim, ClaimRefused, apply_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_input import parse_changes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_providers import put_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers
 
 ROOM = 500
 WRITERS = 8

@@ -10,8 +10,8 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import Unavailable
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tables import metadata
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import metadata
 from sqlalchemy import make_url
 
 

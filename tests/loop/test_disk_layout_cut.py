@@ -15,13 +15,13 @@ import threading
 import time
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils import layout_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_run import Request
-from ansible_collections.bareon.allocator.plugins.module_utils.machine import LocalMachine
-from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.step_kinds import FormatLuks
-from ansible_collections.bareon.allocator.plugins.module_utils.steps import carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils.steps_luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out import carry_out
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import FormatLuks
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     BUSY,
     EXT4,

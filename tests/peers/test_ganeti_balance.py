@@ -15,22 +15,19 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "peers"))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import Aims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance_htools import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.candidate_moves import MoveOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_plan import Assignment, plan_group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Load
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import Aims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Load
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 PRINTED = 2e-8
 """The programs print eight decimals."""

@@ -13,17 +13,14 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "peers"))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.maintenance_report import maintain_named, squeeze_named
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from gencluster import generate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import maintain_named, squeeze_named
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 CLUSTERS = {
     "drbd": {"nodes": 20, "n1ok": True, "seed": 3},

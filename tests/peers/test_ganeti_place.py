@@ -15,19 +15,16 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "peers"))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.iallocator_answer import answer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place_report import place
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
-from gencluster import generate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 PRINTED = 1e-8
 HAIL = "/usr/lib/ganeti/iallocators/hail"

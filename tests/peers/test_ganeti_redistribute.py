@@ -15,12 +15,12 @@ import shutil
 import subprocess
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute_report import redistribute_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import redistribute_named
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "playbooks" / "files" / "supercluster.data"

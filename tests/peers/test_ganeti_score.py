@@ -15,31 +15,34 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "peers"))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuation import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Disk, DiskTemplate, Instance
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import (
     AcrossGroups,
     EvacuationMode,
     evacuate,
     tasks_of_nodes,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.health import ProblemKind, find_problems
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.limits import EXACT, HTOOLS, Limit, primary_verdict, secondary_verdict
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Disk, DiskTemplate, Instance
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redundancy import node_failures
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import ProblemKind, find_problems
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import (
+    EXACT,
+    HTOOLS,
+    Limit,
+    primary_verdict,
+    secondary_verdict,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 PRINTED = 1e-8
 """The programs print eight decimals."""

@@ -15,23 +15,20 @@ import collections
 import os
 import pathlib
 import re
-import sys
 
 import pytest
 
 pytest.importorskip("placement", reason="openstack-placement is in the virtual environment that tests/peers/placement-venv makes")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "peers"), str(ROOT / "tests" / "property")]
-
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates import Manner, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request_query import parse_query
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world
-from placement_peer import REPAIRS, Placement, repaired
-from provider_oracle import brute_force
-from random_requests import Maker
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.provider.oracle import brute_force
+from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import REPAIRS, Placement, repaired
+from ansible_collections.bareon.allocator.tests.support.provider.random_requests import Maker
 
 WORLDS = int(os.environ.get("BAREON_PEER_WORLDS", "150"))
 REQUESTS_OF_EACH = 6

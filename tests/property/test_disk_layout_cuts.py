@@ -10,12 +10,8 @@ import copy
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
-from ansible_collections.bareon.allocator.tests.property.simulated_checks import check_data, check_layout, write_data
-from ansible_collections.bareon.allocator.tests.property.simulated_host import SimulatedHost
-from ansible_collections.bareon.allocator.tests.property.simulated_schemas import DISK_SIZES, SchemaMaker, old_array, old_group
-from ansible_collections.bareon.allocator.tests.property.simulated_steps import perform
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.property.test_disk_layout_steps import (
     complete,
     disks_of,
@@ -24,6 +20,10 @@ from ansible_collections.bareon.allocator.tests.property.test_disk_layout_steps 
     run_until,
     state_of,
 )
+from ansible_collections.bareon.allocator.tests.support.host.simulated_checks import check_data, check_layout, write_data
+from ansible_collections.bareon.allocator.tests.support.host.simulated_host import SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import DISK_SIZES, SchemaMaker, old_array, old_group
+from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import perform
 
 Plain = dict[str, t.Any]
 

@@ -6,15 +6,15 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_disks import find_disks
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_identities import identities
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_picture import Picture, after, picture_of, render
-from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.wanted import Layout
-from ansible_collections.bareon.allocator.tests.property.simulated_host import BY_ID, SimulatedHost
-from ansible_collections.bareon.allocator.tests.property.simulated_schemas import DISK_SIZES, put_old_contents, schemas
-from ansible_collections.bareon.allocator.tests.property.simulated_steps import carry_out
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.disks import find_disks
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.layout_identities import identities
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import Picture, after, picture_of, render
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import DISK_SIZES, put_old_contents, schemas
+from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import LayoutPlan, plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.wanted import Layout
-from ansible_collections.bareon.allocator.tests.property.simulated_checks import check_data, check_layout, write_data
-from ansible_collections.bareon.allocator.tests.property.simulated_host import BY_ID, SimulatedHost
-from ansible_collections.bareon.allocator.tests.property.simulated_schemas import (
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan, plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.tests.support.host.simulated_checks import check_data, check_layout, write_data
+from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import (
     BYSTANDER,
     DISK_SIZES,
     MIB,
@@ -24,7 +24,7 @@ from ansible_collections.bareon.allocator.tests.property.simulated_schemas impor
     put_old_contents,
     schemas,
 )
-from ansible_collections.bareon.allocator.tests.property.simulated_steps import carry_out, perform
+from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out, perform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -12,13 +12,13 @@ import random
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict import least_to_grow, minimal_conflict
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.formulate import formulate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import Limits
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.placement import allocate_fair
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.program import Limits
-from ansible_collections.bareon.allocator.tests.unit.data.disk.build import hardware_of, schema_of
-from ansible_collections.bareon.allocator.tests.unit.data.disk.rules import DATA_LEGS, array_extents, broken, on_disks, size_of
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.conflict import least_to_grow, minimal_conflict
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
+from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
+from ansible_collections.bareon.allocator.tests.support.disk.rules import DATA_LEGS, array_extents, broken, on_disks, size_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -12,28 +12,24 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import pathlib
 import random
-import sys
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "peers")]
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import Aims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.candidate_moves import MoveOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_plan import Assignment, plan_group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import MIRRORED_OUTSIDE, Cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.moves import copied_data
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.placement_price import Tariff
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import Aims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import MIRRORED_OUTSIDE, Cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import copied_data
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Tariff
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from gencluster import generate
-from group_clusters import clusters
-from group_oracle import Book, starts
+from ansible_collections.bareon.allocator.tests.property.test_group_placement import excess
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, starts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_group_placement import excess
 
 MODEST = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 

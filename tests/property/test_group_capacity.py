@@ -7,22 +7,18 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity import best_count, is_bounded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.copies import CopyOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Cluster, Disk, DiskTemplate, Group, Instance, Node
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.placement import Strategy
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tiered import count_tiers
-from group_clusters import clusters, instances
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.copies import CopyOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.count import best_count, is_bounded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.tiered import count_tiers
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Disk, DiskTemplate, Group, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import Strategy
+from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, assert_nothing_worse
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from test_group_placement import OPEN, assert_nothing_worse
 
 MODEST = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import pathlib
 import random
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.compression import compress
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import order_moves, stage_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import order_moves, stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.compression import compress
+from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
+from ansible_collections.bareon.allocator.tests.property.test_group_redistribution import is_allowed, moved, super_clusters
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_group_placement import OPEN, excess
-from test_group_redistribution import is_allowed, moved, super_clusters
 
 MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -8,19 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import pathlib
 import random
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuation import (
-    AcrossGroups,
-    EvacuationMode,
-    evacuate,
-    tasks_of_nodes,
-)
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
     Cluster,
     DiskTemplate,
     Group,
@@ -30,14 +20,20 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model impor
     Spec,
     SpecInterval,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters, shared_clusters
-from group_oracle import least_stranded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import (
+    AcrossGroups,
+    EvacuationMode,
+    evacuate,
+    tasks_of_nodes,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
+from ansible_collections.bareon.allocator.tests.property.test_group_placement import excess
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, shared_clusters
+from ansible_collections.bareon.allocator.tests.support.group.oracle import least_stranded
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from test_group_placement import excess
 
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(9999, 99, 99999, 9, 9, 9)),))
 MODEST = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))

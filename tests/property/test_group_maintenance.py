@@ -7,24 +7,25 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 import random
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.downtime import Departure, DowntimeOptions, NonRedundant, leave
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuation_room import EvacuationRoom
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.maintenance import roll
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import MIRRORED_OUTSIDE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.squeezing import room_wanted, squeeze
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import MIRRORED_OUTSIDE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.downtime import (
+    Departure,
+    DowntimeOptions,
+    NonRedundant,
+    leave,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation_room import EvacuationRoom
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.rolling_maintenance import roll
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.squeezing import room_wanted, squeeze
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
+from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_group_placement import OPEN, excess
 
 MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 HARD = ("memory", "disk", "spindles")

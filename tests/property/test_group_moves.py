@@ -6,25 +6,20 @@
 
 from __future__ import annotations
 
-import pathlib
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance_htools import candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.candidate_limits import Bounds
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.candidate_moves import Lookout, MoveOptions, NoPrice, make_move
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.limits import EXACT, primary_verdict, secondary_verdict
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.moves import MoveKind, possible_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind, possible_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import EXACT, primary_verdict, secondary_verdict
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import Bounds
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, NoPrice, make_move
+from ansible_collections.bareon.allocator.tests.property.test_group_placement import excess
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_group_placement import excess
 
 MODEST = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 

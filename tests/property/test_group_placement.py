@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.batch import place_instances
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
     Cluster,
     DiskTemplate,
     Instance,
@@ -22,11 +17,12 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model impor
     Spec,
     SpecInterval,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.placement import Strategy, Wish
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters, instances, shared_clusters
-from group_oracle import Book, least_stranded, starts
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.batch import place_instances
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import Strategy, Wish
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances, shared_clusters
+from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, least_stranded, starts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

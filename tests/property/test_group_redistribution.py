@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import pathlib
 import random
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.group_health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.load_levelling import LevelOptions, level
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Cluster, DiskTemplate, Group, Instance, Node
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan import stage_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribution import leavers, redistribute
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.safe_course import order_safely, stage_together
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, DiskTemplate, Group, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.safe_course import order_safely, stage_together
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.load_balancing import LevelOptions, level
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.redistribution import leavers, redistribute
+from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_group_placement import OPEN, excess
 
 MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 GROUPS = tuple(Group(name, name, policy=OPEN) for name in ("ill", "spare"))

@@ -10,18 +10,13 @@ import copy
 import json
 import math
 import pathlib
-import sys
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "peers")]
-
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistakes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report import report
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report_table import summary
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.fields import Fields
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import (
     parse_iallocator,
@@ -36,8 +31,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.pro
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
-from gencluster import generate
-from group_clusters import clusters
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.report_table import summary
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 TEXT = generate(nodes=4, per_node=2, template="mixed", extags=True, loctags=True, odd=True).text()
 REQUEST = {

@@ -7,22 +7,23 @@
 from __future__ import annotations
 
 import math
-import pathlib
-import sys
 
 import numpy as np
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE, Quantity
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import (
+    EXACT,
+    HTOOLS,
+    Limit,
+    primary_verdict,
+    secondary_verdict,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import WEIGHTS, ScoreMode, Scorer
+from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances
+from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, htools_metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.facts import NOWHERE, Quantity
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.limits import EXACT, HTOOLS, Limit, primary_verdict, secondary_verdict
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import WEIGHTS, ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
-from group_clusters import clusters, instances
-from group_oracle import Book, htools_metrics
 
 few = settings(max_examples=60, deadline=None)
 modes = st.sampled_from(ScoreMode)

@@ -10,24 +10,21 @@ import copy
 import json
 import math
 import pathlib
-import sys
 
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "peers")]
-
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate_report import evacuate_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.iallocator_answer import answer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place_report import place
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report import report
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message, parse_iallocator
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
-from gencluster import generate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 WRONG = (None, -1, 0.5, float("nan"), 2**70, 10**400, "x", True, [], {}, [1], [None], {"a": None}, [[]])
 DATA = HERE.parent / "unit" / "data" / "group"

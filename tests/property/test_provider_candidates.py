@@ -10,15 +10,15 @@ import random
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates import Manner, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.names import provider_uuid
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request_groups import parse_groups
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from .provider_oracle import SHARES, brute_force
+from ..support.provider.oracle import SHARES, brute_force
 
 CLASSES = ["VCPU", "DISK_GB"]
 TRAITS = ["CUSTOM_A", "CUSTOM_B"]

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.tests.unit.plugins.plugin_utils.group.sources.replay_server import recorded_answers, serving
+from ansible_collections.bareon.allocator.tests.support.group.replay_server import recorded_answers, serving
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent

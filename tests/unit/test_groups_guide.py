@@ -16,9 +16,9 @@ import sys
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place_report import place
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ROOT / "playbooks" / "files"

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render import summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import summary
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "docsite" / "rst" / "schema_to_plan.rst"
 BLOCK = re.compile(r"^\.\. code-block:: (yaml|text)\n\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import overhead
+from ansible_collections.bareon.allocator.plugins.module_utils.storage import overhead
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import RaidLevel
 
 MIB = 1024**2

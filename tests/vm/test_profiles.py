@@ -14,7 +14,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.profiles import load_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
 from ansible_collections.bareon.allocator.tests.vm.ansible_run import play
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 from ansible_collections.bareon.allocator.tests.vm.machine import Disk

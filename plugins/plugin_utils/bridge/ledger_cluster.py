@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import os_traits
 
 from ..common.errors import Mistakes, suggest
-from ..group.consistency import Places, check_cluster
-from ..group.model import (
+from ..group.cluster.check import Places, check_cluster
+from ..group.cluster.model import (
     NODE_DISK,
     Cluster,
     Disk,
@@ -39,9 +39,9 @@ from ..group.model import (
     SpecInterval,
     StoragePool,
 )
-from ..provider.ledger import load_world
-from ..provider.names import SHARING_TRAIT, canonical_uuid
-from ..provider.world import Amounts, Provider, World
+from ..provider.ledger.open import load_world
+from ..provider.world.model import Amounts, Provider, World
+from ..provider.world.names import SHARING_TRAIT, canonical_uuid
 
 _CPUS, _MEMORY, _DISK = "VCPU", "MEMORY_MB", "DISK_GB"
 _MIB_OF_GIB = 1024

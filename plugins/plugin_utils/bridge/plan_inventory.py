@@ -20,9 +20,9 @@ import os_traits
 
 from ..common.errors import Mistakes, suggest
 from ..common.units import parse_mib
-from ..provider.names import LONGEST_NAME, why_no_provider_name
-from ..provider.world import LARGEST_AMOUNT
-from ..provider.world_input import parse_inventory
+from ..provider.world.model import LARGEST_AMOUNT
+from ..provider.world.names import LONGEST_NAME, why_no_provider_name
+from ..provider.world.parse import parse_inventory
 from .planned_groups import PlannedGroup, planned_groups
 
 Plain = dict[str, t.Any]

@@ -10,8 +10,8 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...module_utils.storage import overhead
 from ..common.errors import Mistakes
-from ..disk import overhead
 from ..disk.model import RaidLevel
 
 

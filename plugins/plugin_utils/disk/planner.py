@@ -15,16 +15,16 @@ from enum import StrEnum
 
 from ..common.errors import InputError, Mistake, NoSolution
 from ..common.units import format_mib
-from .boot import with_boot_partition
-from .fingerprint import fingerprint
-from .formulate import canonical_order
-from .hardware import in_mib, parse_hardware, reordered
-from .memory import Memory
+from .fair.solve import allocate_fair
 from .model import Allocation, Hardware, Schema, SpaceType
-from .ordered_allocation import allocate_ordered
-from .placement import allocate_fair
-from .schema import parse_schema
-from .static import explicit_schema, sizes_by_disk
+from .ordered.convert import allocate_ordered
+from .problem.boot import with_boot_partition
+from .problem.formulate import canonical_order
+from .schema.hardware import in_mib, parse_hardware, reordered
+from .schema.memo import Memory
+from .schema.parse import parse_schema
+from .static.explicit import explicit_schema, sizes_by_disk
+from .static.fingerprint import fingerprint
 
 Plan = dict[str, t.Any]
 

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...common.errors import InputError, Mistake, Mistakes
-from ..consistency import Places, check_cluster, check_instance, pool_names
-from ..model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
+from ..cluster.check import Places, check_cluster, check_instance, pool_names
+from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .fields import Fields
 from .iallocator_usual import ADMIN_STATES, usual_instance, usual_node
 from .policy import read_policy

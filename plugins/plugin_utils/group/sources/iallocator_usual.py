@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Collection, Mapping
 
-from ..model import Disk, DiskTemplate, Instance, Node, Status
+from ..cluster.model import Disk, DiskTemplate, Instance, Node, Status
 from .shape import Shape
 
 ADMIN_STATES = {"up": Status.RUNNING, "down": Status.ADMIN_DOWN, "offline": Status.ADMIN_OFFLINE}

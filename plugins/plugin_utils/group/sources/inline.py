@@ -17,8 +17,8 @@ import typing as t
 from collections.abc import Sequence
 
 from ...common.errors import Mistakes
-from ..consistency import Places, check_cluster, check_instance, pool_names
-from ..model import (
+from ..cluster.check import Places, check_cluster, check_instance, pool_names
+from ..cluster.model import (
     NODE_DISK,
     AllocPolicy,
     Cluster,

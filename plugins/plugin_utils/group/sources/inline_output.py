@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..model import Cluster, Disk, Group, Instance, Load, Node, Policy, PoolName, Spec, StoragePool
+from ..cluster.model import Cluster, Disk, Group, Instance, Load, Node, Policy, PoolName, Spec, StoragePool
 
 
 def write_inline(cluster: Cluster) -> dict[str, t.Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..model import DiskTemplate, Policy, Spec, SpecInterval
+from ..cluster.model import DiskTemplate, Policy, Spec, SpecInterval
 from .fields import Fields
 
 _SPEC_KEYS = {

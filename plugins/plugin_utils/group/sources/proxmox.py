@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 from ...common.errors import Mistakes
 from ...common.units import MIB
-from ..consistency import Places, check_cluster
-from ..model import Cluster, Disk, DiskTemplate, Group, Instance, Node, PoolKind, PoolName, Status, StoragePool
+from ..cluster.check import Places, check_cluster
+from ..cluster.model import Cluster, Disk, DiskTemplate, Group, Instance, Node, PoolKind, PoolName, Status, StoragePool
 from .fields import Fields
 
 GROUP = "proxmox"

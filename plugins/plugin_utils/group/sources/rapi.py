@@ -16,8 +16,8 @@ import typing as t
 from collections.abc import Mapping
 
 from ...common.errors import Mistakes
-from ..consistency import Places, check_cluster
-from ..model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
+from ..cluster.check import Places, check_cluster
+from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .fields import Fields
 from .iallocator import KVM_NODE_MEMORY
 from .policy import read_policy

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 from ...common.errors import Mistakes, suggest
-from ..consistency import Places, check_cluster
-from ..model import (
+from ..cluster.check import Places, check_cluster
+from ..cluster.model import (
     AllocPolicy,
     Cluster,
     Disk,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from ..model import Cluster, Group, Instance, Node, Policy, Spec
+from ..cluster.model import Cluster, Group, Instance, Node, Policy, Spec
 
 _SHOWN_AS_FIXED = (0.1, 1e7)
 """Haskell's `show` writes numbers outside this range with an exponent."""

@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.blockdev import Device, Tree
-from ansible_collections.bareon.allocator.plugins.module_utils.disks import Disk
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_report import as_result
-from ansible_collections.bareon.allocator.plugins.module_utils.layout_run import Report, Request
-from ansible_collections.bareon.allocator.plugins.module_utils.present import Present
-from ansible_collections.bareon.allocator.plugins.module_utils.static_schema import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.wanted import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import Disk
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Tree
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_result
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 
 MIB = 1024**2
 

@@ -17,8 +17,7 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-sys.path.insert(0, str(ROOT / "tests" / "peers"))
-from gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 INFO = "bareon.allocator.group_info"
 NODES = [{"name": name, "total_memory": "64 GiB", "total_disk": "1 TiB", "total_cpus": "{{ cpus }}"} for name in ("n1", "n2")]

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.fstab import Entry
-from ansible_collections.bareon.allocator.plugins.module_utils.machine import StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils.mounting import carry_out, entry_of, plan_mounts
-from ansible_collections.bareon.allocator.tests.unit.plugins.module_utils.recording_machine import RecordingMachine
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 
 def mountinfo(*places):

@@ -12,10 +12,10 @@ import sys
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.bareon.allocator.plugins.module_utils import hardware
-from ansible_collections.bareon.allocator.plugins.module_utils.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils.facts import hardware
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.modules import disk_facts
-from ansible_collections.bareon.allocator.tests.unit.plugins.module_utils.recorded_host import RecordedHost
+from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 
 
 def run(monkeypatch, capsys, record, **arguments):
@@ -127,9 +127,7 @@ def test_every_value_has_the_type_that_is_documented():
 
 def test_the_module_needs_nothing_but_the_standard_library_and_the_collection():
     folder = pathlib.Path(hardware.__file__).parent
-    readers = ["assembled", "blockdev", "disks", "hardware", "host", "identity", "lsblk"]
-    readers += ["mounts", "reader", "signatures", "stacks", "sysfs", "udev"]
-    texts = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in readers]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))]
 
     imported = {name for text in texts for name in re.findall(r"^(?:from|import) ([a-z_]+)", text, re.MULTILINE)}
 

@@ -13,10 +13,10 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.bridge.cluster_source import load_any_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.bridge.ledger_cluster import REST, world_to_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.limits import policy_failures
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate, Instance
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState, Quantity
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world_input import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Instance
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState, Quantity
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import policy_failures
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
 
 RACK_A, RACK_B, CEPH = (str(uuid.UUID(int=number)) for number in (10, 11, 12))
 WEB, DATABASE, SHOP, VOLUME, WIDE = (str(uuid.UUID(int=number)) for number in range(1, 6))

@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.bridge.plan_inven
 from ansible_collections.bareon.allocator.plugins.plugin_utils.bridge.planned_groups import planned_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistakes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_input import parse_changes
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
 
 FACTS = {"processor_vcpus": 16, "processor_count": 1, "memtotal_mb": 31859}
 SSD = {"id": "ssd1", "type": "ssd", "size": 457862}

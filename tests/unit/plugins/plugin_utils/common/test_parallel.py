@@ -68,9 +68,9 @@ def end_by_signal(_task, _seconds):
 
 def evacuate_a_group(told, _seconds):
     """Empty the first node of a group: a solve with the code of the collection, integer program and all."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group import evacuate_report
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import evacuate as evacuate_report
 
     cluster = parse_inline(told)
     answer = evacuate_report.evacuate_named(Message(cluster, {}), {"nodes": [cluster.nodes[0].name], "mode": "all"})

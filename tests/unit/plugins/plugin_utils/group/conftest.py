@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Cluster, Disk, DiskTemplate, Group, Instance, Node
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Disk, DiskTemplate, Group, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 
 
 class Bench:

@@ -12,22 +12,20 @@ from __future__ import annotations
 import collections
 import json
 import pathlib
-import sys
 import time
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate_report import evacuate_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.iallocator_answer import answer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate, Group, Policy, Spec, SpecInterval
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place_report import place
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report import report
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Group, Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import NOWHERE, ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message, parse_iallocator
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.state import NOWHERE, ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]
-sys.path.insert(0, str(ROOT / "tests" / "peers"))
-from gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 NEW = {"disks": [{"size": 10240}], "disk_space_total": 10240, "memory": 1024, "vcpus": 1, "disk_template": "drbd", "nics": [], "tags": []}

@@ -12,9 +12,9 @@ import re
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import plain
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.report import report
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
 
 GUIDE = pathlib.Path(__file__).resolve().parents[5] / "docs" / "group_info.md"
 EXAMPLES = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)]

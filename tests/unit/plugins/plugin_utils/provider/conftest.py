@@ -10,12 +10,12 @@ import uuid
 from functools import partial
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_claims import apply_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_input import parse_changes, parse_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_providers import put_providers, remove_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger_read import read_consumers, read_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes, parse_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers, remove_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_consumers, read_world
 
 
 def consumer(name):

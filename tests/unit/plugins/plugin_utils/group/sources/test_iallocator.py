@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import copy
 import json
-import pathlib
-import sys
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import Disk, DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Disk, DiskTemplate, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import (
     KVM_NODE_MEMORY,
     parse_iallocator,
@@ -21,9 +19,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.ial
     requested_instances,
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[5] / "peers"))
-from gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 NEW = {
     "name": "new",

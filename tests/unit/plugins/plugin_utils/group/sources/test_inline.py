@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import AllocPolicy, Disk, DiskTemplate, PoolKind, PoolName
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
+    AllocPolicy,
+    Disk,
+    DiskTemplate,
+    PoolKind,
+    PoolName,
+)
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, parse_new_instances
 
 NODES = [

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import pathlib
-import sys
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
 
 TESTS = pathlib.Path(__file__).resolve().parents[5]
-sys.path.insert(0, str(TESTS / "peers"))
-from gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 DATA = TESTS / "unit" / "data" / "group"
 GENERATED = generate(nodes=3, per_node=2)

@@ -12,10 +12,10 @@ import pathlib
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate_report import evacuate_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.model import DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import RESOURCES, parse_proxmox
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
 
 RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[4] / "data" / "group" / "proxmox.json").read_text())
 

@@ -1,0 +1,184 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One run: read the host, plan, carry out, verify, until nothing is left to do; and what to tell of it, however it ended.
+
+Whatever happens, the report says which steps are done, which one failed and why, and which were not begun. A later run completes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import typing as t
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from ..schema.model import Layout
+from ..steps import requirements as needs
+from ..steps.carry_out import carry_out, lacks_key
+from ..steps.kinds import Step
+from ..steps.luks import Key
+from ..steps.machine import Machine, StepFailed
+from .plan import LayoutPlan, plan_steps
+from .present import Present
+from .read_present import read_present
+
+LOCK_FILE = "/run/bareon-disk-layout.lock"
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+_PARTIAL = "what is closed or stopped has to be opened and looked into first; only then the steps that follow are known"
+
+_MOST_OPENINGS = 8
+"""How often a stack can turn out to have more to open: an array on LUKS on an array is far fewer."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for; `wipe` are ids of disks, `fingerprint` is that of the hardware of the plan (None: not compared)."""
+
+    layout: Layout
+    wipe: tuple[str, ...] = ()
+    keep_unlisted: bool = True
+    fingerprint: t.Optional[str] = None
+    key: Key = field(default_factory=Key)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a run: `problem` is None when all is as it was asked for; `failed` is the step that did not come to its end.
+
+    `before` is the state that was found, `now` the last one that was seen (None: there was no other look).
+    """
+
+    before: Present
+    now: t.Optional[Present] = None
+    done: tuple[Step, ...] = ()
+    failed: t.Optional[Step] = None
+    pending: tuple[Step, ...] = ()
+    problem: t.Optional[str] = None
+    notes: tuple[str, ...] = ()
+
+
+def foresee(request: Request, machine: Machine) -> Report:
+    """Return the report of a run that does nothing: its steps are all pending. What the host lacks for them is only noted."""
+    present, plan = _plan(request, machine)
+    report = Report(present, pending=plan.steps, notes=plan.notes)
+    if plan.refusals:
+        return replace(report, problem=_listed("The layout cannot be made", plan.refusals))
+    partial = (_PARTIAL,) if plan.again else ()
+    return replace(report, notes=(*plan.notes, *_missing(request, machine, plan.steps), *partial))
+
+
+def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
+    """Do all there is to do, one round after the other: what only opens things is followed by another look.
+
+    After the round that changes things a last look has to find nothing left to do. `stop_asked` is asked before every step.
+    """
+    present, plan = _plan(request, machine)
+    report = Report(present, notes=plan.notes)
+    for _round in range(_MOST_OPENINGS):
+        report = _carry_out_all(report, plan, request, machine, stop_asked)
+        if report.problem is not None or not plan.steps:
+            return report
+        opened = plan.again
+        present, plan = _plan(request, machine)
+        report = replace(report, now=present, notes=tuple(dict.fromkeys((*report.notes, *plan.notes))))
+        if not opened:
+            return _checked(report, plan)
+    return replace(report, pending=plan.steps, problem="Opening what is on the disks comes to no end; it is left as it is now")
+
+
+def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
+    present = read_present(machine, request.layout)
+    return present, plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint)
+
+
+def _carry_out_all(report: Report, plan: LayoutPlan, request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
+    """Return the report with the steps of a plan carried out, as far as that goes."""
+    refused = _refused(request, machine, plan)
+    if refused is not None:
+        return replace(report, pending=plan.steps, problem=refused)
+    needs.load_abilities(machine, plan.steps)
+    for position, step in enumerate(plan.steps):
+        if stop_asked():
+            return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
+        try:
+            carry_out(step, machine, request.key)
+            if _is_last_of_its_kind(plan.steps, position):
+                machine.settle()
+        except StepFailed as error:
+            return replace(report, failed=step, pending=plan.steps[position + 1 :], problem=f"Could not {step.says}: {error}")
+        report = replace(report, done=(*report.done, step))
+    return report
+
+
+def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
+    """Return whether another kind of step follows, or none: that has to find what udev made of all steps before it."""
+    kinds = [type(step) for step in steps[position : position + 2]]
+    return len(kinds) == 1 or kinds[0] != kinds[1]
+
+
+def _refused(request: Request, machine: Machine, plan: LayoutPlan) -> t.Optional[str]:
+    if plan.refusals:
+        return _listed("The layout cannot be made, and nothing on the disks was changed", plan.refusals)
+    lacking = _missing(request, machine, plan.steps)
+    return _listed("The host lacks what the layout takes, and nothing on the disks was changed", lacking) if lacking else None
+
+
+def _missing(request: Request, machine: Machine, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    lacking = needs.missing(machine, steps)
+    if any(lacks_key(step, request.key) for step in steps):
+        return (*lacking, "there are LUKS containers to make or to open: give luks_key or luks_key_file")
+    return lacking
+
+
+def _checked(report: Report, plan: LayoutPlan) -> Report:
+    """Return the report of a run after which another look was taken."""
+    if plan.refusals:
+        return replace(report, problem=_listed("All steps are done, but the host is not as it was asked for", plan.refusals))
+    if plan.steps:
+        left = tuple(step.says for step in plan.steps)
+        return replace(report, pending=plan.steps, problem=_listed("All steps are done, but another look finds more to do", left))
+    return report
+
+
+def _listed(title: str, lines: tuple[str, ...]) -> str:
+    return "\n- ".join([f"{title}:", *lines])
+
+
+@contextlib.contextmanager
+def only_run(path: str = LOCK_FILE) -> Iterator[None]:
+    """Keep other runs on this host out; raises StepFailed when there is one already.
+
+    The lock ends with the process, however it ends, and with the tools that it has started.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StepFailed(f"cannot keep other runs out: {path}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StepFailed(f"another run of disk_layout is at work on this host (it holds {path}); nothing was changed") from None
+        os.set_inheritable(handle, True)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def stop_by_signal() -> Iterator[Callable[[], bool]]:
+    """Yield what tells whether a signal asked to stop: a tool at work comes to its end first, for half a file system is worth nothing."""
+    asked: list[int] = []
+    before = {number: signal.signal(number, lambda number, _frame: asked.append(number)) for number in _SIGNALS}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,226 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is on the wanted partitions, up to filesystems and physical volumes: kept, complete but not marked so, or to be built. Pure.
+
+A base is what carries one thing: a partition, or an md array with its members. What is on partitions that are unfinished is built anew,
+except for a physical volume that has joined its group: it carries extents of volumes from then on.
+"""
+
+from __future__ import annotations
+
+import enum
+import typing as t
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ..facts.tree import Device, Tree
+from ..schema.model import Layout, WantedArray, WantedGroup
+from ..steps.kinds import OpenLuks, StartArray, Step
+from .layout_match import Spot, Status
+from .present import Present, VolumeGroup
+
+
+class Verdict(enum.Enum):
+    """What is to be done with a base."""
+
+    BUILD = "everything on it is made"
+    FINISH = "all on it is complete, only its partitions are still marked as unfinished"
+    KEEP = "it stays"
+
+
+@dataclass(frozen=True)
+class Base:
+    """A partition or an array (`device` names it in the schema), the spots of its partitions, and what is to be done with it.
+
+    `opening` is what has to be opened to see what is on it. `problem` says why a kept one cannot stay as it is.
+    """
+
+    device: str
+    spots: tuple[Spot, ...]
+    array: t.Optional[WantedArray] = None
+    verdict: Verdict = Verdict.KEEP
+    opening: t.Optional[Step] = None
+    problem: t.Optional[str] = None
+
+    @property
+    def may_wipe(self) -> bool:
+        """Whether all disks that what is there of it is on may be wiped."""
+        return all(spot.disk.may_wipe for spot in self.spots if spot.status is Status.KEPT)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A look at what is on a device: the device on top, what has to be opened to see more, or what is not as wanted."""
+
+    device: t.Optional[Device] = None
+    opening: t.Optional[Step] = None
+    problem: t.Optional[str] = None
+
+
+def judge_bases(layout: Layout, present: Present, spots: Mapping[str, Spot]) -> tuple[Base, ...]:
+    """Return all bases with their verdicts; `spots` are by the device of the wanted partition."""
+    legs = {device for array in layout.arrays for device in (*array.members, *array.spares)}
+    arrays = [Base(array.device, _spots(spots, (*array.members, *array.spares)), array) for array in layout.arrays]
+    plain = [Base(device, (spot,)) for device, spot in spots.items() if device not in legs]
+    # An array with a member on a disk that is not here is refused for the disk.
+    whole = [base for base in arrays if base.array and len(base.spots) == len(base.array.members) + len(base.array.spares)]
+    return tuple(_judge(layout, present, base) for base in (*plain, *whole))
+
+
+def _spots(spots: Mapping[str, Spot], devices: Iterable[str]) -> tuple[Spot, ...]:
+    return tuple(spots[device] for device in devices if device in spots)
+
+
+def _judge(layout: Layout, present: Present, base: Base) -> Base:
+    statuses = {spot.status for spot in base.spots}
+    if Status.KEPT in statuses:
+        return _judge_kept(layout, present, base)
+    if statuses == {Status.UNFINISHED}:
+        return _judge_unfinished(layout, present, base)
+    return replace(base, verdict=Verdict.BUILD)
+
+
+def _judge_kept(layout: Layout, present: Present, base: Base) -> Base:
+    found = look(layout, present, base)
+    misplaced = next((spot.problem for spot in base.spots if spot.problem), None)
+    problem = misplaced or found.problem or _growth_problem(layout, base)
+    if problem is not None and base.may_wipe and not keeps_data(layout, base):
+        return replace(base, verdict=Verdict.BUILD, spots=tuple(_remade(spot) for spot in base.spots))
+    return replace(base, verdict=Verdict.KEEP, opening=found.opening, problem=problem)
+
+
+def _remade(spot: Spot) -> Spot:
+    return replace(spot, status=Status.REMAKE if spot.status is Status.KEPT else spot.status, problem=None)
+
+
+def _judge_unfinished(layout: Layout, present: Present, base: Base) -> Base:
+    group = layout.group_of(top_of(layout, base.device))
+    if group is None:
+        return replace(base, verdict=Verdict.BUILD)
+    found = look(layout, present, base)
+    if found.device is not None and member_of(present, found.device, group) is not None:
+        return replace(base, verdict=Verdict.FINISH)
+    known = [candidate for candidate in present.groups() if candidate.name == group.name]
+    if found.opening is not None and any(candidate.incomplete for candidate in known):
+        # It may be what the group lacks: then it has joined it and must not be made again.
+        return replace(base, verdict=Verdict.FINISH, opening=found.opening)
+    return replace(base, verdict=Verdict.BUILD)
+
+
+def keeps_data(layout: Layout, base: Base) -> bool:
+    """Return whether anything on a base is to keep its data."""
+    top = top_of(layout, base.device)
+    items = (base.array, layout.container_on(base.device), layout.group_of(top), layout.filesystem_on(top))
+    return any(item is not None and item.keep_data for item in (*items, *(spot.wanted for spot in base.spots)))
+
+
+def top_of(layout: Layout, device: str) -> str:
+    """Return the device on which the filesystem or physical volume is: the LUKS container on a device, if there is to be one."""
+    container = layout.container_on(device)
+    return container.device if container is not None else device
+
+
+def look(layout: Layout, present: Present, base: Base) -> Found:
+    """Return what is on a base of which at least one partition is there."""
+    there = _array_device(present.tree, base) if base.array is not None else Found(base.spots[0].device)
+    return _look_inside(layout, present, base.device, there) if there.problem is None and there.opening is None else there
+
+
+def look_at_volume(layout: Layout, present: Present, device: str, there: Device) -> Found:
+    """Return what is on a logical volume."""
+    return _look_inside(layout, present, device, Found(there))
+
+
+def _array_device(tree: Tree, base: Base) -> Found:
+    array = t.cast(WantedArray, base.array)
+    members = {spot.device.name: spot for spot in base.spots if spot.device is not None}
+    candidates = [child for name in members for child in tree.children(name) if child.kind.startswith(("raid", "linear", "md"))]
+    lacking = next((spot for spot in base.spots if spot.device is None), None)
+    if not candidates:
+        return Found(problem=f"{base.spots[0].node} is there, but not as a member of the array {array.device}")
+    device = candidates[0]
+    odd = [name for name in members if device.name not in {child.name for child in tree.children(name)}]
+    if lacking is not None or odd:
+        without = lacking.node if lacking is not None else members[odd[0]].node
+        return Found(problem=f"the array {array.device} is there without {without}, and members are not added to an array")
+    strangers = [tree.devices[name] for name in device.parents if name not in members and name in tree.devices]
+    if strangers:
+        return Found(problem=f"the array {array.device} is there with {strangers[0].dev or strangers[0].name} as well")
+    if device.kind not in (array.level, "raid"):
+        return Found(problem=f"the array {array.device} is there as {device.kind}, and levels are not changed to {array.level}")
+    if device.metadata not in (None, array.metadata):
+        return Found(problem=f"the array {array.device} is there with metadata {device.metadata}, which is not changed to {array.metadata}")
+    if not device.running:
+        nodes = tuple(spot.node for spot in base.spots)
+        return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
+    return Found(device)
+
+
+def _look_inside(layout: Layout, present: Present, device: str, there: Found) -> Found:
+    """Return what is on the present device `there` of the wanted device `device`."""
+    container = layout.container_on(device)
+    if container is not None:
+        there = _opened(present.tree, container.name, t.cast(Device, there.device))
+    if there.device is None:
+        return there
+    problem = next(_unlike(layout, present, top_of(layout, device), there.device), None)
+    return replace(there, problem=problem)
+
+
+def _opened(tree: Tree, name: str, below: Device) -> Found:
+    if below.filesystem is None or below.filesystem.type != "crypto_LUKS":
+        return Found(problem=f"{below.dev or below.name} {_holds(below)}, but LUKS is wanted there")
+    opened = next((child for child in tree.children(below.name) if child.kind == "crypt"), None)
+    if opened is None or not opened.running:
+        return Found(opening=OpenLuks(str(below.dev), name))
+    return Found(opened)
+
+
+def _unlike(layout: Layout, present: Present, top: str, device: Device) -> Iterator[str]:
+    """Give what is not as wanted on a device."""
+    filesystem, group = layout.filesystem_on(top), layout.group_of(top)
+    node = device.dev or device.name
+    if filesystem is not None and (device.filesystem is None or device.filesystem.type != filesystem.type):
+        yield f"{node} {_holds(device)}, but {filesystem.type} is wanted there, and a filesystem is not made over another one or over data"
+    if group is not None and member_of(present, device, group) is None:
+        volume = present.physical_on(device.name)
+        there = f"is in the volume group {volume.group}" if volume is not None and volume.group else _holds(device)
+        yield f"{node} {there}, but is wanted in the volume group {group.name}"
+    if filesystem is not None and filesystem.uuid and device.filesystem is not None and device.filesystem.uuid != filesystem.uuid:
+        yield f"{node} has a {filesystem.type} with the UUID {device.filesystem.uuid}, but the one with {filesystem.uuid} is wanted"
+
+
+def _holds(device: Device) -> str:
+    if device.filesystem is not None:
+        return f"holds {device.filesystem.type}"
+    return "holds no filesystem" if device.read else "cannot be read"
+
+
+def unused_below(present: Present, opened: Device) -> int:
+    """Return by how many bytes an open LUKS container is smaller than what it lies on; 0 for anything else."""
+    if opened.luks is None or opened.luks.data_start is None:
+        return 0
+    below = [present.tree.devices[name] for name in opened.parents if name in present.tree.devices]
+    return max((device.size - opened.luks.data_start - opened.size for device in below), default=0)
+
+
+def member_of(present: Present, device: Device, group: WantedGroup) -> t.Optional[VolumeGroup]:
+    """Return the volume group of a device when it is the wanted one."""
+    volume = present.physical_on(device.name)
+    if volume is None or volume.group != group.name:
+        return None
+    return next((known for known in present.groups() if known.uuid == volume.group_uuid), None)
+
+
+def _growth_problem(layout: Layout, base: Base) -> t.Optional[str]:
+    growing = next((spot for spot in base.spots if spot.grows), None)
+    if growing is None:
+        return None
+    if base.array is not None:
+        return f"{growing.node} would have to grow, and members of arrays do not"
+    filesystem = layout.filesystem_on(top_of(layout, base.device))
+    if filesystem is not None and filesystem.type in ("vfat", "swap"):
+        return f"{growing.node} would have to grow, and {filesystem.type} cannot"
+    return None

@@ -1,0 +1,132 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who a disk is: the same fingerprint that disk_plan makes of the facts, and which of the host's disks a layout means. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..facts.select import LEFT_OUT, Disk
+from ..facts.tree import Device
+from ..schema.fields import MIB
+from ..schema.model import Layout, WantedDisk
+from .present import Present
+
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True)
+class FoundDisk:
+    """A disk of the layout and the host's disk that it is; `may_wipe`: what is in the way on it may be destroyed."""
+
+    wanted: WantedDisk
+    disk: Disk
+    device: Device
+    may_wipe: bool
+
+    @property
+    def node(self) -> str:
+        """The node of this boot."""
+        return str(self.device.dev)
+
+    @property
+    def words(self) -> str:
+        """How it is called in messages."""
+        return self.node if self.wanted.id == self.node else f"{self.wanted.id} ({self.node})"
+
+
+def fingerprint(disks: Iterable[Disk], present: Present) -> str:
+    """Return the fingerprint of disks: 32 hexadecimal digits over identity, size and logical sector of each, in whatever order."""
+    identities = sorted(json.dumps(_identity(disk, present)) for disk in disks)
+    return hashlib.blake2b("\n".join(identities).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _identity(disk: Disk, present: Present) -> list[t.Union[str, int]]:
+    row, device = disk.source.row, present.tree.devices[disk.device.name]
+    return [disk.id, str(row.get("wwn") or ""), str(row.get("serial") or ""), device.size, device.logical_block]
+
+
+def check_fingerprint(expected: t.Optional[str], found: Sequence[FoundDisk], present: Present) -> Iterator[str]:
+    """Give a refusal when the fingerprint is that of other hardware.
+
+    A plan is made for all disks that disk_facts reports, with or without the kinds it leaves out unasked, or for those it uses alone.
+    """
+    if expected is None:
+        return
+    listed = [disk.disk for disk in found]
+    asked_for = {disk.transport for disk in listed}
+    usual = [disk for disk in present.disks if disk.transport not in LEFT_OUT]
+    more = [disk for disk in present.disks if disk.transport not in LEFT_OUT or disk.transport in asked_for]
+    if expected not in {fingerprint(disks, present) for disks in (usual, more, listed)}:
+        yield (
+            f"the plan was made for other disks: its fingerprint is {expected}, that of this host {fingerprint(usual, present)}; "
+            "a disk was exchanged, added, removed, or has another size. Gather the facts and plan again"
+        )
+
+
+def find_disks(layout: Layout, present: Present, wipe: Iterable[str]) -> tuple[tuple[FoundDisk, ...], tuple[str, ...]]:
+    """Return the disks of a layout, and refusals: disks that are not there, of another size, or not to be written."""
+    wipe = tuple(wipe)
+    found: list[FoundDisk] = []
+    refusals: list[str] = []
+    for wanted in layout.disks:
+        matching = [disk for disk in present.disks if wanted.id in names_of(disk)]
+        if len(matching) != 1:
+            there = ", ".join(disk.id for disk in present.disks) or "none"
+            refusals.append(f"{wanted.place}: there is no disk {wanted.id} here; there are {there}")
+            continue
+        disk = matching[0]
+        found.append(FoundDisk(wanted, disk, present.tree.devices[disk.device.name], _may_wipe(wanted, disk, wipe)))
+    refusals.extend(refusal for disk in found for refusal in _check_disk(disk, found))
+    refusals.extend(_check_wipe(wipe, found))
+    return tuple(found), tuple(refusals)
+
+
+def names_of(disk: Disk) -> tuple[str, ...]:
+    """Return all names of a disk; nodes are among them, for a schema written by hand may use them."""
+    return tuple(name for name in (disk.id, disk.path, *disk.links, disk.device.dev) if name)
+
+
+def _durable_names(disk: Disk) -> tuple[str, ...]:
+    """Return the names that may stand in `wipe`: nodes move from disk to disk, so they count only where there is nothing better."""
+    return tuple(name for name in (disk.id, disk.path, *disk.links) if name)
+
+
+def _may_wipe(wanted: WantedDisk, disk: Disk, wipe: Iterable[str]) -> bool:
+    return any(name == wanted.id or name in _durable_names(disk) for name in wipe)
+
+
+def _check_disk(disk: FoundDisk, found: Iterable[FoundDisk]) -> Iterator[str]:
+    others = [other.wanted for other in found if other.device.name == disk.device.name and other.wanted.place != disk.wanted.place]
+    if others and disk.wanted.place > min(other.place for other in others):
+        yield f"{disk.wanted.place}: {disk.words} is the disk of {others[0].place} already"
+    if disk.wanted.size is not None and disk.wanted.size != disk.device.size // MIB:
+        yield f"{disk.words} has {disk.device.size // MIB} MiB, but the plan is for {disk.wanted.size} MiB: it was made for another disk"
+    if disk.device.row.get("ro"):
+        yield f"{disk.words} is read-only"
+    for part in disk.wanted.partitions:
+        if part.end > _table_end(disk.device):
+            yield f"{part.place}: ends at {part.end // MIB} MiB, but {disk.words} has room to {_table_end(disk.device) / MIB:.2f} MiB only"
+
+
+def _table_end(device: Device) -> int:
+    """Return where the backup of a GPT begins: its header, and 128 entries of 128 bytes in whole sectors."""
+    sector = device.logical_block
+    return (device.size // sector - 1) * sector - max(sector, 128 * 128)
+
+
+def _check_wipe(wipe: Iterable[str], found: Sequence[FoundDisk]) -> Iterator[str]:
+    for name in wipe:
+        known = [disk for disk in found if name == disk.wanted.id or name in _durable_names(disk.disk)]
+        nodes = [disk for disk in found if name == disk.node]
+        if nodes and not known:
+            yield f"wipe names {name}, which can be another disk after a reboot; name {nodes[0].wanted.id}"
+        elif not known:
+            listed = ", ".join(disk.wanted.id for disk in found) or "none"
+            yield f"wipe names {name}, which is none of the disks of the schema: {listed}"

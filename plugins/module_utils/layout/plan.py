@@ -1,0 +1,190 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""(present state, wanted layout) -> ordered steps. Pure.
+
+The way of a run: `static_schema.parse_static_schema(raw) -> wanted.Layout` (raises `static_schema.SchemaMistakes`, all at once),
+`present_reader.read_present(host, layout) -> present.Present`, then `plan_steps`. A second plan_steps after the steps gives none.
+
+What may be destroyed: what is on a disk of `wipe` and in the way of the layout. Permission is not an order: what is there as wanted stays.
+The first thing that is destroyed on a disk is its table, by the one write that marks the new partitions as ours and unfinished. A run that
+is cut off before has lost nothing, one that is cut off later needs no permission any more: what is unfinished is made again, what is
+finished stays. The steps close what is there, write the tables, clear the new partitions and build on them; partitions are marked as
+finished when all on them up to the filesystem or the volume group is complete, logical volumes when their filesystems are. What is alike
+is done together: udev is waited for once, and marks of finished partitions take one write of a table.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..schema.model import Layout
+from ..steps.kinds import OpenLuks, StartArray, Step
+from .build import Site, building_steps, removals
+from .contents import Base, Verdict, judge_bases, look, top_of, unused_below
+from .disks import FoundDisk, check_fingerprint, find_disks
+from .layout_match import Status, lose, match_disk
+from .partitions import Conditions, TablePlan, plan_table
+from .present import Present
+from .teardown import Doomed, closing_refusals, closing_steps, companions
+from .volume_groups import GroupPlan, VolumeVerdict, check_room, judge_groups
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """What is to be done.
+
+    With any of `refusals` (sentences, all at once) `steps` is empty and nothing may be done. `notes` are worth a warning.
+    With `again` the steps only open what has to be looked into (an array that is stopped, a container that is closed):
+    after them the state is to be read and planned again.
+    """
+
+    steps: tuple[Step, ...] = ()
+    refusals: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    again: bool = False
+
+
+def plan_steps(
+    layout: Layout,
+    present: Present,
+    wipe: Iterable[str] = (),
+    keep_unlisted: bool = True,
+    fingerprint: t.Optional[str] = None,
+) -> LayoutPlan:
+    """Return the steps from the present state to the layout, or every reason why there are none.
+
+    `wipe` are the ids of disks on which what is in the way may be destroyed. Without `keep_unlisted` partitions and logical volumes
+    that the layout does not have are removed as well, on disks that are in `wipe` and carry the layout already; on all others they stay.
+    `fingerprint` is that of the hardware the layout was planned for; None: it was not planned for any.
+    """
+    disks, refusals = find_disks(layout, present, wipe)
+    refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
+    draft = _draft_all(layout, present, disks, keep_unlisted)
+    found = (*refusals, *_refusals(draft), *closing_refusals(present, draft.doomed))
+    found = found or tuple(_name_clashes(draft))
+    if found:
+        return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
+    openings = tuple(_openings(draft))
+    if openings:
+        return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True)
+    on_tables = (step for table in draft.tables for step in table.steps)
+    building = building_steps(Site(layout, present, draft.bases, draft.groups))
+    return LayoutPlan((*closing_steps(present, draft.doomed), *removals(draft.groups), *on_tables, *building), notes=present.notes)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What becomes of everything: of what is on partitions, of groups, of tables; and what is destroyed by it."""
+
+    layout: Layout
+    present: Present
+    bases: tuple[Base, ...]
+    groups: tuple[GroupPlan, ...]
+    tables: tuple[TablePlan, ...]
+    doomed: Doomed
+
+
+def _draft_all(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_unlisted: bool) -> _Draft:
+    """Return what becomes of everything. What cannot live without what is destroyed goes with it where it may be wiped."""
+    lost: frozenset[str] = frozenset()
+    while True:
+        draft = _draft(layout, present, disks, keep_unlisted, lost)
+        given_up = frozenset(name for group in draft.groups for name in group.given_up)
+        more = _partitions_below(present, companions(present, draft.doomed) | given_up) - lost
+        if not more:
+            return draft
+        lost |= more
+
+
+def _partitions_below(present: Present, names: Iterable[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for name in names:
+        device = present.tree.devices[name]
+        found |= {name} if device.partition is not None else _partitions_below(present, device.parents)
+    return frozenset(found)
+
+
+def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_unlisted: bool, lost: frozenset[str]) -> _Draft:
+    matched = {spot.wanted.device: lose(spot, lost) for disk in disks for spot in match_disk(disk, present.tree)}
+    bases = judge_bases(layout, present, matched)
+    groups = judge_groups(layout, present, bases, keep_unlisted) if len(disks) == len(layout.disks) else ()
+    built = {spot.wanted.device for base in bases if base.verdict is Verdict.BUILD for spot in base.spots}
+    tables = _tables(disks, bases, Conditions(present.tree, built, keep_unlisted, lost))
+    return _Draft(layout, present, bases, groups, tables, _doomed(present, bases, groups, tables))
+
+
+def _tables(disks: Sequence[FoundDisk], bases: Sequence[Base], conditions: Conditions) -> tuple[TablePlan, ...]:
+    spots = {spot.wanted.device: spot for base in bases for spot in base.spots}
+    on_disk = {disk.wanted.id: [spots[part.device] for part in disk.wanted.partitions if part.device in spots] for disk in disks}
+    return tuple(plan_table(disk, on_disk[disk.wanted.id], conditions) for disk in disks)
+
+
+def _doomed(present: Present, bases: Sequence[Base], groups: Sequence[GroupPlan], tables: Sequence[TablePlan]) -> Doomed:
+    """Return what is destroyed: by the tables, under what is built anew, and of logical volumes."""
+    rebuilt = [spot for base in bases if base.verdict is Verdict.BUILD for spot in base.spots if spot.status is not Status.NEW]
+    replaced = [volume for group in groups for volume in group.volumes if volume.verdict is VolumeVerdict.REPLACE]
+    refilled = [volume for group in groups for volume in group.volumes if volume.verdict is VolumeVerdict.REFILL]
+    roots = [device for table in tables for device in table.destroyed] + [spot.device for spot in rebuilt if spot.device is not None]
+    roots += [volume.device for volume in replaced if volume.device is not None]
+    removed = [present.device_of(volume) for group in groups for volume in group.removed]
+    roots += [device for device in removed if device is not None]
+    unique = {device.name: device for device in roots}
+    return Doomed(tuple(unique.values()), tuple(volume.device for volume in refilled if volume.device is not None))
+
+
+def _refusals(draft: _Draft) -> Iterator[str]:
+    for table in draft.tables:
+        yield from table.refusals
+    yield from (base.problem for base in draft.bases if base.problem)
+    for group in draft.groups:
+        yield from group.problems
+        if not any(base.opening for base in draft.bases):
+            yield from check_room(draft.layout, group, _grown(draft))
+
+
+def _grown(draft: _Draft) -> dict[str, int]:
+    """Return how many bytes physical volumes of kept bases gain: by growing, and by taking what is below them whole."""
+    grown = {}
+    for base in draft.bases:
+        device = look(draft.layout, draft.present, base).device if base.verdict is Verdict.KEEP else None
+        volume = draft.present.physical_on(device.name) if device is not None else None
+        if device is not None and volume is not None:
+            growth = sum(spot.wanted.size - spot.size for spot in base.spots if spot.grows)
+            grown[top_of(draft.layout, base.device)] = growth + unused_below(draft.present, device) + max(0, volume.unused)
+    return grown
+
+
+def _openings(draft: _Draft) -> Iterator[Step]:
+    yield from (base.opening for base in draft.bases if base.opening is not None)
+    for group in draft.groups:
+        yield from (volume.opening for volume in group.volumes if volume.opening is not None)
+
+
+def _name_clashes(draft: _Draft) -> Iterator[str]:
+    """Give names that the layout is to use and that are others' on this host."""
+    present, groups = draft.present, draft.groups
+    names = draft.doomed.names(present.tree)
+    staying = [device for device in present.tree.devices.values() if device.name not in names]
+    built = {base.device for base in draft.bases if base.verdict is Verdict.BUILD}
+    built |= {volume.wanted.device for group in groups for volume in group.volumes if volume.verdict is not VolumeVerdict.KEEP}
+    openings = tuple(_openings(draft))
+    opened = {opening.name for opening in openings if isinstance(opening, OpenLuks)}
+    started = {opening.device for opening in openings if isinstance(opening, StartArray)}
+    nodes = {device.dev for device in staying}
+    for container in draft.layout.containers:
+        if (container.below in built or container.name in opened) and container.device in nodes:
+            yield f"{container.place}.name: {container.device} is there already, and not on {container.below}"
+    titles = {str(device.title).rsplit(":", 1)[-1] for device in staying if device.kind.startswith("raid") and device.running}
+    for array in draft.layout.arrays:
+        if array.device in built | started and array.title in titles:
+            yield f"{array.place}.name: there is an array {array.title} already, on other devices"
+    here = {device.name for device in staying}
+    for group in groups:
+        mine = group.present.uuid if group.present is not None else None
+        others = [known for known in present.groups() if known.name == group.wanted.name and known.uuid != mine]
+        if any(volume.device in here for known in others for volume in known.physical):
+            yield f"{group.wanted.place}.name: there is a volume group {group.wanted.name} already, on other devices"

@@ -1,0 +1,120 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The present state of a host, as a layout is compared with it: the tree of block devices, the disks, LVM, and filesystems' sizes.
+
+Sizes are bytes. Devices are called by their kernel names, as in the tree.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..facts.select import Disk
+from ..facts.tree import Device, Tree
+
+
+@dataclass(frozen=True)
+class PhysicalVolume:
+    """A physical volume; `device` is None when it is missing.
+
+    `size` is what LVM uses of a device of `device_size`: all but what comes before `data_start`, and the `tail` with a copy of metadata.
+    """
+
+    device: t.Optional[str]
+    group: t.Optional[str]
+    group_uuid: t.Optional[str]
+    size: int
+    device_size: int
+    data_start: int
+    free: int
+    extent_size: int
+    tail: int = 0
+
+    @property
+    def unused(self) -> int:
+        """How much of the device could be used and is not."""
+        return self.device_size - self.data_start - self.size - self.tail
+
+
+@dataclass(frozen=True)
+class LogicalVolume:
+    """A logical volume that is not hidden."""
+
+    group: str
+    group_uuid: str
+    name: str
+    uuid: str
+    size: int
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VolumeGroup:
+    """A volume group with what belongs to it."""
+
+    name: str
+    uuid: str
+    extent_size: int
+    physical: tuple[PhysicalVolume, ...]
+    volumes: tuple[LogicalVolume, ...]
+
+    @property
+    def free(self) -> int:
+        """Bytes of extents that no volume has."""
+        return sum(volume.free for volume in self.physical)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a physical volume is missing."""
+        return any(volume.device is None for volume in self.physical)
+
+    def volume(self, name: str) -> t.Optional[LogicalVolume]:
+        """Return the volume of this name."""
+        return next((volume for volume in self.volumes if volume.name == name), None)
+
+
+@dataclass(frozen=True)
+class Present:
+    """The state; `filesystem_sizes` are by device name, for types that can grow. `notes` say what could not be read."""
+
+    tree: Tree
+    disks: tuple[Disk, ...]
+    physical: tuple[PhysicalVolume, ...] = ()
+    logical: tuple[LogicalVolume, ...] = ()
+    filesystem_sizes: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def groups(self) -> tuple[VolumeGroup, ...]:
+        """Return the volume groups; there can be two of one name."""
+        found: dict[str, list[PhysicalVolume]] = {}
+        for volume in self.physical:
+            if volume.group_uuid is not None:
+                found.setdefault(volume.group_uuid, []).append(volume)
+        return tuple(
+            VolumeGroup(
+                name=str(members[0].group),
+                uuid=uuid,
+                extent_size=members[0].extent_size,
+                physical=tuple(members),
+                volumes=tuple(volume for volume in self.logical if volume.group_uuid == uuid),
+            )
+            for uuid, members in found.items()
+        )
+
+    def physical_on(self, device: str) -> t.Optional[PhysicalVolume]:
+        """Return the physical volume on a device."""
+        return next((volume for volume in self.physical if volume.device == device), None)
+
+    def device_of(self, volume: LogicalVolume) -> t.Optional[Device]:
+        """Return a logical volume's device; one that is not active has no node."""
+        return next((device for device in self.tree.devices.values() if device.kind == "lvm" and device.uuid == volume.uuid), None)
+
+    def whole_disk(self, name: str) -> t.Optional[Disk]:
+        """Return the disk that a disk or partition of this kernel name is, or is on."""
+        device = self.tree.devices.get(name)
+        names = {name, *(device.parents if device is not None and device.partition is not None else ())}
+        return next((disk for disk in self.disks if disk.device.name in names), None)

@@ -1,0 +1,255 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is on a layout's disks as text to read, as it is and as it will be after steps: the two sides of a diff. Pure.
+
+What will be follows from what is and the steps alone, so that check mode shows what a run will show.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ..facts.tree import Device
+from ..schema.model import mapper_node
+from ..steps import kinds
+from ..steps.kinds import MIB, Step
+from .present import Present
+
+_MEMBER = "linux_raid_member"
+_MEMBERSHIPS = {_MEMBER: "member of an array", "crypto_LUKS": "LUKS", "LVM2_member": "physical volume"}
+
+_ARRAYS, _MAPPINGS = "arrays", "LUKS mappings"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A device: the heading it stands under, its place there, what it is called, what is on it, and on what (keys) it lies itself.
+
+    `size` is bytes; 0 where it follows from what is below.
+    """
+
+    heading: str
+    order: tuple[int, str]
+    title: str
+    size: int
+    on: tuple[str, ...]
+    holds: str = ""
+
+
+Picture = Mapping[str, Piece]
+"""Pieces by node; volumes by their mapper node."""
+
+
+def picture_of(present: Present, disks: Iterable[str]) -> Picture:
+    """Return the picture of the disks of these kernel names."""
+    pieces: dict[str, Piece] = {}
+    for name in disks:
+        disk = present.tree.devices[name]
+        identity = next((known.id for known in present.disks if known.device.name == name), str(disk.dev))
+        pieces[_key(disk)] = Piece(_heading(identity, disk.table is not None), (0, ""), "", disk.size, (), _content(present, disk))
+        for device in present.tree.descendants(name):
+            if _is_seen_through_member(present, device):
+                continue
+            below = tuple(_key(present.tree.devices[parent]) for parent in device.parents if parent in present.tree.devices)
+            pieces[_key(device)] = _piece(present, device, pieces[_key(disk)].heading, below)
+    return pieces
+
+
+def after(picture: Picture, steps: Iterable[Step]) -> Picture:
+    """Return the picture as the steps will have made it."""
+    return functools.reduce(_apply, steps, picture)
+
+
+def render(picture: Picture) -> str:
+    """Return the picture as text: disks first, then what is built on them, each with its parts in their order."""
+    headings: dict[str, list[Piece]] = {}
+    for piece in picture.values():
+        headings.setdefault(piece.heading, []).append(piece)
+    ordered = sorted(headings, key=lambda heading: (all(piece.on for piece in headings[heading]), heading))
+    lines = [line for heading in ordered for line in (heading, *_lines(headings[heading]))]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(pieces: Iterable[Piece]) -> list[str]:
+    parts = sorted((piece for piece in pieces if piece.title or piece.holds), key=lambda piece: piece.order)
+    return [f"  {_line(piece)}" for piece in parts]
+
+
+def _line(piece: Piece) -> str:
+    size = f"{piece.size // MIB} MiB" if piece.size and piece.title else ""
+    return ", ".join(part for part in (piece.title, size, piece.holds or "nothing on it") if part)
+
+
+def _key(device: Device) -> str:
+    if device.kind == "lvm" and device.group and device.title:
+        return mapper_node(device.group, device.title)
+    return device.dev or device.name
+
+
+def _heading(disk: str, table: bool) -> str:
+    return f"disk {disk}" if table else f"disk {disk} without a partition table"
+
+
+def _piece(present: Present, device: Device, disk: str, below: tuple[str, ...]) -> Piece:
+    holds, title = _content(present, device), str(device.title or device.name)
+    if device.partition is not None:
+        entry = device.partition
+        return Piece(disk, (entry.number, ""), _partition_title(entry.number, entry.name or ""), entry.size, below, holds)
+    if device.kind == "lvm":
+        return Piece(_group_heading(str(device.group)), (0, title), title, device.size, below, holds)
+    if device.kind == "crypt":
+        return Piece(_MAPPINGS, (0, title), title, 0, below, holds)
+    return Piece(_ARRAYS, (0, title), f"{title.rpartition(':')[2]} {device.kind}", 0, below, holds)
+
+
+def _partition_title(number: int, name: str) -> str:
+    return f"{number}: {name}" if name else f"{number}"
+
+
+def _group_heading(group: str) -> str:
+    return f"volume group {group}"
+
+
+def _is_member(device: Device) -> bool:
+    return any(signature.type == _MEMBER for signature in device.signatures)
+
+
+def _is_seen_through_member(present: Present, device: Device) -> bool:
+    """Return whether it is a closed container of which only the leg of a mirror tells: with metadata at its end it begins as the array."""
+    parents = (present.tree.devices[parent] for parent in device.parents if parent in present.tree.devices)
+    return device.kind == "crypt" and not device.running and any(_is_member(parent) for parent in parents)
+
+
+def _content(present: Present, device: Device) -> str:
+    if _is_member(device):
+        return _MEMBERSHIPS[_MEMBER]
+    if device.filesystem is None:
+        return ""
+    kind, label = device.filesystem.type, device.filesystem.label
+    if kind == "LVM2_member":
+        volume = present.physical_on(device.name)
+        return _physical_volume(volume.group if volume is not None else None)
+    return _MEMBERSHIPS.get(kind) or _labelled(kind, label or "")
+
+
+def _labelled(kind: str, label: str) -> str:
+    return f"{kind} {label}" if label else kind
+
+
+def _physical_volume(group: t.Optional[str]) -> str:
+    return f"{_MEMBERSHIPS['LVM2_member']} of {group}" if group else _MEMBERSHIPS["LVM2_member"]
+
+
+def _apply(picture: Picture, step: Step) -> Picture:
+    change = _CHANGES.get(type(step))
+    return picture if change is None else change(picture, step)
+
+
+def _with(picture: Picture, key: str, **changes: t.Any) -> Picture:
+    """Return the picture with something changed of a piece that it has."""
+    return {**picture, key: replace(picture[key], **changes)} if key in picture else picture
+
+
+def _without_what_is_on(picture: Picture, keys: Iterable[str]) -> Picture:
+    """Return the picture without all that lies on these pieces."""
+    gone = set(keys)
+    found = {key for key, piece in picture.items() if gone & set(piece.on)}
+    if not found:
+        return picture
+    return _without_what_is_on({key: piece for key, piece in picture.items() if key not in found}, found)
+
+
+def _write_table(picture: Picture, step: kinds.WritePartitionTable) -> Picture:
+    heading = picture[step.disk].heading
+    old = {key: piece for key, piece in picture.items() if piece.heading == heading and key != step.disk}
+    kept = {step.node(entry.number): old.get(step.node(entry.number)) for entry in step.entries if not entry.clear}
+    gone = [step.disk] if step.fresh else [key for key in old if key not in kept]
+    left = {key: piece for key, piece in _without_what_is_on(picture, gone).items() if key not in old}
+    new = {step.node(entry.number): _entry_piece(step, entry, kept.get(step.node(entry.number))) for entry in step.entries}
+    return {**_with(left, step.disk, heading=_heading(step.disk_id, table=True), **({"holds": ""} if step.fresh else {})), **new}
+
+
+def _entry_piece(step: kinds.WritePartitionTable, entry: kinds.TableEntry, old: t.Optional[Piece]) -> Piece:
+    title = _partition_title(entry.number, entry.name)
+    holds = old.holds if old is not None else ""
+    return Piece(_heading(step.disk_id, table=True), (entry.number, ""), title, entry.size, (step.disk,), holds)
+
+
+def _clear(picture: Picture, step: kinds.ClearSignatures) -> Picture:
+    picture = _without_what_is_on(picture, step.devices)
+    return {key: replace(piece, holds="") if key in step.devices else piece for key, piece in picture.items()}
+
+
+def _clear_gaps(picture: Picture, step: kinds.ClearGaps) -> Picture:
+    return _with(picture, step.disk, holds="")
+
+
+def _create_array(picture: Picture, step: kinds.CreateArray) -> Picture:
+    members = (*step.members, *step.spares)
+    for member in members:
+        picture = _with(picture, member, holds=_MEMBERSHIPS[_MEMBER])
+    return {**picture, step.device: Piece(_ARRAYS, (0, step.title), f"{step.title} {step.level}", 0, members)}
+
+
+def _format_luks(picture: Picture, step: kinds.FormatLuks) -> Picture:
+    return _with(picture, step.device, holds=_MEMBERSHIPS["crypto_LUKS"])
+
+
+def _open_luks(picture: Picture, step: kinds.OpenLuks) -> Picture:
+    closed = {key: piece for key, piece in picture.items() if not (piece.heading == _MAPPINGS and piece.on == (step.device,))}
+    return {**closed, f"/dev/mapper/{step.name}": Piece(_MAPPINGS, (0, step.name), step.name, 0, (step.device,))}
+
+
+def _create_physical_volume(picture: Picture, step: kinds.CreatePhysicalVolume) -> Picture:
+    return _with(picture, step.device, holds=_physical_volume(None))
+
+
+def _join_group(picture: Picture, step: t.Union[kinds.CreateVolumeGroup, kinds.ExtendVolumeGroup]) -> Picture:
+    for device in step.devices:
+        picture = _with(picture, device, holds=_physical_volume(step.group))
+    return picture
+
+
+def _create_volume(picture: Picture, step: kinds.CreateLogicalVolume) -> Picture:
+    members = tuple(key for key, piece in picture.items() if piece.holds == _physical_volume(step.group))
+    return {**picture, step.device: Piece(_group_heading(step.group), (0, step.name), step.name, step.size, members)}
+
+
+def _extend_volume(picture: Picture, step: kinds.ExtendLogicalVolume) -> Picture:
+    return _with(picture, mapper_node(step.group, step.name), size=step.size)
+
+
+def _remove_volume(picture: Picture, step: kinds.RemoveLogicalVolume) -> Picture:
+    gone = mapper_node(step.group, step.name)
+    return {key: piece for key, piece in _without_what_is_on(picture, [gone]).items() if key != gone}
+
+
+def _make_filesystem(picture: Picture, step: kinds.MakeFilesystem) -> Picture:
+    return _with(picture, step.device, holds=_labelled(step.type, step.label))
+
+
+def _make_swap(picture: Picture, step: kinds.MakeSwap) -> Picture:
+    return _with(picture, step.device, holds=_labelled("swap", step.label))
+
+
+_CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
+    kinds.WritePartitionTable: _write_table,
+    kinds.ClearSignatures: _clear,
+    kinds.ClearGaps: _clear_gaps,
+    kinds.CreateArray: _create_array,
+    kinds.FormatLuks: _format_luks,
+    kinds.OpenLuks: _open_luks,
+    kinds.CreatePhysicalVolume: _create_physical_volume,
+    kinds.CreateVolumeGroup: _join_group,
+    kinds.ExtendVolumeGroup: _join_group,
+    kinds.CreateLogicalVolume: _create_volume,
+    kinds.ExtendLogicalVolume: _extend_volume,
+    kinds.RemoveLogicalVolume: _remove_volume,
+    kinds.MakeFilesystem: _make_filesystem,
+    kinds.MakeSwap: _make_swap,
+}

@@ -1,0 +1,126 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reads the present state of a host as layouts are compared with it: the tree of disk_facts, LVM's own numbers, filesystems' sizes.
+
+Nothing is changed. What cannot be read is noted; a disk that cannot be read is never taken for empty.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+from collections.abc import Iterable, Sequence
+
+from ..facts.assembled import read_stacks
+from ..facts.host import Host, Outcome
+from ..facts.lsblk import to_integer
+from ..facts.reader import Notes, read_claims, read_contents, read_devices
+from ..facts.select import LEFT_OUT, Disk, find_disks
+from ..facts.tree import Device, Tree
+from ..schema.model import Layout
+from .disks import names_of
+from .present import LogicalVolume, PhysicalVolume, Present
+
+_REPORT = ("--config", "devices/use_devicesfile=0", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix", "--options")
+"""A devices file, where LVM keeps one, names the host's own disks; what others brought counts as well."""
+_PHYSICAL_COMMAND = (
+    "pvs",
+    *_REPORT,
+    "pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size",
+)
+_LOGICAL_COMMAND = ("lvs", *_REPORT, "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags")
+
+_BLOCKS = re.compile(r"^Block count:\s*([0-9]+)$.*^Block size:\s*([0-9]+)$", re.MULTILINE | re.DOTALL)
+_XFS_BLOCKS = re.compile(r"^data\s+=.*?\bbsize=([0-9]+)\s+blocks=([0-9]+)", re.MULTILINE)
+_BTRFS_SIZE = re.compile(r"^\s*devid\s+[0-9]+\s+size\s+([0-9]+)\s", re.MULTILINE)
+
+
+def read_present(host: Host, layout: Layout) -> Present:
+    """Return the state of a host: of the disks of the layout, and of all others that disk_facts would report."""
+    notes: Notes = []
+    tree = read_devices(host, notes)
+    disks = find_disks(tree, notes)
+    wanted = {disk.id for disk in layout.disks}
+    listed = [disk for disk in disks if wanted.intersection(names_of(disk))]
+    names = [disk.device.name for disk in disks if disk.transport not in LEFT_OUT or disk in listed]
+    tree = read_contents(host, tree, names, notes)
+    tree = read_stacks(host, tree, names, notes)
+    tree = read_claims(host, tree, [disk.device.name for disk in listed])
+    physical, logical = _read_lvm(host, tree)
+    sizes = _read_sizes(host, tree, listed)
+    return Present(tree, disks, physical, logical, sizes, tuple(dict.fromkeys(notes)))
+
+
+def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...]]:
+    """Return what LVM knows; nothing where it is not installed. read_stacks has noted that already, where it matters."""
+    physical, logical = (_rows(host.run(command), kind) for command, kind in ((_PHYSICAL_COMMAND, "pv"), (_LOGICAL_COMMAND, "lv")))
+    return tuple(_physical(host, tree, row) for row in physical if row["pv_uuid"]), tuple(_logical(row) for row in logical)
+
+
+def _rows(outcome: t.Optional[Outcome], kind: str) -> list[dict[str, str]]:
+    if outcome is None or outcome.code != 0:
+        return []
+    try:
+        return [row for part in json.loads(outcome.stdout)["report"] for row in part.get(kind, [])]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _physical(host: Host, tree: Tree, row: dict[str, str]) -> PhysicalVolume:
+    node = row["pv_name"]
+    device = tree.by_node(host.resolve(node) or node) or tree.by_node(node) if node.startswith("/") else None
+    copies, area = _number(row, "pv_mda_count"), _number(row, "pv_mda_size")
+    return PhysicalVolume(
+        device=device.name if device is not None else None,
+        group=row["vg_name"] or None,
+        group_uuid=row["vg_uuid"] or None,
+        size=_number(row, "pv_size"),
+        device_size=_number(row, "dev_size"),
+        data_start=_number(row, "pe_start"),
+        free=_number(row, "pv_free"),
+        extent_size=_number(row, "vg_extent_size"),
+        tail=area if copies > 1 else 0,
+    )
+
+
+def _number(row: dict[str, str], column: str) -> int:
+    return to_integer(row.get(column)) or 0
+
+
+def _logical(row: dict[str, str]) -> LogicalVolume:
+    tags = tuple(tag for tag in row["lv_tags"].split(",") if tag)
+    return LogicalVolume(row["vg_name"], row["vg_uuid"], row["lv_name"], row["lv_uuid"], _number(row, "lv_size"), tags)
+
+
+def _read_sizes(host: Host, tree: Tree, disks: Sequence[Disk]) -> dict[str, int]:
+    devices = {device.name: device for disk in disks for device in tree.descendants(disk.device.name)}
+    sizes = {name: _filesystem_size(host, device) for name, device in devices.items()}
+    return {name: size for name, size in sizes.items() if size is not None}
+
+
+def _filesystem_size(host: Host, device: Device) -> t.Optional[int]:
+    """Return the bytes that a filesystem that can grow has, as its own tool says; None when it cannot be told."""
+    if device.filesystem is None or device.dev is None:
+        return None
+    kind = device.filesystem.type
+    if kind in ("ext2", "ext3", "ext4"):
+        return _product(_BLOCKS, _output(host, ["dumpe2fs", "-h", device.dev]))
+    if kind == "xfs":
+        return _product(_XFS_BLOCKS, _output(host, ["xfs_info", device.mountpoints[0] if device.mountpoints else device.dev]))
+    if kind == "btrfs":
+        sizes = _BTRFS_SIZE.findall(_output(host, ["btrfs", "filesystem", "show", "--raw", device.dev]))
+        return int(sizes[0]) if len(sizes) == 1 else None
+    return None
+
+
+def _product(pattern: re.Pattern[str], text: str) -> t.Optional[int]:
+    found = pattern.search(text)
+    return int(found[1]) * int(found[2]) if found else None
+
+
+def _output(host: Host, command: Iterable[str]) -> str:
+    outcome = host.run(tuple(command))
+    return outcome.stdout if outcome is not None and outcome.code == 0 else ""

@@ -1,0 +1,182 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Closes what is built on devices that are to be destroyed, outermost first and without writing, or says why that may not be. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..facts.tree import Device, Tree
+from ..steps.kinds import CloseMapping, DeactivateGroup, Step, StopArray
+from .layout_words import describe_one
+from .present import Present
+
+_ARRAYS = ("raid", "linear", "md")
+_SEVERAL_DEVICES = frozenset({"btrfs", "zfs_member", "bcachefs"})
+"""Filesystems that can be on several devices at once, all of one UUID."""
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """What is to be destroyed: `roots` are disks, partitions and volumes; `emptied` are volumes that stay while all on them goes."""
+
+    roots: tuple[Device, ...]
+    emptied: tuple[Device, ...] = ()
+
+    def names(self, tree: Tree) -> frozenset[str]:
+        """Return the names of all that is destroyed."""
+        built = (device for root in (*self.roots, *self.emptied) for device in tree.descendants(root.name))
+        return frozenset({root.name for root in self.roots} | {device.name for device in built})
+
+
+def closing_steps(present: Present, doomed: Doomed) -> tuple[Step, ...]:
+    """Return the steps that close everything that runs on what is destroyed."""
+    names, tree = doomed.names(present.tree), present.tree
+    kept_open = {root.name for root in (*doomed.roots, *doomed.emptied) if root.kind == "lvm"}
+    steps: dict[Step, None] = {}
+    for device in _outermost_first(tree, [name for name in sorted(names) if name not in kept_open]):
+        step = _closing(present, device)
+        if step is not None:
+            steps.setdefault(step)
+    return tuple(steps)
+
+
+def _outermost_first(tree: Tree, names: Iterable[str]) -> tuple[Device, ...]:
+    """Return devices such that everything built on one, or on another volume of its group, comes before it."""
+    done: dict[str, Device] = {}
+
+    def visit(device: Device) -> None:
+        if device.name not in done:
+            together = _closed_together(tree, device)
+            closed = {sibling.name for sibling in together}
+            for sibling in together:
+                # A thin volume is built on its pool, and closed with it.
+                for child in tree.children(sibling.name):
+                    if child.name not in closed:
+                        visit(child)
+            done[device.name] = device
+
+    for name in names:
+        visit(tree.devices[name])
+    wanted = set(names)
+    return tuple(device for device in done.values() if device.name in wanted)
+
+
+def _closed_together(tree: Tree, device: Device) -> tuple[Device, ...]:
+    if device.kind != "lvm":
+        return (device,)
+    return tuple(other for other in tree.devices.values() if other.kind == "lvm" and other.group == device.group)
+
+
+def _closing(present: Present, device: Device) -> t.Optional[Step]:
+    if not device.running or device.partition is not None:
+        return None
+    if device.kind == "crypt":
+        return CloseMapping(str(device.dev).rsplit("/", 1)[-1])
+    if device.kind == "lvm":
+        return DeactivateGroup(str(device.group), _group_uuid(present, device))
+    return StopArray(str(device.dev)) if device.kind.startswith(_ARRAYS) else None
+
+
+def _group_uuid(present: Present, device: Device) -> t.Optional[str]:
+    return next((volume.group_uuid for volume in present.logical if volume.uuid == device.uuid), None)
+
+
+def closing_refusals(present: Present, doomed: Doomed) -> Iterator[str]:
+    """Give every reason why something that is to be destroyed may not be."""
+    names = doomed.names(present.tree)
+    for name in sorted(names | {device.name for device in doomed.emptied}):
+        yield from _busy(present.tree, present.tree.devices[name])
+    for name in sorted(names):
+        yield from _unknown_group(present, present.tree.devices[name])
+    for what, staying in _spanning(present, doomed):
+        yield _spans_words(present, what, staying)
+
+
+def _unknown_group(present: Present, device: Device) -> Iterator[str]:
+    """Give a refusal for a physical volume that LVM does not tell of: its group may be on other disks as well."""
+    types = {signature.type for signature in device.signatures}
+    is_physical = device.running and device.table is None and "LVM2_member" in types and "linux_raid_member" not in types
+    if is_physical and present.physical_on(device.name) is None:
+        yield (
+            f"{device.dev} is a physical volume of LVM that would be destroyed, and LVM does not tell of which group: "
+            "lvm2 is missing or fails, or is told not to look at it. The group may be on other disks as well"
+        )
+
+
+def companions(present: Present, doomed: Doomed) -> frozenset[str]:
+    """Return the names of devices that would stay, although what they are a part of cannot live without what is destroyed."""
+    return frozenset(name for _what, staying in _spanning(present, doomed) for name in staying)
+
+
+def _spanning(present: Present, doomed: Doomed) -> Iterator[tuple[str, list[str]]]:
+    """Give what is only partly on what is destroyed, with the devices of it that would stay."""
+    names = doomed.names(present.tree)
+    given = names | {device.name for device in doomed.emptied}
+    roots = {root.name for root in doomed.roots}
+    for name in sorted(names):
+        device = present.tree.devices[name]
+        found = [_members_of_group(present, device), _members_of_filesystem(present, device)]
+        if name not in roots and device.partition is None:
+            found.append((_title(device), list(device.parents)))
+        for what, members in found:
+            staying = [member for member in members if member not in given and member in present.tree.devices]
+            if staying:
+                yield what, staying
+
+
+def _busy(tree: Tree, device: Device) -> Iterator[str]:
+    what = describe_one(tree, device) if device.dev is None else device.dev
+    if device.mountpoints:
+        places = ", ".join("used as swap" if place == "[SWAP]" else f"mounted on {place}" for place in device.mountpoints)
+        yield f"{what} would be destroyed, but is {places}; wipe or not, what is in use stays"
+    elif device.claimed:
+        yield f"{what} would be destroyed, but is held by the kernel (in another mount namespace, by ZFS, or the like)"
+    elif device.running and not _can_be_closed(device):
+        yield f"{what} ({device.kind}) is built on what would be destroyed, and only arrays, LUKS and volume groups are closed here"
+
+
+def _can_be_closed(device: Device) -> bool:
+    """Return whether a device is closed here, or nothing to be closed: a disk (a multipath device is one, too) or a partition."""
+    return device.partition is not None or not device.parents or device.kind in ("crypt", "lvm", "mpath") or device.kind.startswith(_ARRAYS)
+
+
+def _members_of_group(present: Present, device: Device) -> tuple[str, list[str]]:
+    volume = present.physical_on(device.name)
+    if volume is None or volume.group_uuid is None:
+        return "", []
+    members = [other.device for other in present.physical if other.group_uuid == volume.group_uuid]
+    return f"the volume group {volume.group}", [member for member in members if member is not None]
+
+
+def _members_of_filesystem(present: Present, device: Device) -> tuple[str, list[str]]:
+    found = device.filesystem
+    if found is None or found.type not in _SEVERAL_DEVICES or found.uuid is None:
+        return "", []
+    members = [
+        other.name
+        for other in present.tree.devices.values()
+        if other.filesystem is not None and (other.filesystem.type, other.filesystem.uuid) == (found.type, found.uuid)
+    ]
+    return f"the {found.type} {found.label or found.uuid}", members
+
+
+def _spans_words(present: Present, what: str, staying: Iterable[str]) -> str:
+    places = []
+    for name in staying:
+        disk = present.whole_disk(name)
+        node = present.tree.devices[name].dev or name
+        places.append(f"{node} on {disk.id}" if disk is not None and disk.id != node else node)
+    where = ", ".join(places)
+    remedy = f"its disk has to be in the schema and in wipe, too, without anything that keeps its data, or {what} has to be moved off it"
+    return f"{what} is also on {where}, which would stay; {remedy}"
+
+
+def _title(device: Device) -> str:
+    if device.kind == "lvm":
+        return f"the volume {device.group}/{device.title}"
+    return f"{device.kind} {device.dev or device.title or device.name}"

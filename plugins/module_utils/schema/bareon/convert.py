@@ -1,0 +1,197 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Bareon's hand-written schema (`partitions`) -> the explicit one, `{parteds, pvs, vgs, lvs, mds, luks, fss}`, for one host's disks.
+
+What Bareon's user guide says of the format holds. Where its program does otherwise by mistake, this does what the guide means:
+the level of an array is read, a file system without a mount point is made, a vg's PVs and a file system's device are named by their
+devices, partition_guid is the type of a partition. Two things differ on purpose: what exists is kept unless the disk may be wiped,
+so that partitions_policy says nothing, and images are not deployed. Sizes and positions are MiB.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .bareon_disks import find_disks
+from .bareon_groups import lay_out_groups
+from .bareon_mirrors import Array, gather_arrays
+from .disks import Table, lay_out_disk
+from .parse import NOT_MOUNTED, SWAP, DiskEntry, Entry, GroupEntry, Mistakes, Volume, closest, parse_entries
+
+Facts = Mapping[str, t.Any]
+Plain = dict[str, t.Any]
+
+_OTHER_KEYS = ("images", "partitions_policy", "image_deploy_flags", "deploy_data", "on_fail_script")
+_FIRMWARE_READS = ("/boot", "/boot/efi", "/efi")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The explicit schema, what the user should know, and all mistakes; with mistakes the schema is empty."""
+
+    schema: Plain
+    notes: tuple[str, ...]
+    mistakes: tuple[str, ...]
+
+
+def is_bareon_list(schema: t.Any) -> bool:
+    """Return whether a schema is written by hand: the list itself, or a deploy configuration that has it under `partitions`."""
+    return isinstance(schema, (list, tuple)) or (isinstance(schema, Mapping) and "partitions" in schema)
+
+
+def read_bareon_list(schema: t.Any, hardware: Facts, place: str = "schema") -> Reading:
+    """Return the explicit schema that a hand-written one makes of a host's disks, given as disk_facts returns them."""
+    mistakes: Mistakes = []
+    notes: list[str] = []
+    entries = parse_entries(_entries_of(schema, place, notes, mistakes), _place_of(schema, place), mistakes)
+    notes.extend(_notes_on_images(schema, _place_of(schema, place)))
+    disks = [entry for entry in entries if isinstance(entry, DiskEntry)]
+    groups = [entry for entry in entries if isinstance(entry, GroupEntry)]
+    disks = [_keeping_groups(disk, groups) for disk in disks]
+    _check_references(entries, mistakes)
+    found = find_disks(disks, hardware, mistakes)
+    arrays = gather_arrays(found, mistakes)
+    if mistakes:
+        # Sizes and positions follow from what is wrong, so that their mistakes would be about nothing.
+        return Reading({}, tuple(notes), tuple(mistakes))
+    tables = [lay_out_disk(disk, arrays, mistakes) for disk in found]
+    kept_groups = [_keeping_volumes(group, hardware) for group in groups]
+    result = _explicit(tables, arrays, kept_groups, mistakes, notes)
+    return Reading({} if mistakes else result, tuple(notes), tuple(mistakes))
+
+
+def _entries_of(schema: t.Any, place: str, notes: list[str], mistakes: Mistakes) -> t.Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    for key in schema:
+        if key in _OTHER_KEYS:
+            notes.append(f"{place}.{key}: says nothing about disks here and is ignored")
+        elif key != "partitions":
+            mistakes.append(f"{place}.{key}: is no key of a deploy configuration{closest(key, ('partitions', *_OTHER_KEYS))}")
+    return schema.get("partitions")
+
+
+def _place_of(schema: t.Any, place: str) -> str:
+    return f"{place}.partitions" if isinstance(schema, Mapping) else place
+
+
+def _notes_on_images(schema: t.Any, place: str) -> Iterable[str]:
+    entries = schema.get("partitions") if isinstance(schema, Mapping) else schema
+    for number, entry in enumerate(entries if isinstance(entries, (list, tuple)) else ()):
+        volumes = entry.get("volumes") if isinstance(entry, Mapping) else None
+        for position, volume in enumerate(volumes if isinstance(volumes, (list, tuple)) else ()):
+            if isinstance(volume, Mapping) and "images" in volume:
+                yield f"{place}[{number}].volumes[{position}].images: images are not deployed here, so this is ignored"
+
+
+def _keeping_groups(disk: DiskEntry, groups: Iterable[GroupEntry]) -> DiskEntry:
+    """Return the entry with the PVs kept of which any volume is to be kept: they hold its data."""
+    kept = {group.name for group in groups if any(volume.keep_data for volume in group.volumes)}
+    return replace(disk, volumes=tuple(replace(volume, keep_data=volume.keep_data or volume.group in kept) for volume in disk.volumes))
+
+
+def _keeping_volumes(group: GroupEntry, hardware: Facts) -> GroupEntry:
+    """Return the entry with those volumes kept that are there already."""
+    holders = [holder for disk in hardware.get("disks") or () for holder in disk.get("holders") or ()]
+    there = {holder.get("name") for holder in holders if holder.get("volume_group") == group.name}
+    return replace(group, volumes=tuple(replace(volume, keep_data=volume.keep_data and volume.name in there) for volume in group.volumes))
+
+
+def _check_references(entries: Sequence[Entry], mistakes: Mistakes) -> None:
+    """Every vg needs a pv and the reverse; nothing may be there twice."""
+    groups = {entry.name: entry for entry in entries if isinstance(entry, GroupEntry)}
+    physical = [volume for entry in entries for volume in entry.volumes if volume.kind == "pv" and volume.group]
+    named = {volume.group for volume in physical}
+    mistakes.extend(
+        f"{volume.place}.vg: there is no vg {volume.group!r}{closest(volume.group, groups)}"
+        for volume in physical
+        if volume.group not in groups
+    )
+    mistakes.extend(
+        f"{entry.place}.id: no pv names the vg {name!r}, so that it lies nowhere"
+        for name, entry in groups.items()
+        if name and name not in named
+    )
+    _check_once(((entry.place + ".id", "vg", entry.name) for entry in entries if isinstance(entry, GroupEntry)), mistakes)
+    for group in groups.values():
+        _check_once(((volume.place + ".name", "lv", volume.name or "") for volume in group.volumes), mistakes)
+    single = [
+        volume for entry in entries for volume in entry.volumes if volume.kind != "raid" and volume.files.mount not in (NOT_MOUNTED, SWAP)
+    ]
+    _check_once(((volume.place + ".mount", "file system", volume.files.mount) for volume in single), mistakes, "is mounted at")
+    for entry in entries:
+        boots = [volume for volume in entry.volumes if volume.kind == "boot"]
+        mistakes.extend(f"{volume.place}.type: a disk has one partition of the type boot at most" for volume in boots[1:])
+
+
+def _check_once(named: Iterable[tuple[str, str, str]], mistakes: Mistakes, relation: str = "is called") -> None:
+    first: dict[str, str] = {}
+    for place, kind, name in named:
+        if name and first.setdefault(name, place) != place:
+            mistakes.append(f"{place}: another {kind} {relation} {name}, see {first[name]}")
+
+
+def _explicit(
+    tables: Sequence[Table], arrays: Sequence[Array], groups: Sequence[GroupEntry], mistakes: Mistakes, notes: list[str]
+) -> Plain:
+    pieces = [piece for table in tables for piece in table.pieces]
+    physical = [piece for piece in pieces if piece.volume is not None and piece.volume.kind == "pv"]
+    pvs, vgs, lvs, volumes = lay_out_groups(groups, physical, mistakes)
+    mounted: list[tuple[str, str, bool, Volume]] = [
+        (piece.device, piece.space, piece.kept, piece.volume)
+        for piece in pieces
+        if piece.volume is not None and piece.volume.kind in ("partition", "boot")
+    ]
+    mds = []
+    for array in arrays:
+        legs = [piece for piece in pieces if piece.volume in array.legs]
+        if len({piece.size for piece in legs}) > 1:
+            smallest = min(piece.size for piece in legs)
+            notes.append(f"{array.first.place}: the legs of {array.name} differ in size; of each {smallest} MiB are used")
+        mds.append(_array(array, [piece.device for piece in legs], bool(legs) and all(piece.kept for piece in legs)))
+        mounted.append((str(mds[-1]["name"]), array.name, bool(mds[-1]["keep_data"]), array.first))
+    mounted.extend(volumes)
+    return {
+        "parteds": [table.plain for table in tables],
+        "mds": mds,
+        "luks": [],
+        "pvs": pvs,
+        "vgs": vgs,
+        "lvs": lvs,
+        "fss": [_filesystem(*those) for those in mounted if those[3].files.type is not None],
+    }
+
+
+def _array(array: Array, devices: Sequence[str], kept: bool) -> Plain:
+    files = array.first.files
+    at_start = files.type == "vfat" or files.mount in _FIRMWARE_READS
+    return {
+        "name": f"/dev/md/{array.name}",
+        "level": array.first.level,
+        "devices": list(devices),
+        "spares": [],
+        # What the firmware or a boot loader reads has its superblock at the end.
+        "metadata": "1.0" if at_start else "1.2",
+        "keep_data": kept,
+        "space_id": array.name,
+    }
+
+
+def _filesystem(device: str, space: str, kept: bool, volume: Volume) -> Plain:
+    files = volume.files
+    return {
+        "device": device,
+        "mount": files.mount,
+        "fs_type": files.type,
+        "fs_options": "",
+        "fs_label": files.label,
+        "fstab_enabled": files.in_fstab and files.mount != NOT_MOUNTED,
+        "fstab_options": files.options,
+        "os_id": [],
+        "keep_data": kept,
+        "space_id": space,
+    }

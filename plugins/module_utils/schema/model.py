@@ -1,0 +1,215 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The wanted layout: what the explicit static schema asks for, checked. Sizes and positions are bytes.
+
+Devices are named as in the schema; every name is that of exactly one thing in the layout.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from . import identities as derived
+
+
+@dataclass(frozen=True)
+class WantedPartition:
+    """A partition. `uuid` is its final PARTUUID, `label` its name in the table (empty: it does not matter), `attrs` sfdisk's text."""
+
+    place: str
+    device: str
+    number: int
+    start: int
+    size: int
+    type: str
+    uuid: str
+    label: str = ""
+    attrs: t.Optional[str] = None
+    keep_data: bool = False
+
+    @property
+    def end(self) -> int:
+        """Where it ends, exclusively."""
+        return self.start + self.size
+
+    @property
+    def unfinished(self) -> str:
+        """The PARTUUID it has until all on it is complete."""
+        return derived.unfinished_uuid(self.uuid)
+
+
+@dataclass(frozen=True)
+class WantedDisk:
+    """A disk to be used; `id` is what the plan calls it, `size` its size in MiB as the plan has it (None: not checked)."""
+
+    place: str
+    id: str
+    device: str
+    size: t.Optional[int]
+    partitions: tuple[WantedPartition, ...]
+
+
+@dataclass(frozen=True)
+class WantedArray:
+    """An md array; `level` as mdadm has it (raid1)."""
+
+    place: str
+    device: str
+    title: str
+    level: str
+    members: tuple[str, ...]
+    spares: tuple[str, ...] = ()
+    metadata: str = "1.2"
+    keep_data: bool = False
+
+
+@dataclass(frozen=True)
+class WantedContainer:
+    """A LUKS container on `below`, opened as /dev/mapper/NAME."""
+
+    place: str
+    name: str
+    below: str
+    keep_data: bool = False
+
+    @property
+    def device(self) -> str:
+        """The node it is opened as."""
+        return f"/dev/mapper/{self.name}"
+
+
+@dataclass(frozen=True)
+class WantedPhysicalVolume:
+    """A physical volume; `metadata_size` 0 is LVM's default."""
+
+    device: str
+    metadata_size: int = 0
+    metadata_copies: int = 1
+
+
+@dataclass(frozen=True)
+class WantedGroup:
+    """A volume group."""
+
+    place: str
+    name: str
+    physical: tuple[WantedPhysicalVolume, ...]
+    keep_data: bool = False
+
+
+@dataclass(frozen=True)
+class WantedVolume:
+    """A logical volume."""
+
+    place: str
+    group: str
+    name: str
+    size: int
+    keep_data: bool = False
+
+    @property
+    def device(self) -> str:
+        """Its mapper node."""
+        return mapper_node(self.group, self.name)
+
+
+@dataclass(frozen=True)
+class WantedFilesystem:
+    """A filesystem or swap; `uuid` None: derived from what it lies on. `options` are words for mkfs."""
+
+    place: str
+    device: str
+    type: str
+    label: str = ""
+    options: tuple[str, ...] = ()
+    mount: str = "none"
+    keep_data: bool = False
+    uuid: t.Optional[str] = None
+
+
+Thing = t.Union[WantedPartition, WantedArray, WantedContainer, WantedVolume]
+"""What something else can lie on."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Everything that is wanted."""
+
+    disks: tuple[WantedDisk, ...] = ()
+    arrays: tuple[WantedArray, ...] = ()
+    containers: tuple[WantedContainer, ...] = ()
+    groups: tuple[WantedGroup, ...] = ()
+    volumes: tuple[WantedVolume, ...] = ()
+    filesystems: tuple[WantedFilesystem, ...] = ()
+
+    def partitions(self) -> Iterator[WantedPartition]:
+        """Give all partitions."""
+        for disk in self.disks:
+            yield from disk.partitions
+
+    def things(self) -> Iterator[Thing]:
+        """Give all that something else can lie on."""
+        yield from self.partitions()
+        yield from self.arrays
+        yield from self.containers
+        yield from self.volumes
+
+    def thing(self, device: str) -> t.Optional[Thing]:
+        """Return what has this device name."""
+        return self._things.get(device)
+
+    def array_of(self, device: str) -> t.Optional[WantedArray]:
+        """Return the array that a device is a member or a spare of."""
+        return next((array for array in self.arrays if device in (*array.members, *array.spares)), None)
+
+    def container_on(self, device: str) -> t.Optional[WantedContainer]:
+        """Return the LUKS container on a device."""
+        return next((container for container in self.containers if container.below == device), None)
+
+    def group_of(self, device: str) -> t.Optional[WantedGroup]:
+        """Return the group that a device is a physical volume of."""
+        return next((group for group in self.groups if any(volume.device == device for volume in group.physical)), None)
+
+    def filesystem_on(self, device: str) -> t.Optional[WantedFilesystem]:
+        """Return the filesystem on a device."""
+        return next((filesystem for filesystem in self.filesystems if filesystem.device == device), None)
+
+    def volumes_of(self, group: str) -> tuple[WantedVolume, ...]:
+        """Return a group's logical volumes in the order of the schema."""
+        return tuple(volume for volume in self.volumes if volume.group == group)
+
+    def partitions_below(self, device: str) -> tuple[WantedPartition, ...]:
+        """Return the partitions that a device lies on; for a logical volume those of its whole group."""
+        thing = self.thing(device)
+        if isinstance(thing, WantedPartition):
+            return (thing,)
+        if isinstance(thing, WantedContainer):
+            return self.partitions_below(thing.below)
+        if isinstance(thing, WantedArray):
+            return tuple(part for member in (*thing.members, *thing.spares) for part in self.partitions_below(member))
+        group = next((group for group in self.groups if isinstance(thing, WantedVolume) and group.name == thing.group), None)
+        return tuple(part for volume in (group.physical if group else ()) for part in self.partitions_below(volume.device))
+
+    @functools.cached_property
+    def _things(self) -> dict[str, Thing]:
+        return {thing.device: thing for thing in self.things()}
+
+    def identity(self, device: str) -> str:
+        """Return what the UUIDs of all that lies on a device derive from."""
+        thing = self.thing(device)
+        if isinstance(thing, WantedPartition):
+            return thing.uuid
+        below = self.partitions_below(device)
+        if isinstance(thing, WantedVolume):
+            return derived.volume_identity(thing.group, thing.name, below[0].uuid)
+        return derived.array_uuid(tuple(part.uuid for part in below))
+
+
+def mapper_node(group: str, name: str) -> str:
+    """Return the device-mapper node of a logical volume; dashes of names are doubled."""
+    return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"

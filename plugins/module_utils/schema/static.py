@@ -1,0 +1,241 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The explicit static schema, `{parteds, pvs, vgs, lvs, mds, luks, fss}` in MiB -> the wanted layout, or every mistake in it at once.
+
+The objects are Bareon's (its `nailgun_simple` input), as disk_plan writes them. Keys of Bareon's that say nothing here are accepted.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import typing as t
+import uuid
+
+from ..steps.kinds import partition_node
+from . import identities as derived
+from .fields import MIB, Item, Mistakes
+from .model import (
+    Layout,
+    WantedArray,
+    WantedContainer,
+    WantedDisk,
+    WantedFilesystem,
+    WantedGroup,
+    WantedPartition,
+    WantedPhysicalVolume,
+    WantedVolume,
+)
+from .static_checks import check_layout
+
+LINUX_TYPE = "0fc63daf-8483-4772-8e79-3d69d8477de4"
+FLAG_TYPES = {
+    "bios_grub": "21686148-6449-6e6f-744e-656564454649",
+    "boot": "c12a7328-f81f-11d2-ba4b-00a0c93ec93b",
+    "raid": "a19d880f-05fc-4d3b-a006-743f0f84911e",
+    "lvm": "e6d6d379-f507-44c2-a23c-238f2a3df928",
+}
+"""Types of partitions by parted's flags, for partitions without a guid."""
+LEGACY_BOOT = "legacy_boot"
+LEGACY_BOOT_ATTRS = "LegacyBIOSBootable"
+"""sfdisk's word for the flag."""
+
+FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "swap")
+LABEL_LENGTHS = {"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "vfat": 11, "btrfs": 255, "swap": 16}
+LEVELS = {"raid0": 2, "raid1": 2, "raid5": 3, "raid6": 4, "raid10": 2}
+"""Levels and how many members they need."""
+_LEVEL_SPELLINGS = {"0": "raid0", "1": "raid1", "5": "raid5", "6": "raid6", "10": "raid10", "stripe": "raid0", "mirror": "raid1"}
+_METADATA = {"default": "1.2", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2"}
+_LVM_NAME = re.compile(r"^(?!-)(?!\.{1,2}$)[a-zA-Z0-9+_.-]{1,127}$")
+_ARRAY_NAME = re.compile(r"^/dev/(md/[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}|md[0-9]{1,3})$")
+_LINKS_WITH_PART = ("/dev/disk/by-", "/dev/mapper/")
+_LONGEST_LABEL = 36
+
+_LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "lvs", "fss")
+_KEYS = {
+    "parteds": ("name", "disk_id", "label", "disk_size", "install_bootloader", "partitions"),
+    "partitions": (
+        *("name", "device", "count", "begin", "end", "partition_type"),
+        *("guid", "uuid", "flags", "keep_data", "configdrive", "space_id"),
+    ),
+    "mds": ("name", "level", "devices", "spares", "metadata", "keep_data", "space_id"),
+    "luks": ("name", "device", "keep_data", "space_id"),
+    "pvs": ("name", "metadatasize", "metadatacopies", "keep_data", "space_id"),
+    "vgs": ("name", "pvnames", "keep_data", "space_id"),
+    "lvs": ("name", "vgname", "size", "device", "keep_data", "space_id"),
+    "fss": (
+        *("device", "mount", "fs_type", "fs_options", "fs_label", "uuid"),
+        *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id"),
+    ),
+}
+
+
+class SchemaMistakes(ValueError):
+    """The schema cannot be used; `mistakes` are all that was found, each with its place."""
+
+    def __init__(self, mistakes: Mistakes) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__(
+            "\n".join(mistakes) if len(mistakes) == 1 else "\n- ".join([f"{len(mistakes)} mistakes in the schema:", *mistakes])
+        )
+
+
+def parse_static_schema(raw: t.Any) -> Layout:
+    """Return the wanted layout; raises SchemaMistakes."""
+    mistakes: Mistakes = []
+    schema = Item(raw, "", _LISTS, mistakes)
+    lists = {name: schema.items(name, _KEYS[name]) for name in _LISTS}
+    physical = {item.text("name"): _physical_volume(item) for item in lists["pvs"]}
+    aliases: dict[str, str] = {}
+    disks = tuple(_disk(item, mistakes) for item in lists["parteds"])
+    arrays = tuple(_array(item) for item in lists["mds"])
+    volumes = tuple(_volume(item, aliases) for item in lists["lvs"])
+    containers = tuple(_container(item, aliases) for item in lists["luks"])
+    groups = tuple(_group(item, physical) for item in lists["vgs"])
+    filesystems = tuple(_filesystem(item, aliases) for item in lists["fss"])
+    layout = Layout(disks, arrays, containers, groups, volumes, filesystems)
+    if not mistakes:
+        mistakes.extend(check_layout(layout, {device: item.place for device, item in zip(physical, lists["pvs"])}))
+    if mistakes:
+        raise SchemaMistakes(mistakes)
+    return layout
+
+
+def _disk(item: Item, mistakes: Mistakes) -> WantedDisk:
+    label = item.text("label", "gpt")
+    if label != "gpt":
+        item.mistake("label", f"has to be gpt, not {label!r}: in other tables a partition has no identity that survives a power cut")
+    device = item.text("name", item.text("disk_id", "") or None)
+    disk_id = item.text("disk_id", device)
+    item.flag("install_bootloader")
+    size = item.whole("disk_size", 3) if item.has("disk_size") else None
+    partitions = tuple(
+        _partition(part, number, device, disk_id) for number, part in enumerate(item.items("partitions", _KEYS["partitions"]), 1)
+    )
+    return WantedDisk(item.place, disk_id, device, size, tuple(sorted(partitions, key=lambda part: part.number)))
+
+
+def _partition(item: Item, position: int, disk: str, disk_id: str) -> WantedPartition:
+    number = item.whole("count", 1, position)
+    begin, end = item.whole("begin", 1), item.whole("end", 2)
+    if end <= begin and item.is_right("begin", "end"):
+        item.mistake("end", f"has to be more than begin ({begin}): the MiB where the partition ends, exclusively")
+    if item.text("partition_type", "primary") != "primary":
+        item.mistake("partition_type", "has to be primary: a GPT knows nothing else")
+    flags = item.texts("flags")
+    for flag in flags:
+        if flag not in (*FLAG_TYPES, LEGACY_BOOT):
+            item.mistake("flags", f"{flag!r} is none of {', '.join((*FLAG_TYPES, LEGACY_BOOT))}")
+    space = item.text("space_id", "")
+    final = _uuid(item, "uuid") or derived.partition_uuid(disk_id, f"{space or 'partition'}/{number}")
+    implied = next((FLAG_TYPES[flag] for flag in flags if flag in FLAG_TYPES), LINUX_TYPE)
+    return WantedPartition(
+        place=item.place,
+        device=item.text("name", _partition_device(disk, number)),
+        number=number,
+        start=begin * MIB,
+        size=(end - begin) * MIB,
+        type=_uuid(item, "guid") or implied,
+        uuid=final,
+        label=space[:_LONGEST_LABEL],
+        attrs=LEGACY_BOOT_ATTRS if LEGACY_BOOT in flags else None,
+        keep_data=item.flag("keep_data"),
+    )
+
+
+def _partition_device(disk: str, number: int) -> str:
+    if disk.startswith(_LINKS_WITH_PART):
+        return f"{disk}-part{number}"
+    return partition_node(disk, number) if disk else ""
+
+
+def _uuid(item: Item, key: str) -> t.Optional[str]:
+    text = item.text(key, "")
+    if not text:
+        return None
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        item.mistake(key, f"has to be a GUID such as {LINUX_TYPE}, not {text!r}")
+        return None
+
+
+def _array(item: Item) -> WantedArray:
+    device = item.text("name")
+    title = device.rsplit("/", 1)[-1]
+    if device and not _ARRAY_NAME.match(device):
+        item.mistake("name", f"has to be /dev/md/NAME with at most 32 letters, digits, dots, dashes and underscores, not {device!r}")
+    level = _LEVEL_SPELLINGS.get(item.text("level"), item.text("level"))
+    members, least = item.texts("devices"), LEVELS.get(level)
+    if level and least is None:
+        item.mistake("level", f"has to be one of {', '.join(LEVELS)}, not {level!r}")
+    elif least is not None and len(members) < least:
+        item.mistake("devices", f"{level} needs at least {least} devices, not {len(members)}")
+    if level == "raid0" and item.texts("spares"):
+        item.mistake("spares", "raid0 has no use for a spare")
+    metadata = item.chosen("metadata", _METADATA, "default")
+    keep = item.flag("keep_data")
+    return WantedArray(item.place, device, title, level, members, item.texts("spares"), _METADATA.get(metadata, metadata), keep)
+
+
+def _container(item: Item, aliases: t.Mapping[str, str]) -> WantedContainer:
+    name = item.text("name").rsplit("/", 1)[-1]
+    if name and not re.match(r"^[A-Za-z0-9+_.#:=@-]{1,127}$", name):
+        item.mistake("name", f"has to be a device-mapper name of letters, digits and #+-.:=@_, not {name!r}")
+    device = item.text("device")
+    return WantedContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"))
+
+
+def _physical_volume(item: Item) -> WantedPhysicalVolume:
+    item.flag("keep_data")
+    copies = item.whole("metadatacopies", 0, 1)
+    if copies > 2:
+        item.mistake("metadatacopies", f"has to be 0, 1 or 2, not {copies}")
+    return WantedPhysicalVolume(item.text("name"), item.whole("metadatasize", 0, 0) * MIB, copies)
+
+
+def _group(item: Item, physical: t.Mapping[str, WantedPhysicalVolume]) -> WantedGroup:
+    name, devices = item.text("name"), item.texts("pvnames")
+    if name and not _LVM_NAME.match(name):
+        item.mistake("name", f"has to be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
+    if not devices:
+        item.mistake("pvnames", "has to name at least one physical volume")
+    for device in devices:
+        if device not in physical:
+            item.mistake("pvnames", f"{device} is none of pvs")
+    found = tuple(physical[device] for device in devices if device in physical)
+    return WantedGroup(item.place, name, found, item.flag("keep_data"))
+
+
+def _volume(item: Item, aliases: dict[str, str]) -> WantedVolume:
+    name, group = item.text("name"), item.text("vgname")
+    if name and not _LVM_NAME.match(name):
+        item.mistake("name", f"has to be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
+    volume = WantedVolume(item.place, group, name, item.whole("size", 1) * MIB, item.flag("keep_data"))
+    aliases.update(dict.fromkeys((f"/dev/{group}/{name}", item.text("device", volume.device)), volume.device))
+    return volume
+
+
+def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> WantedFilesystem:
+    device, label = item.text("device"), item.text("fs_label", "")
+    fs_type = item.chosen("fs_type", FILESYSTEMS, "xfs")
+    item.flag("fstab_enabled")
+    if len(label.encode()) > LABEL_LENGTHS.get(fs_type, 255):
+        item.mistake("fs_label", f"{label!r} is too long: {fs_type} takes {LABEL_LENGTHS[fs_type]} bytes")
+    try:
+        options = tuple(shlex.split(item.text("fs_options", "")))
+    except ValueError as error:
+        item.mistake("fs_options", f"cannot be split into words: {error}")
+        options = ()
+    return WantedFilesystem(
+        place=item.place,
+        device=aliases.get(device, device),
+        type=fs_type,
+        label=label,
+        options=options,
+        mount=item.text("mount", "none"),
+        keep_data=item.flag("keep_data"),
+        uuid=item.text("uuid", "") or None,
+    )

@@ -1,0 +1,133 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Carries out the steps on LVM. Commands name what they work on; other groups of the host are never touched."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from .kinds import (
+    MIB,
+    UNFINISHED,
+    ActivateGroup,
+    CreateLogicalVolume,
+    CreatePhysicalVolume,
+    CreateVolumeGroup,
+    DeactivateGroup,
+    ExtendLogicalVolume,
+    ExtendVolumeGroup,
+    FinishLogicalVolumes,
+    RemoveLogicalVolume,
+    ResizePhysicalVolume,
+    RewriteGroup,
+)
+from .machine import Machine, StepFailed
+from .partition_table import device_size
+
+_MIXED_BLOCKS = ("--config", "devices{allow_mixed_block_sizes=1}")
+"""LVM asks for it where a group is on disks of 512 and of 4096 bytes a sector; it changes nothing else."""
+
+Row = dict[str, str]
+
+
+def activate_group(step: ActivateGroup, machine: Machine) -> None:
+    """Activate the group's volumes."""
+    machine.change(["vgchange", "--activate", "y", step.group])
+    machine.settle()
+
+
+def deactivate_group(step: DeactivateGroup, machine: Machine) -> None:
+    """Deactivate the group's volumes; by UUID where it is known, for disks of another machine can bring a group of the same name."""
+    which = [step.group] if step.uuid is None else ["--select", f"vg_uuid={step.uuid}"]
+    machine.change(["vgchange", "--activate", "n", *which])
+    machine.settle()
+
+
+def create_physical_volume(step: CreatePhysicalVolume, machine: Machine) -> None:
+    """Write label and metadata area; extents follow the stripes of an array, else they begin at a whole MiB whatever the disk asks for."""
+    size = [f"--metadatasize={step.metadata_size}b"] if step.metadata_size else []
+    begin = [] if step.aligned else ["--dataalignment=1m"]
+    machine.change(["pvcreate", "--yes", "--quiet", *size, *begin, f"--pvmetadatacopies={step.metadata_copies}", step.device])
+    _report(machine, "pv", "pv_uuid", step.device)
+
+
+def resize_physical_volume(step: ResizePhysicalVolume, machine: Machine) -> None:
+    """Let the physical volume follow its device."""
+    machine.change(["pvresize", "--quiet", step.device])
+
+
+def create_volume_group(step: CreateVolumeGroup, machine: Machine) -> None:
+    """Make the group, and see that it has all its physical volumes."""
+    machine.change(["vgcreate", "--yes", "--quiet", *_MIXED_BLOCKS, f"--physicalextentsize={4 * MIB}b", step.group, *step.devices])
+    _check_members(machine, step.group, step.devices)
+
+
+def extend_volume_group(step: ExtendVolumeGroup, machine: Machine) -> None:
+    """Let the physical volumes join, and see that they have."""
+    machine.change(["vgextend", "--yes", "--quiet", *_MIXED_BLOCKS, step.group, *step.devices])
+    _check_members(machine, step.group, step.devices)
+
+
+def rewrite_group(step: RewriteGroup, machine: Machine) -> None:
+    """Have LVM commit the group's metadata once more, which reaches those physical volumes that lack it."""
+    machine.change(["vgck", "--updatemetadata", step.group])
+
+
+def create_logical_volume(step: CreateLogicalVolume, machine: Machine) -> None:
+    """Make the volume, without what lay in its room before: LVM wipes it before it lets udev look, which would bring it to life."""
+    unseen = ["--wipesignatures", "y", "--zero", "y"]
+    named = ["--addtag", UNFINISHED, "--name", step.name, "--size", f"{step.size}b", step.group]
+    machine.change(["lvcreate", "--yes", "--quiet", *unseen, *named])
+    # LVM has waited for udev to make the node.
+    machine.wait_for([step.device])
+    _check_size(machine, step.device, step.size)
+
+
+def extend_logical_volume(step: ExtendLogicalVolume, machine: Machine) -> None:
+    """Grow the volume while it is in use."""
+    which = f"{step.group}/{step.name}"
+    machine.change(["lvextend", "--yes", "--quiet", "--size", f"{step.size}b", which])
+    (found,) = _report(machine, "lv", "lv_size", which)
+    if int(found["lv_size"]) < step.size:
+        raise StepFailed(f"{which} has {found['lv_size']} bytes after it was grown to {step.size}")
+
+
+def remove_logical_volume(step: RemoveLogicalVolume, machine: Machine) -> None:
+    """Remove the volume, which LVM refuses while it is in use."""
+    machine.change(["lvremove", "--yes", "--quiet", f"{step.group}/{step.name}"])
+    machine.settle()
+
+
+def finish_logical_volumes(step: FinishLogicalVolumes, machine: Machine) -> None:
+    """Take the tag off, and see that it is gone."""
+    which = [f"{step.group}/{name}" for name in step.names]
+    machine.change(["lvchange", "--quiet", "--deltag", UNFINISHED, *which])
+    tags = {row["lv_name"]: row["lv_tags"].split(",") for row in _report(machine, "lv", "lv_name,lv_tags", *which)}
+    still = [name for name in step.names if UNFINISHED in tags.get(name, [UNFINISHED])]
+    if still:
+        raise StepFailed(f"{', '.join(still)} of {step.group} still has the tag {UNFINISHED} after it was taken off")
+
+
+def _report(machine: Machine, kind: str, columns: str, *which: str) -> list[Row]:
+    """Return the rows of `pvs`, `vgs` or `lvs` for things that have to be there; sizes are bytes."""
+    how = ["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns]
+    rows = json.loads(machine.change([f"{kind}s", *how, *which]))["report"][0][kind]
+    return t.cast("list[Row]", rows)
+
+
+def _check_members(machine: Machine, group: str, devices: tuple[str, ...]) -> None:
+    rows = _report(machine, "vg", "pv_name", group)
+    found = {machine.resolve(row["pv_name"]) for row in rows}
+    missing = [device for device in devices if machine.resolve(device) not in found]
+    if missing:
+        raise StepFailed(f"the volume group {group} lacks {', '.join(missing)} after it was given")
+
+
+def _check_size(machine: Machine, device: str, size: int) -> None:
+    """LVM rounds up to whole extents."""
+    found = device_size(machine, device)
+    if found < size:
+        raise StepFailed(f"{device} has {found} bytes instead of {size}")

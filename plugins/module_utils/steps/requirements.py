@@ -1,0 +1,143 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What steps need of a host: tools, with the packages that have them, and abilities of the kernel. Asked for before anything is changed."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping
+
+from ..facts.host import Host
+from . import kinds
+from .kinds import Step
+from .machine import Machine
+
+_PACKAGES = {
+    "sfdisk": ("fdisk", "util-linux"),
+    "partx": ("util-linux", "util-linux"),
+    "wipefs": ("util-linux", "util-linux"),
+    "blkid": ("util-linux", "util-linux"),
+    "unshare": ("util-linux", "util-linux"),
+    "mkswap": ("util-linux", "util-linux"),
+    "mount": ("mount", "util-linux"),
+    "kpartx": ("kpartx", "kpartx"),
+    "dmsetup": ("dmsetup", "device-mapper"),
+    "mdadm": ("mdadm", "mdadm"),
+    "cryptsetup": ("cryptsetup-bin", "cryptsetup"),
+    "pvcreate": ("lvm2", "lvm2"),
+    "mkfs.ext2": ("e2fsprogs", "e2fsprogs"),
+    "mkfs.ext3": ("e2fsprogs", "e2fsprogs"),
+    "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
+    "resize2fs": ("e2fsprogs", "e2fsprogs"),
+    "e2fsck": ("e2fsprogs", "e2fsprogs"),
+    "mkfs.xfs": ("xfsprogs", "xfsprogs"),
+    "xfs_growfs": ("xfsprogs", "xfsprogs"),
+    "mkfs.btrfs": ("btrfs-progs", "btrfs-progs"),
+    "btrfs": ("btrfs-progs", "btrfs-progs"),
+    "mkfs.vfat": ("dosfstools", "dosfstools"),
+}
+"""Tools and their packages, Debian's and Red Hat's."""
+
+_LVM_KINDS = (
+    kinds.ActivateGroup,
+    kinds.DeactivateGroup,
+    kinds.CreatePhysicalVolume,
+    kinds.ResizePhysicalVolume,
+    kinds.CreateVolumeGroup,
+    kinds.ExtendVolumeGroup,
+    kinds.RewriteGroup,
+    kinds.CreateLogicalVolume,
+    kinds.ExtendLogicalVolume,
+    kinds.RemoveLogicalVolume,
+    kinds.FinishLogicalVolumes,
+)
+_LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
+_MD_KINDS = (kinds.CreateArray, kinds.StartArray, kinds.StopArray)
+
+_OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
+    kinds.FinishPartitions: ("sfdisk",),
+    kinds.ClearGaps: ("sfdisk", "wipefs"),
+    kinds.ClearSignatures: ("wipefs",),
+    kinds.MakeSwap: ("mkswap", "blkid"),
+    **dict.fromkeys(_LVM_KINDS, ("pvcreate",)),
+    **dict.fromkeys(_LUKS_KINDS, ("cryptsetup",)),
+    **dict.fromkeys(_MD_KINDS, ("mdadm",)),
+}
+
+_GROWERS = {"xfs": "xfs_growfs", "btrfs": "btrfs"}
+
+_MAPPER_KINDS = (kinds.ActivateGroup, kinds.CreateLogicalVolume, kinds.OpenLuks)
+
+
+class Ability(t.NamedTuple):
+    """Something that a kernel can do or not: the module that has it, the file that lists it once it is there, and what takes it."""
+
+    module: str
+    listed_in: str
+    listed_as: str
+    needed_for: str
+
+
+_MAPPER = Ability("dm_mod", "/proc/misc", "device-mapper", "logical volumes and LUKS containers (device-mapper)")
+_MD = Ability("md_mod", "/proc/devices", " md", "md arrays")
+
+
+def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
+    """Return what the steps need and the host has not, a sentence each."""
+    steps = tuple(steps)
+    tools = sorted({tool for step in steps for tool in tools_of(step)})
+    return (
+        *(_says_tool(tool) for tool in tools if not machine.has(tool)),
+        *(
+            f"this kernel has no {ability.needed_for}; in a container they are a matter of the machine that it runs on"
+            for ability in abilities_of(steps)
+            if not _is_there(machine, ability) and not _can_come(machine, ability)
+        ),
+    )
+
+
+def load_abilities(host: Host, steps: Iterable[Step]) -> None:
+    """Have the kernel load what the steps need of it and is not there yet: not every tool does that by itself."""
+    for ability in abilities_of(steps):
+        if not _is_there(host, ability):
+            host.run(["modprobe", ability.module])
+
+
+def tools_of(step: Step) -> tuple[str, ...]:
+    """Return the tools that a step needs; of the tools of LVM pvcreate stands for all."""
+    if isinstance(step, kinds.WritePartitionTable):
+        mapped = step.disk.startswith("/dev/mapper/")
+        return ("sfdisk", "wipefs", *(("kpartx", "dmsetup") if mapped else ("partx",)))
+    if isinstance(step, kinds.MakeFilesystem):
+        return (f"mkfs.{step.type}", "blkid")
+    if isinstance(step, kinds.GrowFilesystem):
+        apart = () if step.mountpoint else ("unshare", "mount")
+        if step.type in _GROWERS:
+            return (_GROWERS[step.type], *apart)
+        return ("resize2fs",) if step.mountpoint else ("resize2fs", "e2fsck")
+    return _OF_KIND[type(step)]
+
+
+def abilities_of(steps: Iterable[Step]) -> tuple[Ability, ...]:
+    """Return what the kernel has to be able to do for the steps."""
+    steps = tuple(steps)
+    needed = ((_MAPPER, _MAPPER_KINDS), (_MD, (kinds.CreateArray, kinds.StartArray)))
+    return tuple(ability for ability, its_kinds in needed if any(isinstance(step, its_kinds) for step in steps))
+
+
+def _says_tool(tool: str) -> str:
+    debian, red_hat = _PACKAGES[tool]
+    name = "lvm2" if tool == "pvcreate" else tool
+    package = f"package {debian}" if debian == red_hat else f"package {debian} of Debian, {red_hat} of Red Hat"
+    return f"there is no {name} on this host: install the {package}"
+
+
+def _is_there(host: Host, ability: Ability) -> bool:
+    return any(line.endswith(ability.listed_as) for line in (host.read(ability.listed_in) or "").splitlines())
+
+
+def _can_come(host: Host, ability: Ability) -> bool:
+    outcome = host.run(["modprobe", "--dry-run", ability.module])
+    return outcome is not None and outcome.code == 0

@@ -1,0 +1,108 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What partition tables, LVM, md, LUKS and FAT keep for themselves. Whole MiB, always rounded so that a plan fits."""
+
+from __future__ import annotations
+
+import math
+
+from ...plugin_utils.disk.model import RaidLevel
+
+TABLE_HEAD = 1
+"""The first partition starts at 1 MiB: room for the GPT (34 sectors of 512 bytes, 6 of 4096) and the alignment."""
+TABLE_TAIL = 1
+"""The backup GPT (33 sectors of 512 bytes, 5 of 4096), rounded up to the alignment."""
+EXTENT = 4
+"""LVM's default extent."""
+PV_HEAD = 1
+"""Where the first extent of a PV starts (`pe_start` of a default `pvcreate`)."""
+LUKS_HEAD = 16
+"""The header of LUKS2 with its keyslots area, as `cryptsetup luksFormat` makes it by default."""
+BIOS_GRUB = 1
+"""Enough for GRUB's core image."""
+ESP_DEFAULT = 512
+"""An ESP for which nobody asked a size."""
+
+_MD_CHUNK = 512
+"""mdadm's default, in KiB; a stripe is a chunk of every leg of data."""
+_MD_HEADROOM = 128
+_MD_TAIL = 1
+_FAT32_CLUSTERS = 65525
+_KIB_OF_MIB = 1024
+
+
+def usable(size: int) -> int:
+    """Return how many MiB of partitions a disk of `size` MiB holds."""
+    return max(0, size - TABLE_HEAD - TABLE_TAIL)
+
+
+def pv_extents(size: int, head: int = PV_HEAD) -> int:
+    """Return how many extents a PV of `size` MiB gives when `head` MiB come before the first one."""
+    return max(0, (size - head) // EXTENT)
+
+
+def pv_head(encrypted: bool) -> int:
+    """Return how many MiB of a partition come before the first extent; an encrypted PV lies in LUKS."""
+    return PV_HEAD + (LUKS_HEAD if encrypted else 0)
+
+
+def array_pv_head(data: int, encrypted: bool) -> int:
+    """Return how many MiB of an array with `data` legs of data come before the first extent, parts of a MiB counted as whole ones.
+
+    Data begin at a multiple of the stripe, in LVM and in LUKS, unless whole stripes make a MiB, where both begin anyway
+    (`md_chunk_alignment` and `data_alignment_detection` in lvm.conf; `device_topology_alignment` in cryptsetup).
+    """
+    stripe = data * _MD_CHUNK
+    alignment = stripe if _KIB_OF_MIB % stripe else _KIB_OF_MIB
+    header = math.ceil(LUKS_HEAD * _KIB_OF_MIB / alignment) * alignment if encrypted else 0
+    return math.ceil((header + alignment) / _KIB_OF_MIB)
+
+
+def md_reserve(leg: int, metadata: str, data: int) -> int:
+    """Return how many MiB of a leg of `leg` MiB md keeps for superblock, bitmap and reshaping; `data` legs are for data.
+
+    Metadata 1.2 lies before the data: mdadm halves a headroom of 128 MiB until it is at most 1/1024 of the device and
+    rounds up to the next MiB with superblock and bitmap (`super1.c`). Levels with chunks, all but mirrors with their one leg
+    of data, keep a MiB of headroom at least. 1.0 lies at the end and needs some KiB only.
+    """
+    if metadata == "1.0":
+        return _MD_TAIL
+    least = 0 if data == 1 else 1
+    headroom = _MD_HEADROOM
+    while headroom > least and headroom * _KIB_OF_MIB > leg:
+        headroom //= 2
+    return headroom + 1
+
+
+def md_metadata(boot: bool) -> str:
+    """Return the md metadata version: what the firmware must be able to read has its superblock at the end (1.0)."""
+    return "1.0" if boot else "1.2"
+
+
+def data_legs(level: RaidLevel, legs: int) -> int:
+    """Return of how many legs' size the capacity of an array is made."""
+    return {
+        RaidLevel.RAID0: legs,
+        RaidLevel.RAID1: 1,
+        RaidLevel.RAID5: legs - 1,
+        RaidLevel.RAID6: legs - 2,
+        RaidLevel.RAID10: legs // 2,
+    }[level]
+
+
+def least_legs(level: RaidLevel) -> int:
+    """Return the least number of legs that makes sense for a level."""
+    return {RaidLevel.RAID0: 2, RaidLevel.RAID1: 2, RaidLevel.RAID5: 3, RaidLevel.RAID6: 4, RaidLevel.RAID10: 4}[level]
+
+
+def esp_minimum(logical_block: int) -> int:
+    """Return the least size of an ESP: FAT32 needs 65525 clusters of at least one sector, and some room for its tables.
+
+    That is 33 MiB with sectors of 512 bytes and 260 MiB with 4096, where 257 would do for mkfs.vfat; firmware and other systems
+    ask for 260.
+    """
+    clusters = _FAT32_CLUSTERS * logical_block / 1024**2
+    tables = 1 if logical_block < 4096 else 4
+    return math.ceil(clusters) + tables

@@ -1,0 +1,229 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Exact sizes once it is decided what lies where.
+
+The placement falls apart into clusters of areas that share nothing. One area alone and one pool alone are closed forms; the
+rest is a few linear programs (`filling`). Then whole steps (`whole_steps`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ....module_utils.storage import overhead
+from ..problem.model import Choice, Kind, Pool, Problem, Turn, liking
+from .filling import Targets, fill_cluster
+from .rounding import Sizes, round_targets
+
+_REPEATS = 6
+_NOISE = 1e-6
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Areas, demands and pools (positions) that share room with each other and with nothing else."""
+
+    areas: tuple[int, ...]
+    demands: tuple[int, ...]
+    pools: tuple[int, ...]
+
+
+def size_fairly(problem: Problem, choice: Choice) -> Sizes | None:
+    """Return whole sizes for a placement, or None when the minimums do not fit it."""
+    problem = turns_by_place(problem, choice)
+    lost = array_losses(problem, [demand.low for demand in problem.demands])
+    for _repeat in range(_REPEATS):
+        sizes = _size(problem, choice, lost)
+        if sizes is None:
+            return None
+        # md keeps more of larger legs; what the legs that came out lose is known only now.
+        really = array_losses(problem, sizes.steps)
+        if all(real <= assumed for real, assumed in zip(really, lost)):
+            return sizes
+        lost = [max(pair) for pair in zip(really, lost)]
+    return None
+
+
+def array_losses(problem: Problem, steps: Sequence[int]) -> list[int]:
+    """Return for every demand what of its data capacity cannot hold extents if it is a PV: md's and LVM's share in MiB."""
+    losses = []
+    for demand, step in zip(problem.demands, steps):
+        if demand.kind is Kind.LEGS and demand.pool is not None:
+            losses.append(demand.unit * overhead.md_reserve(step, demand.reserve, demand.unit) + demand.head)
+        else:
+            losses.append(0)
+    return losses
+
+
+def turns_by_place(problem: Problem, choice: Choice) -> Problem:
+    """Return the problem with what had to go off its preferred disks growing last: growth there would not serve the preference."""
+    demands = list(problem.demands)
+    for position, (demand, sites) in enumerate(zip(problem.demands, choice.sites)):
+        if demand.turn is Turn.PREFERRED and any(liking(demand.tiers, area) == len(demand.tiers) for area in sites):
+            demands[position] = replace(demand, turn=Turn.LEFTOVER)
+    return replace(problem, demands=tuple(demands))
+
+
+def room(problem: Problem, choice: Choice) -> list[int]:
+    """Return how much of every area is left beside the companions (MiB; negative when they do not fit)."""
+    left = [area.size for area in problem.areas]
+    for companion, areas in zip(problem.companions, choice.companions):
+        sizes = dict(companion.sizes)
+        for area in areas:
+            left[area] -= sizes[area]
+    return left
+
+
+def clusters(problem: Problem, choice: Choice) -> list[Cluster]:
+    """Return what belongs together, in the order of the first demand of each."""
+    owner = list(range(len(problem.areas) + len(problem.pools)))
+
+    def root(node: int) -> int:
+        while owner[node] != node:
+            owner[node] = owner[owner[node]]
+            node = owner[node]
+        return node
+
+    def join(nodes: Sequence[int]) -> None:
+        for node in nodes[1:]:
+            owner[root(node)] = root(nodes[0])
+
+    first_pool = len(problem.areas)
+    for pool, parts in enumerate(choice.parts):
+        join([first_pool + pool, *parts])
+    nodes_of = []
+    for demand, sites in zip(problem.demands, choice.sites):
+        nodes = [*sites] if demand.pool is None else [first_pool + demand.pool, *sites]
+        join(nodes)
+        nodes_of.append(nodes[0] if nodes else None)
+    groups: dict[int, tuple[list[int], list[int], list[int]]] = {}
+    for position, node in enumerate(nodes_of):
+        if node is not None:
+            groups.setdefault(root(node), ([], [], []))[1].append(position)
+    for area in range(first_pool):
+        if root(area) in groups:
+            groups[root(area)][0].append(area)
+    for pool in range(len(problem.pools)):
+        if root(first_pool + pool) in groups:
+            groups[root(first_pool + pool)][2].append(pool)
+    return [Cluster(tuple(areas), tuple(demands), tuple(pools)) for areas, demands, pools in groups.values()]
+
+
+def _size(problem: Problem, choice: Choice, lost: Sequence[int]) -> Sizes | None:
+    left = room(problem, choice)
+    if min(left, default=0) < 0:
+        return None
+    steps = [float(demand.low) for demand in problem.demands]
+    parts: dict[tuple[int, int], float] = {}
+    for cluster in clusters(problem, choice):
+        targets = (
+            _one_area(problem, choice, cluster, left)
+            or _one_pool(problem, choice, cluster, left)
+            or fill_cluster(problem, choice, cluster, left, lost)
+        )
+        if targets is None:
+            return None
+        for position in cluster.demands:
+            steps[position] = targets.steps[position]
+        parts.update(targets.parts)
+    return round_targets(problem, choice, Targets(dict(enumerate(steps)), parts), left, lost)
+
+
+def _one_area(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence[int]) -> Targets | None:
+    """Return the targets of one area without bounds on its pools, in closed form; None when it is not that simple."""
+    if len(cluster.areas) != 1 or any(problem.demands[at].legs > 1 for at in cluster.demands):
+        return None
+    area = cluster.areas[0]
+    pools = [problem.pools[pool] for pool in cluster.pools]
+    if not all(_is_unbound(pool) for pool in pools) or any(pool.tiers and liking(pool.tiers, area) == len(pool.tiers) for pool in pools):
+        return None
+    used = [pool for pool in cluster.pools if choice.parts[pool]]
+    steps = _filled(problem, cluster.demands, left[area] - sum(problem.pools[pool].head for pool in used))
+    if steps is None:
+        return None
+    return Targets(steps, {(pool, area): sum(steps[at] for at in problem.pools[pool].volumes) for pool in used})
+
+
+def _one_pool(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence[int]) -> Targets | None:
+    """Return the targets of a pool that has all its areas to itself, first areas used first; None when it is not that simple.
+
+    This is the usual vg over many disks: whole units of all areas are one room.
+    """
+    if len(cluster.pools) != 1 or any(problem.demands[at].kind is not Kind.VOLUME for at in cluster.demands):
+        return None
+    position = cluster.pools[0]
+    pool = problem.pools[position]
+    if pool.tiers or not _is_unbound(pool):
+        return None
+    units = {area: max(0, left[area] - pool.head) // pool.grain for area in choice.parts[position]}
+    steps = _filled(problem, cluster.demands, sum(units.values()) * pool.grain)
+    if steps is None:
+        return None
+    parts: dict[tuple[int, int], float] = {}
+    needed = math.ceil(sum(steps.values()) - _NOISE)
+    for area, there in units.items():
+        parts[position, area] = min(there, needed)
+        needed -= min(there, needed)
+    return Targets(steps, parts)
+
+
+def _is_unbound(pool: Pool) -> bool:
+    return not (pool.lo or pool.arrays or pool.kept) and pool.hi is None
+
+
+def _filled(problem: Problem, demands: Sequence[int], capacity: int) -> dict[int, float] | None:
+    """Return the steps of demands that share `capacity` MiB; None when their minimums exceed it."""
+    mib = fill(
+        capacity,
+        [problem.demands[at].low * problem.demands[at].unit for at in demands],
+        [_top(problem, at) for at in demands],
+        [problem.demands[at].weight for at in demands],
+        [problem.demands[at].turn for at in demands],
+    )
+    return None if mib is None else {at: size / problem.demands[at].unit for at, size in zip(demands, mib)}
+
+
+def _top(problem: Problem, position: int) -> float:
+    high = problem.demands[position].high
+    return math.inf if high is None else high * problem.demands[position].unit
+
+
+def fill(capacity: float, low: Sequence[float], high: Sequence[float], weight: Sequence[float], turn: Sequence[Turn]) -> list[float] | None:
+    """Return sizes `clamp(level * weight, low, high)` that use up `capacity`, turn after turn; None when the minimums exceed it."""
+    sizes = list(low)
+    if sum(sizes) > capacity or any(least > most for least, most in zip(low, high)):
+        return None
+    for now in (Turn.PREFERRED, Turn.NORMAL, Turn.LEFTOVER):
+        growing = [at for at, when in enumerate(turn) if when is now]
+        spare = capacity - sum(sizes)
+        if growing and spare > 0:
+            shares = _clamped(spare + sum(low[at] for at in growing), [(low[at], high[at], weight[at]) for at in growing])
+            for at, share in zip(growing, shares):
+                sizes[at] = share
+    return sizes
+
+
+def _clamped(total: float, bounds: Sequence[tuple[float, float, float]]) -> list[float]:
+    """Return `clamp(level * weight, low, high)` at the level where they add up to `total`, or all highs when that is less."""
+    if sum(high for _low, high, _weight in bounds) <= total:
+        return [high for _low, high, _weight in bounds]
+    below, above = 0.0, math.inf
+    for level in sorted({edge / weight for low, high, weight in bounds for edge in (low, high) if edge < math.inf}):
+        if _sum_at(level, bounds) <= total:
+            below = level
+        else:
+            above = level
+            break
+    # Compared as levels, the way they were made: `low / weight * weight` may miss `low` by a last bit.
+    rising = [weight for low, high, weight in bounds if low / weight <= below < high / weight]
+    level = below + (total - _sum_at(below, bounds)) / sum(rising) if rising else below
+    level = min(level, above)
+    return [min(max(level * weight, low), high) for low, high, weight in bounds]
+
+
+def _sum_at(level: float, bounds: Sequence[tuple[float, float, float]]) -> float:
+    return sum(min(max(level * weight, low), high) for low, high, weight in bounds)

@@ -1,0 +1,341 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From a machine and a schema to areas, demands, pools and companions."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Sequence
+
+from ....module_utils.storage import overhead
+from ...common.errors import Mistakes
+from ..model import Disk, Hardware, RaidLevel, Schema, Space, SpaceType
+from .keep import Kept, find_kept
+from .model import Area, Companion, Demand, Kind, Pool, Problem, Tiers, Turn
+
+_COMPANIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
+_BOOT_MOUNTS = ("/boot", "/")
+
+
+def canonical_order(disks: Sequence[Disk]) -> list[int]:
+    """Return the positions of the disks in the order that decides ties: by path of attachment, else by id; never by sdX.
+
+    Digits count as numbers, so that the tenth port comes after the second.
+    """
+    return sorted(range(len(disks)), key=lambda position: (_natural(disks[position].path), _natural(disks[position].id)))
+
+
+def formulate(hardware: Hardware, schema: Schema, reserve: int = 0) -> Problem:
+    """Return the problem that a machine and a schema pose; `reserve` MiB of every disk stay free.
+
+    Raises InputError when data is to be kept that cannot be planned around.
+    """
+    kept = find_kept(hardware, schema)
+    areas = tuple(_areas(hardware, schema, kept, reserve))
+    builder = _Builder(hardware, schema, kept, areas)
+    return builder.problem()
+
+
+@functools.lru_cache(maxsize=4096)
+def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", text))
+
+
+def _areas(hardware: Hardware, schema: Schema, kept: Kept, reserve: int) -> Iterable[Area]:
+    head, tail = (0, 0) if schema.flat else (overhead.TABLE_HEAD, overhead.TABLE_TAIL)
+    for position in canonical_order(hardware.disks):
+        start, gaps = head, []
+        for piece in sorted((piece for piece in kept.pieces if piece.disk == position), key=lambda piece: piece.start or 0):
+            begin = piece.start or 0
+            gaps.append((start, begin - start))
+            start = max(start, begin + piece.size)
+        gaps.append((start, hardware.disks[position].size - tail - start))
+        yield from (Area(position, begin, size) for begin, size in _less(gaps, reserve) if size > 0)
+
+
+def _less(gaps: Sequence[tuple[int, int]], reserve: int) -> list[tuple[int, int]]:
+    # What is to stay free is taken from the end of the disk.
+    left, result = reserve, []
+    for begin, size in reversed(gaps):
+        taken = min(left, max(size, 0))
+        left -= taken
+        result.append((begin, size - taken))
+    return result[::-1]
+
+
+class _Builder:
+    """Turns spaces into demands one after the other; only `problem` is for others."""
+
+    def __init__(self, hardware: Hardware, schema: Schema, kept: Kept, areas: tuple[Area, ...]) -> None:
+        self._hardware, self._schema, self._kept, self._areas = hardware, schema, kept, areas
+        self._demands: list[Demand] = []
+        self._pools: list[Pool] = []
+        self._demands_of: dict[int, list[int]] = {}
+        self._pool_of: dict[int, int] = {}
+        self._sections: dict[tuple[int, tuple[int, ...], Tiers], int] = {}
+        self._mistakes = Mistakes()
+        self._warnings: list[str] = list(kept.warnings)
+
+    def problem(self) -> Problem:
+        spaces = self._schema.spaces
+        for position, space in enumerate(spaces):
+            if _may_be_cut(space):
+                self._pool(position, space)
+        for position, space in enumerate(spaces):
+            if position not in self._kept.spaces:
+                self._demand(position, space)
+        self._mistakes.check()
+        members: dict[tuple[Kind, int | None], list[int]] = {}
+        for at, demand in enumerate(self._demands):
+            members.setdefault((demand.kind, demand.pool), []).append(at)
+        for pool in range(len(self._pools)):
+            self._close_pool(pool, tuple(members.get((Kind.VOLUME, pool), ())), tuple(members.get((Kind.LEGS, pool), ())))
+        companions = tuple(self._companions())
+        return Problem(
+            areas=self._areas,
+            demands=tuple(self._demands),
+            pools=tuple(self._pools),
+            companions=companions,
+            kept=self._kept.pieces,
+            kept_volumes=tuple(self._kept.volumes.items()),
+            disk_names=tuple(disk.id for disk in self._hardware.disks),
+            disk_sizes=tuple(disk.size for disk in self._hardware.disks),
+            warnings=tuple(self._warnings),
+        )
+
+    def _pool(self, position: int, space: Space) -> None:
+        if position in self._kept.spaces and space.type is not SpaceType.VOLUME_GROUP:
+            return
+        group = space.type is SpaceType.VOLUME_GROUP
+        kept = position in self._kept.spaces
+        self._pool_of[position] = len(self._pools)
+        self._pools.append(
+            Pool(
+                name=space.id,
+                space=position,
+                grain=overhead.EXTENT if group else 1,
+                head=overhead.pv_head(self._encrypted(space)) if group else 0,
+                areas=() if kept or self._arrays_in(space) else self._allowed(space),
+                tiers=self._tiers(space),
+                max_parts=space.max_pvs,
+                lo=space.min_size if group and not kept else 0,
+                hi=space.max_size if group and not kept else None,
+                kept=self._kept.extents.get(position, 0),
+            )
+        )
+
+    def _encrypted(self, group: Space) -> bool:
+        return group.encrypt or any(member.encrypt for member in self._schema.spaces if member.volume_group == group.id)
+
+    def _demand(self, position: int, space: Space) -> None:
+        if space.type is SpaceType.RAID:
+            self._raid(position, space)
+        elif space.type is SpaceType.LOGICAL_VOLUME or (space.type is SpaceType.PARTITIONS and not space.per_disk):
+            self._volume(position, space)
+        elif space.type in (SpaceType.PARTITION, SpaceType.PARTITIONS):
+            self._partition(position, space)
+        elif space.type in _COMPANIONS and not self._carriers():
+            self._lone_companion(position, space)
+
+    def _partition(self, position: int, space: Space) -> None:
+        least = overhead.LUKS_HEAD + 1 if space.encrypt else 1
+        areas = self._allowed(space)
+        if not space.per_disk:
+            self._add(position, space, Kind.SINGLE, least=least, areas=areas)
+            return
+        for disk in sorted({self._areas[area].disk for area in areas}, key=self._rank):
+            self._add(position, space, Kind.SINGLE, least=least, areas=tuple(area for area in areas if self._areas[area].disk == disk))
+
+    def _raid(self, position: int, space: Space) -> None:
+        level = space.level or RaidLevel.RAID1
+        unit = max(1, overhead.data_legs(level, space.legs))
+        metadata = overhead.md_metadata(space.boot)
+        groups = [at for at, group in enumerate(self._schema.spaces) if group.type is SpaceType.VOLUME_GROUP and space.id in group.contains]
+        least = unit * (overhead.md_reserve(1, metadata, unit) + 1)
+        self._add(
+            position,
+            space,
+            Kind.LEGS,
+            least=least,
+            areas=self._allowed(space),
+            unit=unit,
+            legs=space.legs,
+            reserve=metadata,
+            head=overhead.array_pv_head(unit, self._encrypted(self._schema.spaces[groups[0]])) if groups else 0,
+            pool=self._pool_of[groups[0]] if groups else None,
+        )
+
+    def _volume(self, position: int, space: Space) -> None:
+        if space.volume_group is None:
+            self._add(position, space, Kind.VOLUME, least=0, pool=self._pool_of[position])
+            return
+        owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
+        pool = self._section(owner, space)
+        self._add(position, space, Kind.VOLUME, least=overhead.EXTENT, unit=overhead.EXTENT, pool=pool)
+
+    def _section(self, owner: int, space: Space) -> int:
+        """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""
+        main = self._pools[self._pool_of[owner]]
+        areas = tuple(area for area in main.areas if self._areas[area].disk in space.allowed)
+        tiers = self._tiers(space) or main.tiers
+        if (areas, tiers) == (main.areas, main.tiers):
+            return self._pool_of[owner]
+        if not main.areas:
+            self._warnings.append(f"{space.id}: the vg {main.name} does not choose its disks, so those of {space.id} have no effect")
+            return self._pool_of[owner]
+        if main.lo or main.hi is not None or main.max_parts is not None:
+            bounded = "disks and best_with_disks of an lv cannot be combined with min_size, max_size or max_pvs of its vg"
+            self._mistakes.add(space.place, f"{bounded} ({main.name}); give them to the vg")
+            return self._pool_of[owner]
+        key = (owner, areas, tiers)
+        if key not in self._sections:
+            self._sections[key] = len(self._pools)
+            self._pools.append(dataclasses.replace(main, areas=areas, tiers=tiers, kept=0))
+        return self._sections[key]
+
+    def _lone_companion(self, position: int, space: Space) -> None:
+        # Nothing says what boots, so it lies once, on the first disk with room.
+        never_grows = dataclasses.replace(space, weight=0.0)
+        areas = self._allowed(space)
+        least = max((self._companion_size(space, area) for area in areas), default=1)
+        self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas)
+
+    def _add(
+        self,
+        position: int,
+        space: Space,
+        kind: Kind,
+        *,
+        least: int,
+        areas: tuple[int, ...] = (),
+        unit: int = 1,
+        legs: int = 1,
+        reserve: str = "",
+        head: int = 0,
+        pool: int | None = None,
+    ) -> None:
+        lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
+        self._demands_of.setdefault(position, []).append(len(self._demands))
+        self._demands.append(
+            Demand(
+                name=space.id,
+                space=position,
+                kind=kind,
+                lo=lo,
+                hi=space.max_size,
+                unit=unit,
+                weight=space.weight,
+                turn=_turn(space, self._pools[pool].tiers if kind is Kind.VOLUME and pool is not None else self._tiers(space), pool, kind),
+                areas=areas,
+                tiers=self._tiers(space),
+                legs=legs,
+                reserve=reserve,
+                head=head,
+                pool=pool,
+            )
+        )
+
+    def _close_pool(self, position: int, volumes: tuple[int, ...], arrays: tuple[int, ...]) -> None:
+        """Give the pool its members, the demands at these positions.
+
+        What is free in a vg is a volume of its own that grows last, or first if it is the only one.
+        """
+        pool = self._pools[position]
+        space = self._schema.spaces[pool.space]
+        if space.type is SpaceType.VOLUME_GROUP and position == self._pool_of[pool.space]:
+            empty = all(member.volume_group != space.id for member in self._schema.spaces)
+            turn = _turn(space, pool.tiers, None, Kind.VOLUME) if empty else Turn.LEFTOVER
+            turn = turn if space.weight > 0 else Turn.NEVER
+            volumes = (*volumes, len(self._demands))
+            self._demands.append(
+                Demand(pool.name, None, Kind.VOLUME, 0, None, unit=pool.grain, weight=space.weight or 1.0, turn=turn, pool=position)
+            )
+        self._pools[position] = dataclasses.replace(pool, volumes=volumes, arrays=arrays)
+
+    def _companions(self) -> Iterable[Companion]:
+        carriers = self._carriers()
+        if not carriers:
+            return
+        for position, space in enumerate(self._schema.spaces):
+            if space.type in _COMPANIONS and position not in self._kept.spaces:
+                yield self._companion(position, space, carriers)
+
+    def _companion(self, position: int, space: Space, carriers: Sequence[int]) -> Companion:
+        pools = {pool for carrier in carriers for pool in self._pools_under(carrier)}
+        solid = [at for carrier in carriers for at in self._demands_of.get(carrier, []) if self._demands[at].kind is not Kind.VOLUME]
+        arrays = [at for pool in pools for at in self._pools[pool].arrays]
+        groups = {self._pools[pool].space for pool in pools}
+        return Companion(
+            name=space.id,
+            space=position,
+            sizes=tuple((area, self._companion_size(space, area)) for area in self._allowed(space)),
+            demands=tuple(sorted({*solid, *arrays})),
+            pools=tuple(sorted(pools)),
+            disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
+        )
+
+    def _pools_under(self, position: int) -> set[int]:
+        """Return the pools whose parts make a disk boot: those of a vg or what may be cut, of an lv the one that it is a share of."""
+        own = {at for at, pool in enumerate(self._pools) if pool.space == position}
+        shares = {self._demands[at].pool for at in self._demands_of.get(position, []) if self._demands[at].kind is Kind.VOLUME}
+        return own | {pool for pool in shares if pool is not None}
+
+    def _carriers(self) -> list[int]:
+        """Return the spaces that boot: what says so, else what is mounted at /boot, else at /."""
+        spaces = self._schema.spaces
+        asked = [at for at, space in enumerate(spaces) if space.boot and space.type not in _COMPANIONS]
+        if asked:
+            return asked
+        for mount in _BOOT_MOUNTS:
+            mounted = [at for at, space in enumerate(spaces) if space.mount == mount]
+            if mounted:
+                return mounted
+        return []
+
+    def _companion_size(self, space: Space, area: int) -> int:
+        least = 1
+        if space.type is SpaceType.ESP:
+            least = overhead.esp_minimum(self._hardware.disks[self._areas[area].disk].logical_block)
+        wanted = max(_default_size(space), least)
+        if space.max_size is None or space.max_size >= wanted:
+            return wanted
+        warning = f"{space.id}: {space.max_size} MiB are less than the {least} MiB that FAT32 needs on a disk with such blocks"
+        if space.max_size < least and warning not in self._warnings:
+            self._warnings.append(warning)
+        return space.max_size
+
+    def _arrays_in(self, space: Space) -> bool:
+        return any(member.type is SpaceType.RAID and member.id in space.contains for member in self._schema.spaces)
+
+    def _allowed(self, space: Space) -> tuple[int, ...]:
+        return tuple(at for at, area in enumerate(self._areas) if area.disk in space.allowed)
+
+    def _tiers(self, space: Space) -> Tiers:
+        return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.tiers)
+
+    def _rank(self, disk: int) -> int:
+        return next(at for at, area in enumerate(self._areas) if area.disk == disk)
+
+
+def _may_be_cut(space: Space) -> bool:
+    if space.type is SpaceType.PARTITIONS:
+        return not space.per_disk
+    return space.type is SpaceType.VOLUME_GROUP or (space.type is SpaceType.LOGICAL_VOLUME and space.volume_group is None)
+
+
+def _turn(space: Space, tiers: Tiers, pool: int | None, kind: Kind) -> Turn:
+    if space.weight <= 0:
+        return Turn.NEVER
+    if kind is Kind.LEGS and pool is not None:
+        # What lies on the array grows; the array itself takes only what is left in the end.
+        return Turn.LEFTOVER
+    return Turn.PREFERRED if tiers else Turn.NORMAL
+
+
+def _default_size(space: Space) -> int:
+    default = overhead.ESP_DEFAULT if space.type is SpaceType.ESP else overhead.BIOS_GRUB
+    return space.min_size or min(default, space.max_size or default)

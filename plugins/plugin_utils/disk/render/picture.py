@@ -1,0 +1,324 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What there is to see of a plan: disks, what lies on each in order, and every space with its total. Sizes are MiB.
+
+The tables, the SVG and the page are all made from this one reading of the plan. It takes plans as plain data (they come
+back from a playbook), and a plan that says less, such as one that was written by hand, gives a picture that says less.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..static.index import StaticIndex, index_static
+from .reasons import reasons_of
+
+Plain = Mapping[str, t.Any]
+
+LABELS = {
+    "vg": "volume group",
+    "lv": "logical volume",
+    "partition": "partition",
+    "partitions": "partitions",
+    "esp": "EFI system partition",
+    "bios_grub": "BIOS boot partition",
+}
+"""The words for a person; a raid is labelled with its level."""
+
+TRANSPORTS = {"nvme": "NVMe", "sata": "SATA", "sas": "SAS", "usb": "USB", "mmc": "eMMC", "iscsi": "iSCSI", "fc": "FC"}
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The part of one logical volume that is drawn inside a PV or a raid leg."""
+
+    space_id: str
+    size: float
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What one space takes of one disk; `slices` are the logical volumes inside it, `free` what no volume takes."""
+
+    space_id: str
+    size: int
+    slices: tuple[Slice, ...] = ()
+    free: float = 0
+
+
+@dataclass(frozen=True)
+class DiskPicture:
+    """One disk with its segments in order; `size` is the whole disk, `unallocated` what no space takes."""
+
+    id: str
+    name: str
+    short_id: str
+    description: str
+    size: int
+    unallocated: int
+    segments: tuple[Segment, ...]
+
+    def shape(self) -> tuple[t.Any, ...]:
+        """Return everything of it but its names: disks of one shape need one drawing."""
+        return (self.description, self.size, self.unallocated, self.segments)
+
+
+@dataclass(frozen=True)
+class SpacePicture:
+    """One space over all disks. `size` is what it takes; of a raid, what it offers. `inside` is the space that holds it."""
+
+    id: str
+    kind: str
+    label: str
+    size: int
+    disks: int = 0
+    inside: str | None = None
+    mount: str | None = None
+    mount_options: str | None = None
+    fs_type: str | None = None
+    encrypted: bool = False
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HostPicture:
+    """One host: its disks, its spaces (each followed by those inside it), and the plan's warnings."""
+
+    disks: tuple[DiskPicture, ...]
+    spaces: tuple[SpacePicture, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """All disks together."""
+        return sum(disk.size for disk in self.disks)
+
+    def by_id(self) -> dict[str, SpacePicture]:
+        """Return the spaces by id."""
+        return {space.id: space for space in self.spaces}
+
+    def inside(self, container: SpacePicture) -> tuple[SpacePicture, ...]:
+        """Return the spaces that lie directly inside a space."""
+        return tuple(space for space in self.spaces if space.inside == container.id)
+
+    def holds_others(self, space: SpacePicture) -> bool:
+        """Tell whether a space is drawn as a frame around others."""
+        return bool(self.inside(space))
+
+    def depth(self, space: SpacePicture) -> int:
+        """Return how many spaces lie around a space."""
+        spaces = self.by_id()
+        depth = 0
+        while space.inside is not None and space.inside in spaces:
+            space, depth = spaces[space.inside], depth + 1
+        return depth
+
+    def shape(self) -> tuple[t.Any, ...]:
+        """Return everything but the names of the disks: hosts of one shape need one drawing."""
+        return (tuple(disk.shape() for disk in self.disks), self.spaces)
+
+
+def picture(plan: Plain, hardware: Plain | None = None, schema: Sequence[Plain] = (), why: Plain | None = None) -> HostPicture:
+    """Return what there is to see of a plan.
+
+    `hardware` adds names, models and transports of the disks; `schema` (the dynamic schema) and `why` (a profile's
+    remarks by space id) the reasons of each space.
+    """
+    wanted = {str(space.get("id")): space for space in schema}
+    spaces = _spaces(plan, index_static(plan.get("schema") or {}), wanted, why or {})
+    return HostPicture(
+        disks=_disks(plan, hardware or {}, spaces),
+        spaces=spaces,
+        warnings=tuple(str(warning) for warning in plan.get("warnings") or ()),
+    )
+
+
+def runs_of_alike(disks: Iterable[DiskPicture]) -> list[tuple[DiskPicture, ...]]:
+    """Return neighbouring disks of one shape together, in order."""
+    runs: list[list[DiskPicture]] = []
+    for disk in disks:
+        if runs and runs[-1][0].shape() == disk.shape():
+            runs[-1].append(disk)
+        else:
+            runs.append([disk])
+    return [tuple(run) for run in runs]
+
+
+def short_id(disk_id: str, longest: int = 24) -> str:
+    """Return the last part of a disk's link, with its middle left out when it is long: both ends tell disks apart."""
+    name = disk_id.rsplit("/", 1)[-1]
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
+
+
+def shown(text: str) -> str:
+    """Return text that is safe to show: neither a terminal nor XML takes control characters."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def describe_disk(facts: Plain) -> str:
+    """Return kind, transport, vendor and model of a disk as one phrase, as much as is known of them."""
+    transport = str(facts.get("transport") or "")
+    vendor, model = (" ".join(str(facts.get(key) or "").split()) for key in ("vendor", "model"))
+    if vendor.lower() in {"ata", "nvme", "0x1af4"} or model.lower().startswith(vendor.lower()):
+        vendor = ""
+    sector = "4Kn" if facts.get("logical_block") == 4096 else ""
+    words = (TRANSPORTS.get(transport, transport), str(facts.get("type") or "").upper(), sector, vendor, model)
+    return " ".join(word for word in words if word)
+
+
+def _spaces(plan: Plain, static: StaticIndex, wanted: Mapping[str, Plain], why: Plain) -> tuple[SpacePicture, ...]:
+    """Return the spaces as they first appear on the disks, each followed by those that lie inside it."""
+    on_disks = _sizes_on_disks(plan)
+    children: dict[str, list[str]] = {}
+    for child, parent in static.parents.items():
+        children.setdefault(parent, []).append(child)
+
+    def with_children(space_id: str) -> list[SpacePicture]:
+        inner = [space for child in children.get(space_id, []) for space in with_children(child)]
+        sizes = on_disks.get(space_id, [])
+        outer = _space(space_id, sizes, inner, static, wanted.get(space_id), why.get(space_id))
+        return [outer, *inner]
+
+    roots = [space_id for space_id in on_disks if space_id not in static.parents]
+    return tuple(space for root in roots for space in with_children(root))
+
+
+def _space(
+    space_id: str, sizes: Sequence[int], inner: Sequence[SpacePicture], static: StaticIndex, wanted: Plain | None, remark: str | None
+) -> SpacePicture:
+    asked = wanted or {}
+    kind = str(asked.get("type") or static.kind(space_id))
+    level = str(static.arrays.get(space_id, {}).get("level") or asked.get("level") or "raid")
+    filesystems = static.filesystems.get(space_id, ())
+    filesystem = filesystems[0] if filesystems else {}
+    size = _size(kind, level, sizes, inner, static.volumes.get(space_id, {}))
+    return SpacePicture(
+        id=space_id,
+        kind=kind,
+        label=level if kind == "raid" else LABELS.get(kind, kind),
+        size=size,
+        disks=len(sizes),
+        inside=static.parents.get(space_id),
+        mount=_mounts(filesystems) or _mount_point(asked.get("mount")),
+        mount_options=_given(filesystem.get("fstab_options") or asked.get("mount_options")),
+        fs_type=_given(filesystem.get("fs_type") or asked.get("fs_type")),
+        encrypted=space_id in static.encrypted or asked.get("encrypt") is True,
+        reasons=reasons_of(wanted, size, remark),
+    )
+
+
+def _size(kind: str, level: str, sizes: Sequence[int], inner: Sequence[SpacePicture], volume: Plain) -> int:
+    if kind == "raid" and sizes:
+        return int(min(sizes) * _data_legs(level, len(sizes)))
+    if sizes:
+        return sum(sizes)
+    return int(volume["size"]) if "size" in volume else sum(space.size for space in inner)
+
+
+def _data_legs(level: str, legs: int) -> float:
+    """Return how many of the legs of an array hold data."""
+    return {"raid1": 1, "raid5": legs - 1, "raid6": legs - 2, "raid10": legs / 2}.get(level, legs)
+
+
+def _disks(plan: Plain, hardware: Plain, spaces: Sequence[SpacePicture]) -> tuple[DiskPicture, ...]:
+    facts = {str(disk.get("id")): disk for disk in hardware.get("disks") or ()}
+    by_id = {space.id: space for space in spaces}
+    volumes = {space.id: _volumes_in(space, spaces) for space in spaces}
+    before: dict[str, int] = {}
+    pictures = []
+    for disk in plan.get("disks") or ():
+        segments = []
+        for space_id, size in _taken(disk):
+            segments.append(_segment(by_id[space_id], size, volumes[space_id], before.get(space_id, 0)))
+            before[space_id] = before.get(space_id, 0) + size
+        pictures.append(_disk(disk, facts.get(str(disk.get("disk_id")), {}), tuple(segments)))
+    return tuple(pictures)
+
+
+def _disk(disk: Plain, facts: Plain, segments: tuple[Segment, ...]) -> DiskPicture:
+    disk_id = str(disk.get("disk_id"))
+    size = int(facts.get("size") or disk.get("size") or 0)
+    unallocated = disk.get("unallocated")
+    return DiskPicture(
+        id=disk_id,
+        name=str(facts.get("dev") or disk_id).rsplit("/", 1)[-1],
+        short_id=short_id(disk_id),
+        description=describe_disk(facts),
+        size=size,
+        unallocated=int(unallocated) if unallocated is not None else size - sum(segment.size for segment in segments),
+        segments=segments,
+    )
+
+
+def _segment(space: SpacePicture, size: int, volumes: Sequence[SpacePicture], before: int) -> Segment:
+    if not volumes:
+        return Segment(space.id, size)
+    slices = _shares_of_leg(space, size, volumes) if space.kind == "raid" else _fill_in_order(size, volumes, before)
+    return Segment(space.id, size, slices, max(0.0, size - sum(part.size for part in slices)))
+
+
+def _fill_in_order(size: int, volumes: Sequence[SpacePicture], before: int) -> tuple[Slice, ...]:
+    """Return the volumes as they fill the PVs of their group one after the other.
+
+    Where each extent comes to lie is LVM's own affair, so this shows how much there is of each, not where it is.
+    """
+    slices = []
+    position = 0
+    for volume in volumes:
+        inside = min(before + size, position + volume.size) - max(before, position)
+        if inside > 0:
+            slices.append(Slice(volume.id, inside))
+        position += volume.size
+    return tuple(slices)
+
+
+def _shares_of_leg(array: SpacePicture, size: int, volumes: Sequence[SpacePicture]) -> tuple[Slice, ...]:
+    """Return the volumes on one leg: every leg of an array carries its share of each."""
+    return tuple(Slice(volume.id, size * volume.size / array.size) for volume in volumes if array.size)
+
+
+def _volumes_in(space: SpacePicture, spaces: Sequence[SpacePicture]) -> list[SpacePicture]:
+    found = []
+    for inner in spaces:
+        if inner.inside == space.id:
+            found.extend([inner] if inner.kind == "lv" else _volumes_in(inner, spaces))
+    return found
+
+
+def _sizes_on_disks(plan: Plain) -> dict[str, list[int]]:
+    sizes: dict[str, list[int]] = {}
+    for disk in plan.get("disks") or ():
+        for space_id, size in _taken(disk):
+            sizes.setdefault(space_id, []).append(size)
+    return sizes
+
+
+def _taken(disk: Plain) -> list[tuple[str, int]]:
+    return [
+        (str(space["space_id"]), int(space["size"]))
+        for space in disk.get("spaces") or ()
+        if space["space_id"] != "unallocated" and int(space["size"]) > 0
+    ]
+
+
+def _mounts(filesystems: Sequence[Plain]) -> str | None:
+    """Return where a space is mounted; one that is on several disks by itself, from the first to the last."""
+    mounts = [mount for mount in (_mount_point(filesystem.get("mount")) for filesystem in filesystems) if mount]
+    return f"{mounts[0]} … {mounts[-1]}" if len(mounts) > 1 else mounts[0] if mounts else None
+
+
+def _mount_point(value: t.Any) -> str | None:
+    return None if value in ("none", "swap") else _given(value)
+
+
+def _given(value: t.Any) -> str | None:
+    return None if value in (None, "") else str(value)

@@ -1,0 +1,93 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why a space is as large as it is and where it is: what its schema asked for, in sentences."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ...common.units import format_mib, parse_mib
+
+Plain = Mapping[str, t.Any]
+
+LONGEST_EXPRESSION = 60
+EXTENT = 4
+"""A volume is rounded to whole extents, so a bound counts as reached within one (MiB)."""
+
+
+def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tuple[str, ...]:
+    """Return the reasons of one space: the profile's remark, its bounds and whether they bind, weight, disks.
+
+    `wanted` is the space's entry in the dynamic schema as it was written, None when the planner added the space by itself.
+    """
+    reasons = [str(remark).strip()] if remark else []
+    if wanted is None:
+        return tuple(reasons)
+    reasons += _bounds(wanted, size)
+    if "weight" in wanted:
+        weight = wanted["weight"]
+        reasons.append(
+            "never grows beyond its minimum (weight 0)" if weight == 0 else f"takes its share of what is left with weight {_text(weight)}"
+        )
+    for key, words in (("disks", "must be on"), ("best_with_disks", "prefers"), ("avoid_disks", "stays away from")):
+        if wanted.get(key) not in (None, [], ""):
+            reasons.append(f"{words} {_disks(wanted[key])}")
+    if wanted.get("max_pvs") is not None:
+        reasons.append(f"on {_text(wanted['max_pvs'])} disks at most" if wanted["max_pvs"] != 1 else "on one disk")
+    for key, words in (
+        ("per_disk", "one on every disk of its set"),
+        ("boot", "the machine starts from it"),
+        ("encrypt", "encrypted with LUKS"),
+        ("keep_data", "kept as it is, with its data"),
+    ):
+        if wanted.get(key) is True:
+            reasons.append(words)
+    return tuple(reasons)
+
+
+def _bounds(wanted: Plain, size: int) -> list[str]:
+    if wanted.get("size") is not None:
+        return [f"asked for exactly {_size(wanted['size'])}"]
+    reasons = []
+    for key, words, reached in (("min_size", "at least", "no larger than it must be"), ("max_size", "at most", "as large as it may be")):
+        if wanted.get(key) is not None:
+            bound = _in_mib(wanted[key])
+            binds = bound is not None and abs(size - bound) < EXTENT
+            reasons.append(f"{words} {_size(wanted[key])}{f': {reached}' if binds else ''}")
+    return reasons
+
+
+def _in_mib(value: t.Any) -> float | None:
+    if isinstance(value, (int, float)):
+        return float(value)
+    try:
+        return float(parse_mib(str(value)))
+    except ValueError:
+        return None
+
+
+def _size(value: t.Any) -> str:
+    mib = _in_mib(value)
+    return format_mib(mib) if mib is not None else _expression(value, "what an expression gives")
+
+
+def _disks(value: t.Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", else ".join(_disks(item) for item in value)
+    return _expression(value, "disks that an expression chooses")
+
+
+def _expression(value: t.Any, instead: str) -> str:
+    """Return an expression, or what to say instead of a long one, which explains nothing at a glance."""
+    text = _text(value)
+    if not text.startswith("yaql"):
+        return text
+    source = text.split("=", 1)[-1].strip()
+    return source if len(source) <= LONGEST_EXPRESSION else instead
+
+
+def _text(value: t.Any) -> str:
+    return " ".join(str(value).split())

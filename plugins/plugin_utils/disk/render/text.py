@@ -1,0 +1,137 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan as a table for a terminal: disks, below each what lies on it, below each group of volumes its volumes."""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...common.units import format_mib
+from .picture import DiskPicture, HostPicture, SpacePicture, picture, shown
+
+WIDTH = 100
+NAME_WIDTH = 32
+SIZE_WIDTH = 9
+SHARE_WIDTH = 6
+LABEL_WIDTH = 20
+MOUNT_WIDTH = 15
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table and the lines that hang below it."""
+
+    name: str
+    size: str
+    share: str
+    text: str
+    below: tuple[Row, ...] = ()
+
+
+def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = None) -> str:
+    """Return the plan of one host as a table of at most 100 columns.
+
+    Neighbouring disks that carry the same share one entry that names them all. Volumes hang below their group; a group
+    that lies on disks of several entries has an entry of its own. Shares are of the disk, of volumes of their group.
+    """
+    host = picture(plan, hardware)
+    runs = _runs(host.disks)
+    nested = _containers_within_one(runs)
+    blocks = [_disk_block(host, run, nested) for run in runs]
+    blocks += [_lines(_space_row(host, space, space.size, 0, nested=True)) for space in _own_entries(host, nested)]
+    if not host.disks:
+        blocks.append(["no disks"])
+    if host.warnings:
+        blocks.append([line for warning in host.warnings for line in _wrapped("! ", warning)])
+    return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)
+
+
+def _runs(disks: Sequence[DiskPicture]) -> list[list[DiskPicture]]:
+    runs: list[list[DiskPicture]] = []
+    for disk in disks:
+        if runs and _carries(runs[-1][0]) == _carries(disk):
+            runs[-1].append(disk)
+        else:
+            runs.append([disk])
+    return runs
+
+
+def _carries(disk: DiskPicture) -> tuple[t.Any, ...]:
+    return (disk.description, disk.size, disk.unallocated, tuple((segment.space_id, segment.size) for segment in disk.segments))
+
+
+def _containers_within_one(runs: Sequence[Sequence[DiskPicture]]) -> frozenset[str]:
+    """Return the spaces that lie on the disks of one entry only, so that what is inside them can hang there."""
+    entries: dict[str, set[int]] = {}
+    for number, run in enumerate(runs):
+        for segment in run[0].segments:
+            entries.setdefault(segment.space_id, set()).add(number)
+    return frozenset(space_id for space_id, numbers in entries.items() if len(numbers) == 1)
+
+
+def _own_entries(host: HostPicture, nested: frozenset[str]) -> list[SpacePicture]:
+    return [space for space in host.spaces if space.inside is None and space.id not in nested and host.holds_others(space)]
+
+
+def _disk_block(host: HostPicture, run: Sequence[DiskPicture], nested: frozenset[str]) -> list[str]:
+    disk = run[0]
+    spaces = host.by_id()
+    rows = [_space_row(host, spaces[segment.space_id], segment.size, disk.size, segment.space_id in nested) for segment in disk.segments]
+    if disk.unallocated > 0 or not rows:
+        rows.append(Row("unallocated", format_mib(disk.unallocated), _share(disk.unallocated, disk.size), ""))
+    head, *rest = _lines(Row(_disk_name(run), format_mib(disk.size), "each" if len(run) > 1 else "", disk.description, tuple(rows)))
+    names = _wrapped("│  ", " ".join(other.name for other in run)) if len(run) > 1 else []
+    return [head, *names, *rest]
+
+
+def _disk_name(run: Sequence[DiskPicture]) -> str:
+    disk = run[0]
+    if len(run) > 1:
+        return f"{len(run)} disks alike"
+    return disk.short_id if disk.name == disk.short_id else f"{disk.name} {disk.short_id}"
+
+
+def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, nested: bool) -> Row:
+    children = host.inside(space) if nested else ()
+    rows = [_space_row(host, child, child.size, space.size, nested=True) for child in children]
+    free = space.size - sum(child.size for child in children)
+    if children and space.kind == "vg" and free > max(64, space.size // 1000):
+        rows.append(Row("free in the group", format_mib(free), _share(free, space.size), ""))
+    return Row(space.id, format_mib(size), _share(size, whole), _use(space), tuple(rows))
+
+
+def _use(space: SpacePicture) -> str:
+    label = f"encrypted {space.label.rsplit(' ', 1)[-1]}" if space.encrypted else space.label
+    if space.disks > 1 and space.kind in {"vg", "raid"}:
+        label = f"{label} on {space.disks} disks"
+    elif space.disks > 1 and space.kind in {"lv", "partitions"}:
+        label = f"{label} of {format_mib(space.size)}"
+    return f"{label:<{LABEL_WIDTH}} {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
+
+
+def _share(size: int, whole: int) -> str:
+    if whole <= 0:
+        return ""
+    percent = 100 * size / whole
+    return "<0.1%" if 0 < percent < 0.1 else f"{percent:.1f}%"
+
+
+def _lines(row: Row, first: str = "", rest: str = "") -> list[str]:
+    name = shown(first + row.name)
+    if len(name) > NAME_WIDTH:
+        name = name[: NAME_WIDTH - 1] + "…"
+    lines = [f"{name:<{NAME_WIDTH}} {row.size:>{SIZE_WIDTH}} {row.share:>{SHARE_WIDTH}}  {shown(row.text)}"[:WIDTH]]
+    for number, below in enumerate(row.below, start=1):
+        last = number == len(row.below)
+        lines += _lines(below, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+    return lines
+
+
+def _wrapped(mark: str, text: str) -> list[str]:
+    later = mark if mark.startswith("│") else " " * len(mark)
+    return textwrap.wrap(shown(text), WIDTH, initial_indent=mark, subsequent_indent=later, break_on_hyphens=False) or [mark]

@@ -1,0 +1,71 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Words for what is drawn: the lines of a tooltip, shares, mounts. Sizes are MiB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...common.units import format_mib
+from .picture import DiskPicture, Segment, SpacePicture
+
+
+def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
+    """Return what there is to say of the part of a space that lies on one disk, its name first."""
+    lines = [space.id, f"{label(space)}{f' in {space.inside}' if space.inside else ''}"]
+    lines.append(f"{format_mib(size)} on {disk.name}, {percent(size, disk.size)}")
+    if round(size) != space.size:
+        lines.append(f"{format_mib(space.size)} in all")
+    if space.mount or space.fs_type:
+        lines.append(mount(space))
+    return [*lines, *space.reasons]
+
+
+def unallocated_tip(disk: DiskPicture) -> list[str]:
+    """Return what there is to say of the room that no space takes."""
+    return ["unallocated", f"{format_mib(disk.unallocated)} of {disk.name}, {percent(disk.unallocated, disk.size)}"]
+
+
+def free_tip(segment: Segment) -> list[str]:
+    """Return what there is to say of the room in a group that no volume takes."""
+    return ["free", f"{format_mib(segment.free)} in {segment.space_id}"]
+
+
+def strip(space: SpacePicture, segment: Segment) -> str:
+    """Return the heading of what holds volumes."""
+    return f"{space.id}, {label(space)}, {format_mib(segment.size)}"
+
+
+def label(space: SpacePicture) -> str:
+    """Return what kind of space it is."""
+    return f"{space.label}, encrypted" if space.encrypted else space.label
+
+
+def mount(space: SpacePicture) -> str:
+    """Return where and as what a space is mounted."""
+    options = space.mount_options if space.mount_options != "defaults" else None
+    return ", ".join(word for word in (space.mount, space.fs_type, options) if word)
+
+
+def percent(size: float, whole: float) -> str:
+    """Return a share as a person reads it."""
+    share = 100 * size / whole if whole else 0.0
+    return "less than 0.1 %" if 0 < share < 0.1 else f"{share:.1f} %"
+
+
+def run_name(run: Sequence[DiskPicture]) -> str:
+    """Return the name of disks that are drawn together."""
+    return f"{run[0].name} … {run[-1].name}" if len(run) > 1 else run[0].name
+
+
+def run_size(run: Sequence[DiskPicture]) -> str:
+    """Return size and description of disks that are drawn together."""
+    size = format_mib(run[0].size)
+    return f"{len(run)} × {size} {run[0].description}" if len(run) > 1 else f"{size} {run[0].description}"
+
+
+def run_link(run: Sequence[DiskPicture]) -> str:
+    """Return the shortened link of a disk that is drawn alone."""
+    return run[0].short_id if len(run) == 1 and run[0].short_id != run[0].name else ""

@@ -1,0 +1,100 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Expressions of a schema: a text that begins with `yaql=` stands for what YAQL makes of the hardware (`$`).
+
+The prefix and the language are the seed's ("Dynamic parameters"). One engine serves the whole process: to create it costs
+as much as some hundred evaluations, and what is created at import is there before Ansible forks.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import typing as t
+from collections.abc import Iterator, Mapping, Set
+
+import yaql  # comes after collections.abc, which it uses without importing it
+from yaql.language.exceptions import YaqlException
+from yaql.language.expressions import Statement
+from yaql.language.utils import limit_iterable
+
+from .functions import register
+from .memo import Memory
+
+PREFIX = re.compile(r"^\s*yaql\s*=\s*")
+
+_LONGEST_COLLECTION = 100_000
+_MEMORY_QUOTA = 64 * 1024**2
+_EVALUATION_ERRORS = (YaqlException, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+
+_ENGINE = yaql.YaqlFactory().create(
+    options={
+        "yaql.limitIterators": _LONGEST_COLLECTION,
+        "yaql.memoryQuota": _MEMORY_QUOTA,
+        "yaql.convertInputData": False,
+        "yaql.convertOutputData": False,
+    }
+)
+_LIBRARY = yaql.create_context()
+register(_LIBRARY)
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be read or evaluated; the text says which one and why."""
+
+
+def is_expression(value: t.Any) -> bool:
+    """Return whether `value` is a text that stands for an expression."""
+    return isinstance(value, str) and PREFIX.match(value) is not None
+
+
+class Evaluator:
+    """Evaluates expressions over one machine's facts, which it never changes; `memory` knows results for machines alike."""
+
+    def __init__(self, facts: Mapping[str, t.Any], memory: Memory) -> None:
+        self._facts = facts
+        self._memory = memory
+
+    def __call__(self, text: str) -> t.Any:
+        """Return the result of the expression as it is: numbers, text, lists, mappings, and parts of the facts, to be read only.
+
+        Raises ExpressionError that quotes the expression.
+        """
+        source = PREFIX.sub("", text, count=1).strip()
+        try:
+            return self._memory.compute(source, self._facts, lambda facts: _evaluate(source, facts))
+        except _EVALUATION_ERRORS as error:
+            raise ExpressionError(f"expression {_shortened(source)!r} failed: {_reason(error)}") from None
+
+
+def _evaluate(source: str, facts: t.Any) -> t.Any:
+    return _collected(_parsed(source).evaluate(data=facts, context=_LIBRARY.create_child_context()))
+
+
+def _collected(value: t.Any) -> t.Any:
+    """Return the value with lists in the place of what YAQL computes only when it is asked for."""
+    if isinstance(value, (Mapping, str)):
+        return value
+    if isinstance(value, (Iterator, Set, list, tuple)):
+        return [_collected(item) for item in limit_iterable(value, _LONGEST_COLLECTION)]
+    return value
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(source: str) -> Statement:
+    if not source:
+        raise ValueError("it is empty")
+    return _ENGINE(source)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"the facts have no {error.args[0]!r}" if error.args else "the facts have no such key"
+    return str(error).replace("#property#", "property ").replace("#operator_", "operator ") or type(error).__name__
+
+
+def _shortened(source: str, longest: int = 120) -> str:
+    line = " ".join(source.split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."

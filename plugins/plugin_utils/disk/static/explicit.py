@@ -1,0 +1,219 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Allocation -> the two forms of a static schema: the seed's (sizes by disk) and Bareon's explicit one (every object to be made).
+
+The explicit form has the objects of Bareon's `nailgun_simple` input, `{parteds, pvs, vgs, lvs, mds, fss}`, and `luks`; sizes and
+positions are MiB. Unlike the converter that the seed describes it makes one PV per volume group and disk (or array).
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping, Sequence
+
+from ....module_utils.storage import overhead
+from ..model import Allocation, Hardware, Schema, Space, SpaceType
+from ..schema.keys import LABEL_LENGTHS
+from .partitions import Partition, device_name, is_encrypted, partitions
+
+Plain = dict[str, t.Any]
+
+_DEFAULT_FILESYSTEM = "xfs"
+_NOT_MOUNTED = "none"
+_SWAP = "swap"
+
+
+def sizes_by_disk(hardware: Hardware, schema: Schema, allocation: Allocation) -> list[Plain]:
+    """Return `[{disk_id, size, spaces: [{space_id, size}], unallocated}]`, spaces in the order they lie on the disk."""
+    lists: list[list[Plain]] = [[] for _unused in hardware.disks]
+    for piece in allocation.pieces:
+        if piece.size > 0:
+            lists[piece.disk].append({"space_id": schema.spaces[piece.space].id, "size": piece.size})
+    result = []
+    for disk, spaces in zip(hardware.disks, lists, strict=True):
+        room = overhead.usable(disk.size) if spaces and not schema.flat else disk.size
+        used = sum(space["size"] for space in spaces)
+        result.append({"disk_id": disk.id, "size": disk.size, "spaces": spaces, "unallocated": room - used})
+    return result
+
+
+def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, seed: str) -> dict[str, list[Plain]]:
+    """Return Bareon's explicit static schema; `seed` makes the identities of partitions, see `gpt.partitions`."""
+    made = partitions(hardware, schema, allocation, seed)
+    devices: dict[str, list[str]] = {}
+    for partition in made:
+        devices.setdefault(schema.spaces[partition.space].id, []).append(partition.device)
+    kept = {schema.spaces[partition.space].id for partition in made if partition.kept}
+    arrays = [_array(space, devices[space.id], space.id in kept) for space in schema.spaces if _is_made(space, devices, SpaceType.RAID)]
+    devices.update({array["space_id"]: [array["name"]] for array in arrays})
+    for group in schema.spaces:
+        below = [array["name"] for array in arrays if array["space_id"] in group.contains]
+        if below:
+            devices[group.id] = [*devices.get(group.id, []), *below]
+    containers = [container for space in schema.spaces for container in _containers(space, schema, devices.get(space.id, []))]
+    for space in schema.spaces:
+        opened = [f"/dev/mapper/{container['name']}" for container in containers if container["space_id"] == space.id]
+        if opened:
+            devices[space.id] = opened
+    volumes = _volumes(schema, allocation, devices, kept)
+    return {
+        "parteds": _parteds(hardware, schema, made),
+        "mds": arrays,
+        "luks": containers,
+        "pvs": [_physical_volume(device, group.id in kept) for group in _groups(schema, devices) for device in devices[group.id]],
+        "vgs": [_volume_group(group, devices[group.id], group.id in kept) for group in _groups(schema, devices)],
+        "lvs": volumes,
+        "fss": _filesystems(schema, devices, volumes, kept),
+    }
+
+
+def _is_made(space: Space, devices: Mapping[str, Sequence[str]], space_type: SpaceType) -> bool:
+    return space.type is space_type and bool(devices.get(space.id))
+
+
+def _parteds(hardware: Hardware, schema: Schema, made: Sequence[Partition]) -> list[Plain]:
+    by_disk: dict[int, list[Partition]] = {}
+    for partition in made:
+        by_disk.setdefault(partition.disk, []).append(partition)
+    result = []
+    for position, disk in enumerate(hardware.disks):
+        here = by_disk.get(position)
+        if here:
+            result.append(
+                {
+                    "name": device_name(disk),
+                    "disk_id": disk.id,
+                    "label": "gpt",
+                    "disk_size": disk.size,
+                    "install_bootloader": any(_boots(schema.spaces[partition.space]) for partition in here),
+                    "partitions": [_partition(partition, device_name(disk), schema.spaces[partition.space].id) for partition in here],
+                }
+            )
+    return result
+
+
+def _boots(space: Space) -> bool:
+    return space.boot or space.type in (SpaceType.ESP, SpaceType.BIOS_GRUB)
+
+
+def _partition(partition: Partition, disk_device: str, space_id: str) -> Plain:
+    return {
+        "name": partition.device,
+        "device": disk_device,
+        "count": partition.number,
+        "begin": partition.begin,
+        "end": partition.end,
+        "partition_type": "primary",
+        "guid": partition.type_guid,
+        "uuid": partition.uuid,
+        "flags": list(partition.flags),
+        "keep_data": partition.kept,
+        "space_id": space_id,
+    }
+
+
+def _array(space: Space, legs: Sequence[str], kept: bool) -> Plain:
+    return {
+        "name": f"/dev/md/{space.id}",
+        "level": str(space.level),
+        "devices": list(legs),
+        "spares": [],
+        "metadata": overhead.md_metadata(space.boot),
+        "keep_data": kept,
+        "space_id": space.id,
+    }
+
+
+def _containers(space: Space, schema: Schema, devices: Sequence[str]) -> Iterable[Plain]:
+    if not is_encrypted(space, schema):
+        return
+    for number, device in enumerate(devices, start=1):
+        name = f"{space.id}-crypt{number if len(devices) > 1 else ''}"
+        yield {"name": name, "device": device, "keep_data": space.keep_data, "space_id": space.id}
+
+
+def _groups(schema: Schema, devices: Mapping[str, Sequence[str]]) -> list[Space]:
+    return [space for space in schema.spaces if _is_made(space, devices, SpaceType.VOLUME_GROUP)]
+
+
+def _physical_volume(device: str, kept: bool) -> Plain:
+    # 0 is LVM's own default: one copy of the metadata, the first extent at 1 MiB.
+    return {"name": device, "metadatasize": 0, "metadatacopies": 1, "keep_data": kept}
+
+
+def _volume_group(group: Space, devices: Sequence[str], kept: bool) -> Plain:
+    return {"name": group.id, "pvnames": list(devices), "keep_data": kept, "space_id": group.id}
+
+
+def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Sequence[str]], kept: set[str]) -> list[Plain]:
+    result = []
+    for position, space in enumerate(schema.spaces):
+        size = allocation.volumes.get(position, 0)
+        if space.volume_group is not None and size > 0 and devices.get(space.volume_group):
+            result.append(
+                {
+                    "name": space.id,
+                    "vgname": space.volume_group,
+                    "device": _volume_device(space.volume_group, space.id),
+                    "size": size,
+                    "keep_data": space.keep_data and space.volume_group in kept,
+                    "space_id": space.id,
+                }
+            )
+    return result
+
+
+def _filesystems(schema: Schema, devices: Mapping[str, Sequence[str]], volumes: Sequence[Plain], kept: set[str]) -> list[Plain]:
+    of_volumes = {volume["space_id"]: [volume["device"]] for volume in volumes}
+    kept_volumes = {volume["space_id"] for volume in volumes if volume["keep_data"]}
+    return [
+        filesystem
+        for space in schema.spaces
+        if space.type not in (SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB)
+        for filesystem in _filesystems_of(space, of_volumes.get(space.id, devices.get(space.id, [])), space.id in kept | kept_volumes)
+    ]
+
+
+def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterable[Plain]:
+    """Return one file system per device; with several of them mount points and labels get numbers, except for ESPs: one is mounted."""
+    fs_type = space.fs_type or ("vfat" if space.type is SpaceType.ESP else _DEFAULT_FILESYSTEM if space.mount else None)
+    if fs_type is None:
+        return
+    for number, device in enumerate(devices, start=1):
+        suffix = str(number) if len(devices) > 1 else ""
+        mount = _mount_point(space, fs_type, suffix)
+        yield {
+            "device": device,
+            "mount": mount,
+            "fs_type": fs_type,
+            "fs_options": space.fs_options or "",
+            "fs_label": _label(space.fs_label, fs_type, suffix),
+            "fstab_enabled": mount != _NOT_MOUNTED,
+            "fstab_options": space.mount_options or "defaults",
+            "os_id": [],
+            "keep_data": kept,
+            "space_id": space.id,
+        }
+
+
+def _mount_point(space: Space, fs_type: str, suffix: str) -> str:
+    if fs_type == _SWAP:
+        return _SWAP
+    if space.mount is None or space.mount == _NOT_MOUNTED:
+        return _NOT_MOUNTED
+    if space.type is SpaceType.ESP:
+        return space.mount if suffix in ("", "1") else _NOT_MOUNTED
+    return f"{space.mount}{suffix}"
+
+
+def _label(label: str | None, fs_type: str, suffix: str) -> str:
+    if label is None:
+        return ""
+    longest = LABEL_LENGTHS.get(fs_type, len(label) + len(suffix))
+    return f"{label[: longest - len(suffix)]}{suffix}"
+
+
+def _volume_device(group: str, name: str) -> str:
+    return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"

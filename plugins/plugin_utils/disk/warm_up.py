@@ -1,0 +1,39 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plan once before Ansible forks a worker per host, so that no worker has the costs of a first time.
+
+What a process does first is dear: files are read, expressions parsed, caches of classes and patterns filled, Python's bytecode
+adapted to its operands. Workers are copies of the process that has imported the action, so they begin with all of it done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from ..common.errors import InputError, NoSolution
+from ..common.plain import plain
+from .planner import Planner
+from .render.text import summary
+from .schema.profiles import load_profile
+
+_MACHINE = {
+    "ram": 4096,
+    "firmware": "uefi",
+    "disks": [
+        {"id": "fast", "path": "port-1", "dev": "/dev/sda", "type": "ssd", "size": 65536},
+        {"id": "slow", "path": "port-2", "dev": "/dev/sdb", "type": "hdd", "size": 131072},
+    ],
+}
+
+
+def rehearse(folder: Path) -> None:
+    """Load the profiles of a folder and plan a small machine by `general`; whatever fails is left to the task that needs it."""
+    for path in folder.glob("*.yml"):
+        with contextlib.suppress(InputError, NoSolution):
+            schema = load_profile(path)
+            if path.stem == "general":
+                plan = Planner(schema).plan(_MACHINE)
+                plain({"plan": plan, "summary": summary(plan, _MACHINE)})

@@ -1,0 +1,102 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The plan that balances one group: moves with stages, what they gain and copy, and who could not get where it should.
+
+    found = plan_group(Assignment(cluster, group, aims, most_at_node), seconds)
+
+It starts from the cluster's model and names groups, instances and nodes by position, so that it can be made in another
+process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..cluster.model import Cluster
+from ..cluster.moves import Move, copied_data
+from ..cluster.state import ClusterState
+from ..metrics.score import ScoreMode, Scorer
+from ..metrics.shared_redundancy import SharedReserve
+from ..plan.order import Budget, Guard, find_way, follow
+from ..plan.safe_stages import stage_safely
+from ..plan.stages import Plan, stage_moves
+from .hbal import HbalOptions, steps_like_hbal
+from .search import Aims, balance
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """How a group is balanced; scores are the group's own, `data` is MiB copied, `blocked` are instances that find no turn."""
+
+    group: int
+    plan: Plan
+    score_before: float
+    score_after: float
+    data: int
+    blocked: tuple[int, ...]
+    in_time: bool
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A group to balance, with the aims of the collection or the options of hbal; at most so many moves touch a node at once."""
+
+    cluster: Cluster
+    group: int
+    aims: Aims | HbalOptions
+    most_at_node: int | None = None
+
+
+def plan_group(assignment: Assignment, seconds: float | None = None) -> GroupPlan:
+    """Return the plan for a group; the search for a placement ends after so many seconds."""
+    state = ClusterState.from_cluster(assignment.cluster)
+    if isinstance(assignment.aims, HbalOptions):
+        return _plan_like_hbal(state, assignment, assignment.aims)
+    return _plan_balanced(state, assignment, assignment.aims, seconds)
+
+
+def _plan_balanced(state: ClusterState, assignment: Assignment, aims: Aims, seconds: float | None) -> GroupPlan:
+    """Return a plan that keeps all limits in every order that it allows."""
+    found = balance(state, assignment.group, aims, seconds)
+    order = list(found.order)
+    targets = dict(zip(order, zip(found.state.primary[order].tolist(), found.state.secondary[order].tolist())))
+    reserve = SharedReserve.of(state, assignment.group)
+    guard, budget = Guard.of(state, reserve), Budget(aims.tariff.most_data, aims.tariff.most_moves)
+    way = find_way(state, targets, guard, budget)
+    moves = way.moves
+    if way.blocked:
+        # The search itself has found a way, which copies more: some of its instances move more than once.
+        scorer = Scorer(state, aims.score, state.group_nodes(assignment.group))
+        longer = follow(state, found.made, guard, budget)
+        moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, aims))
+    plan = stage_safely(state, moves, reserve, assignment.most_at_node)
+    return _told(state, assignment.group, plan, aims.score, way.blocked if moves is way.moves else (), found.in_time)
+
+
+def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], aims: Aims) -> float:
+    """Return the score that moves lead to with the price of what they copy."""
+    data = sum(copied_data(state, move) for move in moves)
+    return scorer.score(apply_moves(state, moves)) + aims.tariff.data * data / 1024**2
+
+
+def _plan_like_hbal(state: ClusterState, assignment: Assignment, options: HbalOptions) -> GroupPlan:
+    """Return hbal's moves, with the stages that their order allows."""
+    moves = [step.move for step in steps_like_hbal(state.copy(), assignment.group, options)]
+    return _told(state, assignment.group, stage_moves(moves, assignment.most_at_node), ScoreMode.HTOOLS, (), True)
+
+
+def _told(state: ClusterState, group: int, plan: Plan, mode: ScoreMode, blocked: tuple[int, ...], in_time: bool) -> GroupPlan:
+    scorer = Scorer(state, mode, state.group_nodes(group))
+    after = apply_moves(state, plan.moves)
+    data = sum(copied_data(state, move) for move in plan.moves)
+    return GroupPlan(group, plan, scorer.score(state), scorer.score(after), data, blocked, in_time)
+
+
+def apply_moves(state: ClusterState, moves: tuple[Move, ...]) -> ClusterState:
+    """Return the state after moves."""
+    after = state.copy()
+    for move in moves:
+        after.place(move.instance, *move.target)
+    return after

@@ -1,0 +1,228 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Copies of one instance put into a cluster until none fits: the state for it, one step, and what failed at the end.
+
+    room = room_for(cluster, instance)                  # a state that knows one instance only, at position 0
+    attempt = try_copy(room, groups, options, scorer)
+    stamp(room, attempt.place)                          # the copy stays, and the next may follow
+    room = resized(room, smaller_instance)
+    look_at(room, smaller_instance, groups, options)    # only whether any place takes a copy, or what fails
+
+Steps are those of Ganeti's hspace: each copy goes where the score is best afterwards, among equals to the later node; or
+in groups that are given away in parts to where the fewest possible allocations are lost.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster.arrays import NOWHERE, Booleans, Floats, InstanceFacts, Integers, collect_facts
+from ..cluster.model import Cluster, Instance
+from ..cluster.moves import Place
+from ..cluster.state import ClusterState
+from ..metrics.limits import EXACT, Limit, Rules, policy_failures, primary_verdict, secondary_verdict
+from ..metrics.score import ScoreMode, Scorer
+from ..place.lost_allocations import least_sizes, losses
+from ..place.placement import Strategy, is_partitioned, rank_losses
+
+_SIZES = ("models", "as_primary", "as_secondary", "memory", "disk", "reserves", "restarts", "spindles_known")
+"""The fields of InstanceFacts that follow from an instance's sizes."""
+
+
+@dataclass(frozen=True)
+class CopyOptions:
+    """How a copy's place is chosen. `rules` are the limits that are kept."""
+
+    rules: Rules = EXACT
+    score: ScoreMode = ScoreMode.CAPACITY
+    strategy: Strategy = Strategy.AUTO
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The best place of a copy, or None; then `failures` counts the places (nodes or pairs) at which each limit failed first."""
+
+    place: Place | None
+    failures: collections.Counter[Limit]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Whether any place takes a copy; if not, `failures` is as in Attempt."""
+
+    fits: bool
+    failures: collections.Counter[Limit]
+
+
+@dataclass(frozen=True)
+class _Door:
+    """A group with its online nodes; `refused` is what its policy has against the size."""
+
+    group: int
+    online: Integers
+    refused: Limit | None
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """In a group: the second nodes, [P, S] the limit that fails first, and which places are none: a node beside itself."""
+
+    columns: Integers
+    limits: np.ndarray
+    places: Booleans
+
+    @property
+    def fits(self) -> Booleans:
+        """Return [P, S]: whether a copy fits."""
+        fits: Booleans = (self.limits == Limit.NONE) & self.places
+        return fits
+
+
+def room_for(cluster: Cluster, instance: Instance) -> ClusterState:
+    """Return the state of a cluster in which the only instance known is a new one, at position 0."""
+    return _alone(ClusterState.from_cluster(cluster, (instance,)), len(cluster.instances))
+
+
+def resized(room: ClusterState, instance: Instance) -> ClusterState:
+    """Return the same state with an instance of other sizes at position 0; template, storage and tags must be the same."""
+    return _sized(room, instance).copy()
+
+
+def look_at(room: ClusterState, instance: Instance, groups: Sequence[int], options: CopyOptions) -> Look:
+    """Return whether a copy of another size would fit anywhere, or what fails; the size differs as for `resized`."""
+    sized = _sized(room, instance)
+    found = []
+    failures: collections.Counter[Limit] = collections.Counter()
+    for door in _doors(sized, groups):
+        fitting = _fits(sized, door.online, options.rules) if door.refused is None else None
+        if fitting is not None and fitting.fits.any():
+            return Look(True, failures)
+        found.append((door, fitting))
+    return Look(False, _failures(sized, found))
+
+
+def accepted(room: ClusterState, instance: Instance, groups: Sequence[int]) -> bool:
+    """Return whether the policies of all groups take a size."""
+    return all(door.refused is None for door in _doors(_sized(room, instance), groups))
+
+
+def _sized(room: ClusterState, instance: Instance) -> ClusterState:
+    """Return a state with an instance of other sizes at position 0, which shares all else."""
+    sizes = collect_facts(Cluster((), (), ()), (instance,)).instances
+    changed = dataclasses.replace(room.facts.instances, **{name: getattr(sizes, name) for name in _SIZES})
+    return dataclasses.replace(room, facts=dataclasses.replace(room.facts, instances=changed))
+
+
+def stamp(room: ClusterState, place: Place) -> None:
+    """Put a copy at a place for good."""
+    room.place(0, *place)
+    room.primary[0] = room.secondary[0] = NOWHERE
+
+
+def try_copy(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Attempt:
+    """Return the best place of a copy in any of `groups`, or what failed."""
+    return next(attempts(room, groups, options, scorer))
+
+
+def attempts(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Iterator[Attempt]:
+    """Yield the best place of a copy in any of `groups`, or what failed, without end; `room` may get copies in between."""
+    doors = _doors(room, groups)
+    while True:
+        found = [(door, _fits(room, door.online, options.rules) if door.refused is None else None) for door in doors]
+        places = [_best(room, door, fitting, options, scorer) for door, fitting in found if fitting is not None and fitting.fits.any()]
+        yield Attempt(min(places)[2], collections.Counter()) if places else Attempt(None, _failures(room, found))
+
+
+def _doors(room: ClusterState, groups: Sequence[int]) -> list[_Door]:
+    doors = []
+    for group in groups:
+        nodes = room.group_nodes(group)
+        online = nodes[~room.offline[nodes]]
+        doors.append(_Door(group, online, _policy_limit(room, group, online)))
+    return doors
+
+
+def _best(room: ClusterState, door: _Door, fitting: _Fits, options: CopyOptions, scorer: Scorer) -> tuple[float, int, Place]:
+    """Return the best place of a group with its cost; among equals the last."""
+    costs = np.where(fitting.fits, _costs(room, door.group, door.online, fitting.columns, options, scorer), np.inf)
+    rows, others = np.nonzero(costs == costs.min())
+    row, column = rows[-1], others[-1]
+    return float(costs[row, column]), -int(door.online[row]), (int(door.online[row]), int(fitting.columns[column]))
+
+
+def _failures(room: ClusterState, found: Sequence[tuple[_Door, _Fits | None]]) -> collections.Counter[Limit]:
+    """Return at how many places each limit fails first; a policy that refuses does so at all places."""
+    failures: collections.Counter[Limit] = collections.Counter()
+    for door, fitting in found:
+        if fitting is not None:
+            failures += _counted(fitting.limits[fitting.places])
+        elif door.refused is not None:
+            failures[door.refused] += len(door.online) * (len(door.online) - 1 if room.facts.instances.two_nodes[0] else 1)
+    return failures
+
+
+def places_of(state: ClusterState, instance: int, groups: Sequence[int], options: CopyOptions) -> list[Place]:
+    """Return the best place at each possible primary of an instance that is nowhere in a whole state, the best first."""
+    room = _alone(state, instance)
+    scorer = Scorer(room, options.score)
+    found = []
+    while (place := try_copy(room, groups, options, scorer).place) is not None:
+        found.append(place)
+        room.offline[place[0]] = True
+    return found
+
+
+def _fits(room: ClusterState, online: Integers, rules: Rules) -> _Fits:
+    """Return where a copy fits on the online nodes of a group."""
+    first = primary_verdict(room, 0, online, rules)
+    if not room.facts.instances.two_nodes[0]:
+        return _Fits(np.array([NOWHERE]), first.limit[:, None], np.ones((len(online), 1), dtype=bool))
+    second = secondary_verdict(room, 0, online, online, rules)
+    limits = np.where(first.fits[:, None], second.limit, first.limit[:, None])
+    return _Fits(online, limits, online[:, None] != online[None, :])
+
+
+def _counted(limits: np.ndarray) -> collections.Counter[Limit]:
+    counts = np.bincount(limits.ravel(), minlength=len(Limit))
+    return collections.Counter({limit: int(counts[limit]) for limit in Limit if limit != Limit.NONE and counts[limit]})
+
+
+def _policy_limit(room: ClusterState, group: int, online: Integers) -> Limit | None:
+    """Return the limit of a group's policy that fails first, in its first interval, or None."""
+    model, policy = room.facts.instances.models[0], room.facts.cluster.groups[group].policy
+    exclusive = bool(len(online)) and bool(room.facts.nodes.exclusive[online].all())
+    if not policy_failures(model, policy, exclusive):
+        return None
+    first = policy_failures(model, dataclasses.replace(policy, intervals=policy.intervals[:1]), exclusive)
+    return (first or policy_failures(model, policy, exclusive))[0].limit
+
+
+def _costs(room: ClusterState, group: int, rows: Integers, columns: Integers, options: CopyOptions, scorer: Scorer) -> Floats:
+    if is_partitioned(room, group, options.strategy):
+        return rank_losses(losses(room, 0, rows, columns, least_sizes(room.facts.cluster.groups[group].policy)))
+    if columns[0] == NOWHERE:
+        return scorer.primary_scores(room, 0, rows)[:, None]
+    return scorer.pair_scores(room, 0, rows, columns)
+
+
+def _alone(state: ClusterState, instance: int) -> ClusterState:
+    """Return a copy of a state in which one instance that is nowhere is the only one known."""
+    room = state.copy()
+    room.facts = dataclasses.replace(state.facts, instances=_only(state.facts.instances, instance))
+    room.primary, room.secondary = np.array([NOWHERE]), np.array([NOWHERE])
+    return room
+
+
+def _only(facts: InstanceFacts, position: int) -> InstanceFacts:
+    """Return the facts of one instance alone."""
+    part = slice(position, position + 1)
+    return InstanceFacts(
+        **{name: value[:, part] if name in ("as_primary", "as_secondary") else value[part] for name, value in vars(facts).items()}
+    )

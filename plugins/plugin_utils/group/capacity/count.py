@@ -1,0 +1,245 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How many more copies of an instance fit, into one group or into all of them, and what to add so that more do.
+
+    found = count_in(cluster, instance, groups, options)        # CopyOptions; Count
+    nodes_to_add(cluster, instance, group, wanted, options)     # Addition
+
+One copy after the other is placed until none fits, as Ganeti's hspace does. Nothing that is wrong already is in the way:
+limits that are broken must not get worse, and no group is asked about another. Where instances on shared storage live,
+copies are only counted as long as the failure of no node strands more of them than before.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster.arrays import ANYWHERE
+from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance, Node
+from ..cluster.moves import Place
+from ..cluster.state import ClusterState
+from ..metrics.limits import Limit
+from ..metrics.score import ScoreMode, Scorer
+from ..place.placement import stranded_memory, strands_more_than
+from .copies import Attempt, CopyOptions, attempts, places_of, room_for, stamp
+
+MOST_COPIES = 200_000
+"""Where counting ends; nobody asks for more copies of one instance, and what needs nothing would fit without end."""
+MOST_ADDED = 512
+TAIL_SECONDS = 10.0
+"""How long copies may be tried at other nodes once the best one would strand instances on shared storage."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One copy that was counted."""
+
+    instance: Instance
+    place: Place
+
+
+@dataclass(frozen=True)
+class Count:
+    """Copies in the order in which they were placed, and which limits, at how many places, kept the next one out."""
+
+    copies: tuple[Copy, ...]
+    failures: collections.Counter[Limit]
+    stranding: bool = False
+    """Whether the next copy would fit, but strand instances on shared storage when a node fails."""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Nodes like `like` with which `count` copies fit into a group; `nodes` None when no number of them would do."""
+
+    group: int
+    like: int
+    nodes: int | None
+    count: int
+
+
+def allocable(cluster: Cluster) -> tuple[int, ...]:
+    """Return the groups that take new instances by themselves."""
+    return tuple(position for position, group in enumerate(cluster.groups) if group.alloc_policy != "unallocable")
+
+
+def is_bounded(cluster: Cluster, instance: Instance) -> bool:
+    """Return whether an instance needs anything that a node can run out of."""
+    if instance.memory > 0 or (instance.vcpus > 0 and instance.uses_cpus):
+        return True
+    if instance.on_node_disk:
+        return instance.disk > 0
+    pools = [pool for node in cluster.nodes for pool in node.storage if pool.name == instance.storage]
+    return instance.disk > 0 and bool(pools) and all(pool.free is not None for pool in pools)
+
+
+def count_in(cluster: Cluster, instance: Instance, groups: Sequence[int], options: CopyOptions, most: int = MOST_COPIES) -> Count:
+    """Return how many copies fit into `groups` together; scores are those of the whole cluster, or of a group that is alone."""
+    room = room_for(cluster, instance)
+    copies, attempt = fill(room, groups, scorer_for(room, groups, options), options, most)
+    return without_stranding(cluster, groups, Count(tuple(copies), attempt.failures), options)
+
+
+def best_count(cluster: Cluster, instance: Instance, groups: Sequence[int], options: CopyOptions, most: int = MOST_COPIES) -> Count:
+    """Return the larger of the counts that the two scores lead to: which node is taken first decides what fits in the end."""
+    counts: list[Count] = []
+    for score in ScoreMode:
+        counts.append(count_in(cluster, instance, groups, dataclasses.replace(options, score=score), most))
+        if len(counts[-1].copies) >= most:
+            break
+    return max(counts, key=lambda count: len(count.copies))
+
+
+def scorer_for(room: ClusterState, groups: Sequence[int], options: CopyOptions) -> Scorer:
+    """Return the scorer of one group, or of the whole cluster for several."""
+    return Scorer(room, options.score, room.group_nodes(groups[0]) if len(groups) == 1 else None)
+
+
+def fill(room: ClusterState, groups: Sequence[int], scorer: Scorer, options: CopyOptions, most: int) -> tuple[list[Copy], Attempt]:
+    """Put copies into `room`, which is changed, and return them with the attempt at the next one."""
+    copies: list[Copy] = []
+    model = room.facts.instances.models[0]
+    tries = attempts(room, groups, options, scorer)
+    while (attempt := next(tries)).place is not None and len(copies) < most:
+        stamp(room, attempt.place)
+        copies.append(Copy(model, attempt.place))
+    return copies, attempt
+
+
+def without_stranding(cluster: Cluster, groups: Sequence[int], count: Count, options: CopyOptions) -> Count:
+    """Return the copies up to the first that would strand instances on shared storage, and more at other nodes if there are any."""
+    if not any(_shares_storage(cluster, cluster.groups[group].name, count.copies) for group in groups):
+        return count
+    before = ClusterState.from_cluster(cluster, [_named(copy.instance, number) for number, copy in enumerate(count.copies)])
+    first = len(cluster.instances)
+    stranded = {group: stranded_memory(before, group, exact=True) for group in groups}
+
+    def with_copies(number: int) -> ClusterState:
+        state = before.copy()
+        for position in range(number):
+            state.place(first + position, *count.copies[position].place)
+        return state
+
+    def is_too_many(number: int) -> bool:
+        after = with_copies(number)
+        return any(strands_more_than(after, group, stranded[group]) for group in groups)
+
+    low, high = 0, len(count.copies)
+    if not is_too_many(high):
+        return count
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_too_many(middle) else (middle, high)
+    tail = _tail(stranded, with_copies(low), first + low, count.copies[low:], options)
+    return Count((*count.copies[:low], *tail), count.failures, stranding=True)
+
+
+def _tail(
+    stranded: Mapping[int, dict[int, float]],
+    now: ClusterState,
+    position: int,
+    waiting: Sequence[Copy],
+    options: CopyOptions,
+) -> list[Copy]:
+    """Return copies at nodes that are not the best, one by one, as long as nobody is stranded and there is time.
+
+    `stranded` is what may be, by group and failing node.
+    """
+    until = time.monotonic() + TAIL_SECONDS
+    tail: list[Copy] = []
+    for copy in waiting:
+        places = places_of(now, position, list(stranded), options)
+        possible = (place for place in places if not _strands(stranded, now, position, place))
+        place = next(possible, None) if time.monotonic() < until else None
+        if place is None:
+            break
+        now.place(position, *place)
+        tail.append(Copy(copy.instance, place))
+        position += 1
+    return tail
+
+
+def _strands(stranded: Mapping[int, dict[int, float]], now: ClusterState, position: int, place: Place) -> bool:
+    after = now.copy()
+    after.place(position, *place)
+    return any(strands_more_than(after, group, before) for group, before in stranded.items())
+
+
+def _shares_storage(cluster: Cluster, group: str, copies: Sequence[Copy]) -> bool:
+    """Return whether anything in a group, or the copies, would restart elsewhere when its node fails."""
+    members = {node.name for node in cluster.nodes if node.group == group}
+    here = [instance for instance in cluster.instances if instance.primary in members]
+    return any(i.uses_memory and i.disk_template in MIRRORED_OUTSIDE for i in (*here, *(copy.instance for copy in copies[:1])))
+
+
+def _named(instance: Instance, number: int) -> Instance:
+    return dataclasses.replace(instance, name=f"{instance.name}-{number}")
+
+
+def pool_limit(cluster: Cluster, instance: Instance) -> float:
+    """Return how many copies a storage pool outside the nodes has room for; infinite where there is none or it is not known."""
+    room = room_for(cluster, instance)
+    pool = int(room.facts.instances.pool[0])
+    if pool == ANYWHERE or not room.facts.pool_shared[pool] or not instance.disk:
+        return math.inf
+    free = float(room.pool_free[:, pool].min(initial=np.inf))
+    return free if math.isinf(free) else max(free, 0.0) // instance.disk
+
+
+def nodes_to_add(cluster: Cluster, instance: Instance, group: int, wanted: int, options: CopyOptions) -> Addition:
+    """Return how many nodes like the group's most usual one let `wanted` copies fit into it."""
+    like = _usual_node(cluster, group)
+    model = cluster.nodes[like]
+
+    def count(number: int) -> int:
+        return len(best_count(_with_nodes(cluster, model, number), instance, (group,), options, wanted).copies)
+
+    high, last = 1, count(0)
+    if last >= wanted:
+        return Addition(group, like, 0, last)
+    while (found := count(high)) < wanted:
+        if high >= MOST_ADDED or (found == last and high > 4):
+            return Addition(group, like, None, found)
+        high, last = high * 2, found
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if count(middle) >= wanted else (middle, high)
+    return Addition(group, like, high, count(high))
+
+
+def _usual_node(cluster: Cluster, group: int) -> int:
+    """Return a node of the hardware that most of a group's nodes have; online ones before others."""
+    name = cluster.groups[group].name
+    members = [position for position, node in enumerate(cluster.nodes) if node.group == name]
+    usual = collections.Counter(_hardware(cluster.nodes[position]) for position in members)
+    return max(members, key=lambda position: (usual[_hardware(cluster.nodes[position])], not cluster.nodes[position].offline, -position))
+
+
+def _hardware(node: Node) -> tuple[float, ...]:
+    return node.total_memory, node.total_disk, node.total_cpus, node.cpu_speed, node.spindles
+
+
+def _with_nodes(cluster: Cluster, like: Node, number: int) -> Cluster:
+    """Return a cluster with empty nodes of the same make added."""
+    storage = tuple(pool if pool.name.kind == "external" else dataclasses.replace(pool, free=pool.total) for pool in like.storage)
+    empty = dataclasses.replace(
+        like,
+        free_memory=int(like.total_memory) - like.node_memory,
+        free_disk=int(like.total_disk),
+        free_spindles=like.spindles if like.exclusive_storage else like.free_spindles,
+        offline=False,
+        master=False,
+        storage=storage,
+    )
+    added = tuple(dataclasses.replace(empty, name=f"{like.name}+{position + 1}") for position in range(number))
+    return dataclasses.replace(cluster, nodes=(*cluster.nodes, *added))

@@ -1,0 +1,283 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Emptying nodes: new places for their instances inside the group, then in other groups, as one assignment problem.
+
+    tasks = tasks_of_nodes(state, nodes, mode)             # or tasks_of_instances(state, instances, mode)
+    result = evacuate(state, tasks, across, score)
+
+Instances are first taken one by one, the most important first, each to where the fewest disks are copied and then the
+score is best. When that leaves somebody out, an integer program places as many of the most important ones as can be:
+running ones before others. A node is only avoided when it is itself to be emptied, not because some other instance in
+the list has its mirror there.
+
+Limits are those of limits.EXACT, and for instances on shared storage that no node's failure strands more memory than
+before in a group that something goes to. An instance whose primary is down may, when nothing else is left, be started
+where soft limits (N+1, CPUs, tags) break: that is what memory was kept for.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from ..cluster.arrays import NOWHERE
+from ..cluster.moves import Move, Place
+from ..cluster.state import ClusterState
+from ..metrics.evacuation_reserve import Reserves, holds, places_that_hold, reserves_of
+from ..metrics.limits import EXACT
+from ..metrics.score import ScoreMode
+from ..place.assignment import Wanted, assign
+from ..place.placement import MOST_TRIED, STRANDS_MORE, Reason
+from ..place.places import COPY, OTHER_GROUP, AcrossGroups, Scorers, Task, all_places, by_cost, can_leave, cheapest, flat
+from ..plan.stages import order_moves
+from .evacuation_search import MOST_COMBINATIONS, Offer, most_that_hold
+
+MOST_PLACES = 200_000
+"""Places that the integer program may choose from; when there are more, each instance's best ones are offered."""
+MOST_ATTEMPTS = 5
+"""How often all are assigned anew, without the places that would take what shared storage keeps for failures."""
+_NO_ORDER = Reason(NOWHERE, "order", 0.0, "there is a place, but no order of moves in which each of them has room")
+
+
+class EvacuationMode(StrEnum):
+    """Which role the instances give up."""
+
+    PRIMARY = "primary"
+    SECONDARY = "secondary"
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class Unplaced:
+    """An instance that stays where it is, and why."""
+
+    instance: int
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Evacuation:
+    """Moves in an order in which they can be carried out; `relaxed` are those that break soft limits."""
+
+    moves: tuple[Move, ...]
+    unplaced: tuple[Unplaced, ...]
+    relaxed: tuple[int, ...]
+
+
+def tasks_of_nodes(state: ClusterState, nodes: Sequence[int], mode: EvacuationMode) -> list[Task]:
+    """Return what must move for nodes to be empty: of primaries, of secondaries, or of both."""
+    leaving = frozenset(nodes)
+    tasks = []
+    for instance in np.flatnonzero(np.isin(state.primary, nodes) | np.isin(state.secondary, nodes)).tolist():
+        task = _task(state, instance, leaving, mode)
+        if task is not None:
+            tasks.append(task)
+    return tasks
+
+
+def tasks_of_instances(state: ClusterState, instances: Sequence[int], mode: EvacuationMode) -> list[Task]:
+    """Return what must move when instances are to leave the nodes of a role: those that all of them have, or else each its own."""
+    homes = [_roles(state, instance, mode) - {NOWHERE} for instance in instances]
+    common = frozenset(set.intersection(*homes)) if homes else frozenset()
+    tasks = (_task(state, i, common or frozenset(home), mode) for i, home in zip(instances, homes))
+    return [task for task in tasks if task is not None]
+
+
+def _roles(state: ClusterState, instance: int, mode: EvacuationMode) -> set[int]:
+    """Return the nodes of the roles that an instance gives up."""
+    primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
+    return {EvacuationMode.PRIMARY: {primary}, EvacuationMode.SECONDARY: {secondary}, EvacuationMode.ALL: {primary, secondary}}[mode]
+
+
+def _task(state: ClusterState, instance: int, leaving: frozenset[int], mode: EvacuationMode) -> Task | None:
+    first, second = int(state.primary[instance]) in leaving, int(state.secondary[instance]) in leaving
+    if mode == EvacuationMode.PRIMARY:
+        return Task(instance, leaving, frozenset()) if first else None
+    if mode == EvacuationMode.SECONDARY:
+        return Task(instance, frozenset(), leaving, keeps_primary=True) if second else None
+    return Task(instance, leaving, leaving) if first or second else None
+
+
+def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mode: ScoreMode) -> Evacuation:
+    """Return moves that carry the tasks out, and for each instance that stays the reasons; `state` stays as it is."""
+    tasks = sorted(tasks, key=lambda task: _rank(state, task))
+    groups = range(len(state.facts.cluster.groups)) if across != AcrossGroups.NO else {state.group_of(task.instance) for task in tasks}
+    leaving = sorted(frozenset().union(*(task.not_primary | task.not_secondary for task in tasks)))
+    reserves = reserves_of(state, [task.instance for task in tasks], groups, leaving)
+    scorers = Scorers(state, mode)
+    movable = [task for task in tasks if can_leave(state, task.instance)]
+    targets = _one_by_one(state, movable, across, scorers, reserves)
+    if len(targets) < len(movable):
+        together = _together(state, movable, across, scorers, reserves)
+        if _worth(state, tasks, together) > _worth(state, tasks, targets):
+            targets = together
+    relaxed = _relaxed(state, [task for task in tasks if task.instance not in targets], targets, across, scorers)
+    ordered = _in_order(state, targets, relaxed, reserves)
+    done = {move.instance for move in ordered}
+    after = state.copy()
+    for move in ordered:
+        after.place(move.instance, *move.target)
+    unplaced = []
+    for task in tasks:
+        if task.instance in done:
+            continue
+        if task.instance in targets or task.instance in relaxed:
+            unplaced.append(Unplaced(task.instance, (_NO_ORDER,)))
+        else:
+            unplaced.append(Unplaced(task.instance, _reasons(after, task, across, scorers)))
+    return Evacuation(tuple(ordered), tuple(unplaced), tuple(sorted(done & relaxed.keys())))
+
+
+def _in_order(state: ClusterState, targets: dict[int, Place], relaxed: dict[int, Place], reserves: Reserves) -> list[Move]:
+    """Return moves in order, without those that find no turn, and those after which N+1 would not hold while the former stay."""
+    ordered, blocked = order_moves(state, targets | relaxed, relaxed)
+    moved = {instance: place for instance, place in targets.items() if instance not in blocked}
+    fewer = places_that_hold(reserves, state, moved) if blocked else moved
+    return ordered if len(fewer) == len(moved) else _in_order(state, fewer, relaxed, reserves)
+
+
+def _rank(state: ClusterState, task: Task) -> tuple[bool, float]:
+    """Return the key of importance: running instances first, then the largest."""
+    model = state.facts.instances.models[task.instance]
+    return not model.uses_memory, -float(model.memory)
+
+
+def _worth(state: ClusterState, tasks: Sequence[Task], targets: dict[int, Place]) -> int:
+    importance = _importances(state, tasks)
+    return sum(importance[task.instance] for task in tasks if task.instance in targets)
+
+
+def _importances(state: ClusterState, tasks: Sequence[Task]) -> dict[int, int]:
+    """Return weights by which one running instance counts more than all others together."""
+    models = state.facts.instances.models
+    stopped = sum(not models[task.instance].uses_memory for task in tasks)
+    return {task.instance: stopped + 1 if models[task.instance].uses_memory else 1 for task in tasks}
+
+
+def _one_by_one(
+    state: ClusterState,
+    tasks: Sequence[Task],
+    across: AcrossGroups,
+    scorers: Scorers,
+    reserves: Reserves,
+) -> dict[int, Place]:
+    now = state.copy()
+    targets: dict[int, Place] = {}
+    for task in tasks:
+        found = all_places(state, now, task, across, scorers, EXACT)
+        home = int(now.primary[task.instance]), int(now.secondary[task.instance])
+        for place in itertools.islice(by_cost(found), MOST_TRIED):
+            now.place(task.instance, *place)
+            if holds(reserves, now, {task.instance: place}):
+                targets[task.instance] = place
+                break
+            now.place(task.instance, *home)
+    return targets
+
+
+def _together(
+    state: ClusterState,
+    tasks: Sequence[Task],
+    across: AcrossGroups,
+    scorers: Scorers,
+    reserves: Reserves,
+) -> dict[int, Place]:
+    """Return the best assignment that leaves the reserves: what would not leave them is forbidden, and all are assigned anew."""
+    best: dict[int, Place] = {}
+    forbidden: set[tuple[int, Place]] = set()
+    most = 0
+    for _attempt in range(MOST_ATTEMPTS):
+        found = _at_once(state, tasks, across, scorers, forbidden)
+        most = max(most, _worth(state, tasks, found))
+        kept = places_that_hold(reserves, state, found)
+        if _worth(state, tasks, kept) > _worth(state, tasks, best):
+            best = kept
+        if len(kept) == len(found):
+            break
+        forbidden |= found.items() - kept.items()
+    worth = _worth(state, tasks, best)
+    if worth == most:
+        return best
+    return most_that_hold(state, _offers(state, tasks, across, scorers), reserves, worth, most) or best
+
+
+def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, scorers: Scorers) -> list[Offer]:
+    """Return the places that each task may take once the others have left, the cheapest first."""
+    lifted = state.copy()
+    for task in tasks:
+        lifted.remove(task.instance)
+    importance = _importances(state, tasks)
+    offers = []
+    for task in tasks:
+        places = by_cost(all_places(state, lifted, task, across, scorers, EXACT))
+        offers.append(Offer(task.instance, tuple(itertools.islice(places, MOST_COMBINATIONS)), importance[task.instance]))
+    return offers
+
+
+def _at_once(
+    state: ClusterState,
+    tasks: Sequence[Task],
+    across: AcrossGroups,
+    scorers: Scorers,
+    forbidden: Collection[tuple[int, Place]],
+) -> dict[int, Place]:
+    lifted = state.copy()
+    for task in tasks:
+        lifted.remove(task.instance)
+    importance = _importances(state, tasks)
+    most = max(MOST_PLACES // len(tasks), 1)
+    wanted = []
+    for task in tasks:
+        parts = [flat(places) for places in all_places(state, lifted, task, across, scorers, EXACT)]
+        empty = np.zeros(0, dtype=np.int64)
+        primaries, secondaries, costs = (np.concatenate([empty, *columns]) for columns in (zip(*parts) if parts else ((), (), ())))
+        for primary, secondary in (place for instance, place in forbidden if instance == task.instance):
+            costs[(primaries == primary) & (secondaries == secondary)] = np.inf
+        best = np.argsort(costs, kind="stable")[:most]
+        best = best[np.isfinite(costs[best])]
+        scaled = costs[best] / (OTHER_GROUP + 3 * COPY)
+        wanted.append(Wanted(task.instance, primaries[best], secondaries[best], scaled, importance[task.instance]))
+    places, _proven = assign(state, lifted, wanted)
+    return {task.instance: place for task, place in zip(tasks, places) if place is not None}
+
+
+def _relaxed(
+    state: ClusterState,
+    tasks: Sequence[Task],
+    targets: dict[int, Place],
+    across: AcrossGroups,
+    scorers: Scorers,
+) -> dict[int, Place]:
+    """Return places for instances whose primary is down, with soft limits left aside."""
+    down = [task for task in tasks if state.offline[state.primary[task.instance]]]
+    now = state.copy()
+    for instance, target in targets.items():
+        now.place(instance, *target)
+    found: dict[int, Place] = {}
+    for task in down:
+        place = cheapest(all_places(state, now, task, across, scorers, EXACT.hard()))
+        if place is not None:
+            now.place(task.instance, *place)
+            found[task.instance] = place
+    return found
+
+
+def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Scorers) -> tuple[Reason, ...]:
+    """Return what keeps an instance from every node, once the others have moved."""
+    model = after.facts.instances.models[task.instance]
+    if not can_leave(after, task.instance):
+        return (Reason(NOWHERE, "template", 0.0, f"disks of template {model.disk_template} cannot be moved to another node"),)
+    primary, secondary = int(after.primary[task.instance]), int(after.secondary[task.instance])
+    if secondary != NOWHERE and after.offline[primary] and (after.offline[secondary] or task.keeps_primary):
+        return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
+    found = all_places(after, after, task, across, scorers, EXACT)
+    reasons = tuple(dict.fromkeys(reason for places in found for reason in places.reasons))
+    if any(places.fits.any() for places in found):
+        reasons += (Reason(NOWHERE, "shared_redundancy", float(model.memory), STRANDS_MORE),)
+    return reasons or (Reason(NOWHERE, "nodes", 1.0, "there is no node that it may go to"),)

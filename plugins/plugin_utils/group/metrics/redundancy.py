@@ -1,0 +1,257 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a node's failure would cost: N+1 for mirrored instances, and the same for those on shared storage.
+
+A drbd instance fails over to its secondary, so N+1 is a matter of each node: the memory it keeps for the worst other
+node must be free. An instance on shared storage may restart on any node of its group that reaches its pool, which is a
+packing problem for each failing node (the open point of the seed design's "N+1 status"); it is solved by best fit, and
+by integer programming where that leaves something out, with memory, CPUs and exclusion tags as limits.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from ...common.silence import silence
+from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.model import PoolName
+from ..cluster.state import ClusterState
+
+SECONDS = 10.0
+"""How long all exact proofs together may take; what is left then is answered by best fit alone."""
+
+
+@dataclass(frozen=True)
+class NodeReserve:
+    """Memory that a node keeps for failovers, in MiB: `short` of what `worst`, the node that needs most, would bring."""
+
+    node: int
+    free: int
+    reserved: int
+    short: int
+    worst: int
+
+
+@dataclass(frozen=True)
+class NodeFailure:
+    """What happens to the instances on shared storage when `node` fails: those of `stranded` cannot restart.
+
+    `proven` says that no other arrangement would strand less memory.
+    """
+
+    node: int
+    instances: tuple[int, ...]
+    stranded: tuple[int, ...]
+    proven: bool
+
+
+@dataclass(frozen=True)
+class PoolReserve:
+    """N+1 of one pool in one group: the node whose failure strands most memory, in MiB. `pool` None: reached by all nodes."""
+
+    group: int
+    pool: PoolName | None
+    instances: int
+    needed: int
+    short: int
+    worst: int
+    proven: bool
+
+
+def node_reserves(state: ClusterState) -> list[NodeReserve]:
+    """Return for each node, in order, what it has and what it keeps."""
+    free = state.quantities[Quantity.MEMORY]
+    worst = state.peers.argmax(axis=1) if len(state.peers) else np.zeros(0, dtype=np.int64)
+    return [
+        NodeReserve(
+            node=node,
+            free=int(free[node]),
+            reserved=int(state.reserved[node]),
+            short=max(0, int(state.reserved[node] - free[node])),
+            worst=int(worst[node]) if state.reserved[node] > 0 else NOWHERE,
+        )
+        for node in range(len(free))
+    ]
+
+
+def node_failures(state: ClusterState, group: int, seconds: float = SECONDS) -> list[NodeFailure]:
+    """Return for each online node of a group that carries instances on shared storage what its failure would strand."""
+    until = time.monotonic() + seconds
+    return [
+        _failure(state, int(node), until)
+        for node in state.group_nodes(group)
+        if not state.offline[node] and len(_restarting(state, int(node)))
+    ]
+
+
+def strands_more(state: ClusterState, node: int, most: float, seconds: float) -> bool:
+    """Return whether a node's failure would strand more than `most` MiB; what cannot be disproved in time counts as more."""
+    problem = _restart(state, node)
+    stranded = _best_fit(problem)
+    if problem.memory[stranded].sum() > most and seconds > 0:
+        stranded, _proven = _exact(problem, stranded, seconds)
+    return bool(problem.memory[stranded].sum() > most)
+
+
+def pool_reserves(state: ClusterState, group: int, failures: list[NodeFailure]) -> list[PoolReserve]:
+    """Return N+1 of every pool that the group's instances use, from its node_failures."""
+    pool_of = state.facts.instances.pool
+    memory = state.facts.instances.memory
+    used = sorted({int(pool_of[instance]) for failure in failures for instance in failure.instances})
+    reserves = []
+    for pool in used:
+        short = [sum(int(memory[i]) for i in failure.stranded if pool_of[i] == pool) for failure in failures]
+        needed = [sum(int(memory[i]) for i in failure.instances if pool_of[i] == pool) for failure in failures]
+        worst = max(range(len(failures)), key=lambda position: (short[position], needed[position]))
+        reserves.append(
+            PoolReserve(
+                group=group,
+                pool=None if pool == ANYWHERE else state.facts.pool_names[pool],
+                instances=sum(int(pool_of[i] == pool) for failure in failures for i in failure.instances),
+                needed=needed[worst],
+                short=short[worst],
+                worst=failures[worst].node,
+                proven=failures[worst].proven,
+            ),
+        )
+    return reserves
+
+
+@dataclass(frozen=True)
+class _Restart:
+    """The packing problem of one failing node: M instances, K nodes."""
+
+    instances: Integers
+    memory: Floats
+    cpus: Floats
+    allowed: Booleans
+    """[M, K]: the pool is reached and no exclusion tag is in the way."""
+    room: Floats
+    """[K]: MiB left once the drbd instances have failed over."""
+    cpu_room: Floats
+    tags: Booleans
+    """[M, T]: exclusion tags of each instance."""
+
+
+def _restarting(state: ClusterState, node: int) -> Integers:
+    """Return the running instances on shared storage of a node, largest first."""
+    here = np.flatnonzero((state.primary == node) & state.facts.instances.restarts)
+    order: Integers = here[np.argsort(-state.facts.instances.memory[here], kind="stable")]
+    return order
+
+
+def _failure(state: ClusterState, node: int, until: float) -> NodeFailure:
+    problem = _restart(state, node)
+    everything = tuple(problem.instances.tolist())
+    stranded = _best_fit(problem)
+    proven = not stranded
+    if stranded and time.monotonic() < until:
+        stranded, proven = _exact(problem, stranded, until - time.monotonic())
+    return NodeFailure(node, everything, tuple(everything[position] for position in stranded), proven)
+
+
+def _restart(state: ClusterState, node: int) -> _Restart:
+    facts, nodes = state.facts.instances, state.facts.nodes
+    instances = _restarting(state, node)
+    group = state.group_nodes(int(nodes.group[node]))
+    targets = group[(group != node) & ~state.offline[group]]
+    moved_cpus = np.zeros(len(nodes.names))
+    tag_counts = state.tag_counts.copy()
+    for mirrored in np.flatnonzero((state.primary == node) & (state.secondary != NOWHERE)):
+        moved_cpus[state.secondary[mirrored]] += facts.as_primary[Quantity.CPUS, mirrored]
+        tag_counts[state.secondary[mirrored], list(facts.exclusion[mirrored])] += 1
+    tags = np.zeros((len(instances), len(state.facts.exclusion_tags)), dtype=bool)
+    for row, instance in enumerate(instances):
+        tags[row, list(facts.exclusion[instance])] = True
+    pools = facts.pool[instances]
+    reached = np.ones((len(instances), len(targets)), dtype=bool)
+    named = pools != ANYWHERE
+    reached[named] = nodes.pools[np.ix_(targets, pools[named])].T
+    conflicts = tags.astype(np.int64) @ (tag_counts[targets] > 0).T.astype(np.int64)
+    used = state.quantities[Quantity.CPUS, targets] + moved_cpus[targets]
+    return _Restart(
+        instances=instances,
+        memory=facts.memory[instances],
+        cpus=facts.as_primary[Quantity.CPUS, instances],
+        allowed=reached & (conflicts == 0),
+        room=state.quantities[Quantity.MEMORY, targets] - state.peers[targets, node],
+        cpu_room=nodes.vcpu_ratio[targets] * nodes.total_cpus[targets] - used,
+        tags=tags,
+    )
+
+
+def _best_fit(problem: _Restart) -> list[int]:
+    """Return the positions that find no node when each, largest first, takes the fullest node it still fits on."""
+    room, cpu_room = problem.room.copy(), problem.cpu_room.copy()
+    taken = np.zeros((len(room), problem.tags.shape[1]), dtype=bool)
+    stranded: list[int] = []
+    for position, count in _alike(problem):
+        memory, cpus = problem.memory[position], problem.cpus[position]
+        fits = problem.allowed[position] & (room >= memory) & (cpu_room >= cpus)
+        fits &= ~taken[:, problem.tags[position]].any(axis=1)
+        # Of several that are alike, a node takes as many as it can before the next fullest takes any.
+        for node in np.flatnonzero(fits)[np.argsort(room[fits], kind="stable")].tolist():
+            placed = 0
+            while placed < count and room[node] >= memory and cpu_room[node] >= cpus:
+                room[node] -= memory
+                cpu_room[node] -= cpus
+                placed += 1
+            taken[node] |= problem.tags[position]
+            position, count = position + placed, count - placed
+            if not count:
+                break
+        stranded += range(position, position + count)
+    return stranded
+
+
+def _alike(problem: _Restart) -> list[tuple[int, int]]:
+    """Return the first position and the number of instances in a row that need the same and have no exclusion tags."""
+    free = ~problem.tags.any(axis=1) & (problem.memory > 0)
+    same = free[1:] & free[:-1] & (problem.memory[1:] == problem.memory[:-1]) & (problem.cpus[1:] == problem.cpus[:-1])
+    same &= (problem.allowed[1:] == problem.allowed[:-1]).all(axis=1)
+    starts = np.flatnonzero(np.append(True, ~same)) if len(free) else np.zeros(0, dtype=np.int64)
+    return list(zip(starts.tolist(), np.diff(np.append(starts, len(free))).tolist()))
+
+
+def _exact(problem: _Restart, stranded: list[int], seconds: float) -> tuple[list[int], bool]:
+    """Return the positions that are stranded when as much memory as possible restarts, and whether that is proven."""
+    rows, columns = np.nonzero(problem.allowed & (problem.memory[:, None] <= problem.room) & (problem.cpus[:, None] <= problem.cpu_room))
+    if not len(rows):
+        return stranded, True
+    with silence():
+        answer = milp(
+            -problem.memory[rows],
+            integrality=np.ones(len(rows), dtype=np.int64),
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(*_program(problem, rows, columns)),
+            options={"time_limit": seconds},
+        )
+    if answer.x is None:
+        return stranded, False
+    placed = set(rows[answer.x > 0.5].tolist())
+    found = [position for position in range(len(problem.instances)) if position not in placed]
+    better = problem.memory[found].sum() <= problem.memory[stranded].sum()
+    return (found if better else stranded), answer.status == 0
+
+
+def _program(problem: _Restart, rows: Integers, columns: Integers) -> tuple[sparse.csr_array, Floats, Floats]:
+    """Return matrix and bounds: each instance at most once, memory, CPUs, and each exclusion tag at most once on a node."""
+    variables = np.arange(len(rows))
+    count = len(problem.room)
+    once = sparse.csr_array((np.ones(len(rows)), (rows, variables)), shape=(len(problem.instances), len(rows)))
+    memory = sparse.csr_array((problem.memory[rows], (columns, variables)), shape=(count, len(rows)))
+    cpus = sparse.csr_array((problem.cpus[rows], (columns, variables)), shape=(count, len(rows)))
+    owners, tags = np.nonzero(problem.tags[rows])
+    width = problem.tags.shape[1]
+    keys, slots = np.unique(columns[owners] * max(width, 1) + tags, return_inverse=True)
+    alone = sparse.csr_array((np.ones(len(owners)), (slots, owners)), shape=(len(keys), len(rows)))
+    matrix = sparse.csr_array(sparse.vstack([once, memory, cpus, alone]))
+    upper = np.concatenate([np.ones(len(problem.instances)), problem.room, problem.cpu_room, np.ones(len(keys))])
+    return matrix, np.full(len(upper), -np.inf), np.where(upper < 0, 0.0, upper)

@@ -1,0 +1,157 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""N+1 on shared storage while instances move: no node's failure may strand more than it would have at the start.
+
+    reserve = SharedReserve.of(state, group)
+    reserve.holds(state_after_a_move)
+
+What a failure strands is a packing problem (redundancy.py). Most answers need no packing: when each instance of a failing
+node has at least as many nodes with room for it as there are instances on that node, each can have a node of its own.
+Only where that fails the instances are packed by best fit. What best fit strands at the start is proven by integer
+programming, so that its weakness is not mistaken for room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
+from ..cluster.model import MIRRORED_OUTSIDE
+from ..cluster.moves import Move
+from ..cluster.state import ClusterState
+from .redundancy import node_failures, strands_more
+
+_SECONDS = 5.0
+_SECONDS_A_NODE = 0.2
+_NOBODY = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SharedReserve:
+    """What must stay so: `instances` are those that restart elsewhere when their node fails."""
+
+    nodes: Integers
+    """Positions of the online nodes of the group."""
+    instances: Integers
+    allowed: Floats
+    """[N]: MiB that may be stranded when the node fails."""
+    mirrored_tags: Integers
+    """[T]: how many mirrored instances have each exclusion tag."""
+
+    @classmethod
+    def of(cls, state: ClusterState, group: int) -> SharedReserve:
+        """Return the reserve of a group as it is."""
+        members = state.group_nodes(group)
+        models = state.facts.instances.models
+        allowed = np.zeros(len(state.offline))
+        restarting = [
+            instance
+            for instance in np.flatnonzero(np.isin(state.primary, members)).tolist()
+            if models[instance].uses_memory and models[instance].disk_template in MIRRORED_OUTSIDE
+        ]
+        memory = state.facts.instances.memory
+        nodes = members[~state.offline[members]]
+        found = cls(nodes, np.array(restarting, dtype=np.int64), allowed, _mirrored_tags(state))
+        if len(found._doubtful(state)):
+            for failure in node_failures(state, group, _SECONDS):
+                allowed[failure.node] = memory[list(failure.stranded)].sum()
+        return found
+
+    def holds(self, state: ClusterState) -> bool:
+        """Return whether no failure would strand more than is allowed."""
+        return not any(strands_more(state, int(node), self.allowed[node], _SECONDS_A_NODE) for node in self._doubtful(state))
+
+    def holds_in_any_order(self, state: ClusterState, moves: Sequence[Move]) -> bool:
+        """Return whether `holds` is sure after any part of the moves: even with all arrived and none gone."""
+        if not len(self.instances):
+            return True
+        worst = state.copy()
+        for move in moves:
+            for step in move.steps:
+                worst.add(move.instance, *step)
+        arrivals = [move for move in moves if move.target[1] == NOWHERE]
+        instances = np.array([move.instance for move in arrivals], dtype=np.int64)
+        nodes = np.array([move.target[0] for move in arrivals], dtype=np.int64)
+        running = np.isin(instances, self.instances)
+        return not len(self._doubtful(worst, instances[running], nodes[running]))
+
+    def _doubtful(self, state: ClusterState, more: Integers = _NOBODY, at: Integers = _NOBODY) -> Integers:
+        """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a node of their own."""
+        if not len(self.instances):
+            return _NOBODY
+        instances, homes = np.append(self.instances, more), np.append(state.primary[self.instances], at)
+        needs = _Needs.of(state, self, instances, homes)
+        room = state.quantities[Quantity.MEMORY, self.nodes][:, None] - state.peers[np.ix_(self.nodes, self.nodes)]
+        facts = state.facts.nodes
+        cpus = facts.vcpu_ratio[self.nodes] * facts.total_cpus[self.nodes] - state.quantities[Quantity.CPUS, self.nodes]
+        takes = (room >= needs.memory) & (cpus[:, None] - needs.mirrored_cpus >= needs.cpus)
+        np.fill_diagonal(takes, False)
+        enough = takes.sum(axis=0) - needs.barred >= needs.count
+        return self.nodes[(needs.count > 0) & ~enough]
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """For each node of the group as the failing one, [K]: its instances, the most that one of them needs, and nodes barred to any."""
+
+    count: Integers
+    memory: Floats
+    cpus: Floats
+    mirrored_cpus: Floats
+    """[K, K]: CPUs that the failing column's drbd instances bring to the row."""
+    barred: Integers
+
+    @classmethod
+    def of(cls, state: ClusterState, reserve: SharedReserve, instances: Integers, homes: Integers) -> _Needs:
+        nodes = reserve.nodes
+        column = np.full(len(state.offline), NOWHERE)
+        column[nodes] = np.arange(len(nodes))
+        facts = state.facts.instances
+        at = column[homes]
+        here, at = instances[at != NOWHERE], at[at != NOWHERE]
+        memory, cpus = np.zeros(len(nodes)), np.zeros(len(nodes))
+        np.maximum.at(memory, at, facts.memory[here])
+        np.maximum.at(cpus, at, facts.as_primary[Quantity.CPUS, here])
+        barred = np.zeros(len(nodes), dtype=np.int64)
+        np.maximum.at(barred, at, _barred(state, reserve, here))
+        count = np.bincount(at, minlength=len(nodes))
+        return cls(count, memory, cpus, _mirrored_cpus(state, nodes, column), barred)
+
+
+def _mirrored_cpus(state: ClusterState, nodes: Integers, column: Integers) -> Floats:
+    """Return [K, K]: CPUs that come to the row by failover when the column fails."""
+    brought = np.zeros((len(nodes), len(nodes)))
+    mirrored = np.flatnonzero((state.primary != NOWHERE) & (state.secondary != NOWHERE))
+    rows, columns = column[state.secondary[mirrored]], column[state.primary[mirrored]]
+    known = (rows != NOWHERE) & (columns != NOWHERE)
+    np.add.at(brought, (rows[known], columns[known]), state.facts.instances.as_primary[Quantity.CPUS, mirrored[known]])
+    return brought
+
+
+def _barred(state: ClusterState, reserve: SharedReserve, instances: Integers) -> Integers:
+    """Return [len(instances)]: how many nodes an instance may not use for its tags or its pool, at most."""
+    facts, nodes = state.facts, reserve.nodes
+    barred = np.zeros(len(instances), dtype=np.int64)
+    pool = facts.instances.pool[instances]
+    named = pool != ANYWHERE
+    barred[named] = (~facts.nodes.pools[np.ix_(nodes, pool[named])]).sum(axis=0)
+    if not facts.exclusion_tags:
+        return barred
+    # A failover of the same node may bring a tag along, too: one more node for each tag's use anywhere.
+    users = (state.tag_counts[nodes] > 0).sum(axis=0) + reserve.mirrored_tags
+    for position, instance in enumerate(instances.tolist()):
+        barred[position] += int(users[list(facts.instances.exclusion[instance])].sum())
+    return barred
+
+
+def _mirrored_tags(state: ClusterState) -> Integers:
+    """Return how many mirrored instances have each exclusion tag."""
+    counts = np.zeros(len(state.facts.exclusion_tags), dtype=np.int64)
+    for instance in np.flatnonzero(state.secondary != NOWHERE).tolist():
+        counts[list(state.facts.instances.exclusion[instance])] += 1
+    return counts

@@ -1,0 +1,157 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which two instances should change places: about what each of all exchanges would gain, the best one of every instance.
+
+    look = ExchangeLook(view, price, arrivals(view, board, instances))
+    look.best(ones, others, least)       # [Exchange], the most promising first
+
+Where every node carries equally many instances, the least step to something better is an exchange: of the nodes of two
+primaries, or of two secondaries. There are as many as pairs of instances, so that they are estimated together, from the
+spreads, the memory kept for failovers, tags and locations, and the price. Limits are not looked at, and what two moves
+only change together of memory kept or tags is not either: they are to be evaluated one after the other before they are
+believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from ..cluster.arrays import NOWHERE, Floats, Integers
+from ..cluster.moves import MoveKind
+from ..cluster.state import ClusterState
+from .board import BLOCK_CELLS, Board
+from .moves import View
+from .price import PlacementPrice
+
+
+class Role(StrEnum):
+    """Which of their nodes two instances exchange."""
+
+    PRIMARY = "primary"
+    SECONDARY = "secondary"
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Two instances exchange their nodes of a role; `gain` is what that is thought to bring."""
+
+    one: int
+    other: int
+    role: Role
+    gain: float
+
+    def moves(self, state: ClusterState) -> list[tuple[int, MoveKind, int]]:
+        """Return both moves from a state: the instance, the kind and the target."""
+        homes = state.primary if self.role == Role.PRIMARY else state.secondary
+        pairs = (self.one, self.other), (self.other, self.one)
+        return [(instance, self._kind(state, instance), int(homes[other])) for instance, other in pairs]
+
+    def nodes(self, state: ClusterState) -> list[int]:
+        """Return the nodes that both are on."""
+        both = [self.one, self.other]
+        return [node for node in (*state.primary[both].tolist(), *state.secondary[both].tolist()) if node != NOWHERE]
+
+    def _kind(self, state: ClusterState, instance: int) -> MoveKind:
+        if state.secondary[instance] == NOWHERE:
+            return MoveKind.FAILOVER_TO_ANY
+        return MoveKind.REPLACE_PRIMARY if self.role == Role.PRIMARY else MoveKind.REPLACE_SECONDARY
+
+
+class ExchangeLook:
+    """Looks at exchanges from one state, which must not change while this is used."""
+
+    def __init__(self, view: View, price: PlacementPrice, arrivals: Floats | None) -> None:
+        self._view, self._state, self._price, self._arrivals = view, view.state, price, arrivals
+        self._without = _kept_without(view.state)
+
+    def best(self, ones: Integers, others: Integers, least: float) -> list[Exchange]:
+        """Return of every one the exchange with another that promises most, if that is at least `least`, the most promising first."""
+        found = []
+        for role, homes in ((Role.PRIMARY, self._state.primary), (Role.SECONDARY, self._state.secondary)):
+            movable, partners = (self._somewhere(instances, homes) for instances in (ones, others))
+            for rows in _blocks(movable, len(partners)):
+                change = self._changes(rows, partners, role)
+                best = change.argmin(axis=1)
+                gains = -change[np.arange(len(rows)), best]
+                found += [
+                    Exchange(int(rows[row]), int(partners[best[row]]), role, float(gains[row])) for row in np.flatnonzero(gains >= least)
+                ]
+        return sorted(found, key=lambda exchange: -exchange.gain)
+
+    def _somewhere(self, instances: Integers, homes: Integers) -> Integers:
+        """Return those instances that have a home, on a node that is up."""
+        nodes = homes[instances]
+        known: Integers = instances[(nodes != NOWHERE) & ~self._state.offline[nodes]]
+        return known
+
+    def _changes(self, ones: Integers, others: Integers, role: Role) -> Floats:
+        """Return [R, C]: about how score and price change with each exchange; infinite where there is none."""
+        moving, staying = self._state.primary, self._state.secondary
+        change_of, kept_of, keepers = self._view.spreads.exchanged_primaries, self._kept_of_primaries, staying
+        if role == Role.SECONDARY:
+            moving, staying = staying, moving
+            change_of, kept_of, keepers = self._view.spreads.exchanged_secondaries, self._kept_by_secondaries, moving
+        here, there = moving[ones], moving[others]
+        change = change_of(ones, here, others, there)
+        change += self._view.reserves.exchanged(*kept_of(ones, others), keepers[ones], keepers[others])
+        change += self._price.exchanged(ones, here, others, there, primary=role == Role.PRIMARY)
+        if self._state.facts.location_tags:
+            change += self._view.penalties.beside(staying[ones][:, None], there) - self._view.penalties.beside(staying[ones], here)[:, None]
+            change += self._view.penalties.beside(staying[others], here[:, None]) - self._view.penalties.beside(staying[others], there)
+        if role == Role.PRIMARY and self._arrivals is not None:
+            change += self._arrivals[np.ix_(ones, there)] + self._arrivals[np.ix_(others, here)].T
+        change[(here[:, None] == there) | (staying[ones][:, None] == there) | (here[:, None] == staying[others])] = np.inf
+        return change
+
+    def _kept_of_primaries(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+        """Return [R, C] twice: MiB that the secondaries of each keep when the primaries are exchanged."""
+        state = self._state
+        memory = state.facts.instances.reserves
+        at_one = state.peers[np.ix_(state.secondary[ones], state.primary[others])] + memory[ones][:, None]
+        at_other = state.peers[np.ix_(state.secondary[others], state.primary[ones])].T + memory[others]
+        return np.maximum(at_one, self._without[ones][:, None]), np.maximum(at_other, self._without[others])
+
+    def _kept_by_secondaries(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+        """Return [R, C] twice: MiB that the secondaries keep when they are exchanged."""
+        state = self._state
+        memory = state.facts.instances.reserves
+        same = state.primary[ones][:, None] == state.primary[others]
+        at_one = state.peers[np.ix_(state.secondary[ones], state.primary[others])] + memory[others] - same * memory[ones][:, None]
+        at_other = state.peers[np.ix_(state.secondary[others], state.primary[ones])].T + memory[ones][:, None] - same * memory[others]
+        return np.maximum(at_one, self._without[ones][:, None]), np.maximum(at_other, self._without[others])
+
+
+def arrivals(view: View, board: Board, instances: Integers) -> Floats | None:
+    """Return [I, N]: what tags and locations change when an instance's primary goes to each node; None where there are neither."""
+    if not view.penalties.follows:
+        return None
+    found = np.zeros((len(view.state.primary), len(view.state.offline)))
+    for block in board.blocks(view.state, instances):
+        found[np.ix_(block.instances, board.targets)] = view.penalties.arrivals(block)
+    return found
+
+
+def _kept_without(state: ClusterState) -> Floats:
+    """Return [I]: MiB that the secondary of each keeps without it."""
+    mirrored = np.flatnonzero(state.secondary != NOWHERE)
+    primary, secondary = state.primary[mirrored], state.secondary[mirrored]
+    rest = state.peers.copy()
+    rows, first = np.arange(len(rest)), rest.argmax(axis=1)
+    rest[rows, first] = -np.inf
+    of_others = np.where(first[secondary] == primary, rest.max(axis=1)[secondary], state.peers[rows, first][secondary])
+    without = np.zeros(len(state.primary))
+    without[mirrored] = np.maximum(of_others, state.peers[secondary, primary] - state.facts.instances.reserves[mirrored])
+    return without
+
+
+def _blocks(instances: Integers, width: int) -> Iterator[Integers]:
+    """Yield instances in blocks of convenient size for tables so wide."""
+    size = max(BLOCK_CELLS // max(width, 1), 1)
+    for start in range(0, len(instances) if width else 0, size):
+        yield instances[start : start + size]

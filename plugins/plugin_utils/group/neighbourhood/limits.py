@@ -1,0 +1,279 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which single moves keep all limits, as arrays of truth over a block.
+
+    limits = MovedLimits(state, board, bounds)
+    limits.allowed(block, kept, needs)      # {kind: [R, T] or, for failover, [R]}
+
+`Bounds` say how far limits may be used. Those of hbal leave one MiB, let a node that already fails N+1 take anything,
+and keep only hard limits for an instance that comes from a node that is offline. Those of a start keep what is broken
+there from getting worse, and let nothing else be broken: then every state on the way is as good as the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.moves import MoveKind
+from ..cluster.state import ClusterState
+from .board import Block, Board, KeptMemory, Needs
+
+_TOLERANCE = 1e-6
+_LEFT = (
+    Quantity.MEMORY,
+    Quantity.MEMORY_PLANNED,
+    Quantity.DISK,
+    Quantity.DISK_PLANNED,
+    Quantity.SPINDLES,
+    Quantity.SPINDLES_PLANNED,
+)
+_USED = (Quantity.CPUS, Quantity.CPUS_PLANNED, Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far each node's limits may be used.
+
+    `like_hbal`: a node that already fails N+1 takes anything, an instance on an offline node may break soft limits, disks
+    are copied although their primary is offline, and exclusion tags of forthcoming instances are not looked at.
+    """
+
+    least: Floats
+    """[Q, N]: what must be left of a quantity; -inf where it has no limit."""
+    most: Floats
+    """[Q, N]: how much of a quantity may be used; inf where it has no limit."""
+    slack: Floats
+    """[N]: MiB that must be left beyond what is kept for failovers."""
+    least_pool: Floats
+    """[N, P]"""
+    like_hbal: bool
+
+    @classmethod
+    def of_htools(cls, state: ClusterState) -> Bounds:
+        """Return hbal's bounds."""
+        least, most = _limits(state, 1.0)
+        nodes = len(state.offline)
+        pools = np.zeros(state.pool_free.shape)
+        return cls(least, most, np.ones(nodes), pools, like_hbal=True)
+
+    @classmethod
+    def of_start(cls, state: ClusterState) -> Bounds:
+        """Return the bounds by which nothing gets worse than in `state`; nodes that are offline have none."""
+        least, most = _limits(state, 0.0)
+        least = np.minimum(least, state.quantities) - _TOLERANCE
+        most = np.maximum(most, state.quantities) + _TOLERANCE
+        slack = np.minimum(0.0, state.quantities[Quantity.MEMORY] - state.reserved) - _TOLERANCE
+        least[:, state.offline], most[:, state.offline], slack[state.offline] = -np.inf, np.inf, -np.inf
+        pools = np.minimum(0.0, state.pool_free) - _TOLERANCE
+        return cls(least, most, slack, pools, like_hbal=False)
+
+
+def _limits(state: ClusterState, left: float) -> tuple[Floats, Floats]:
+    """Return [Q, N] of what must be left and what may be used, where `left` MiB must be left of memory and disk."""
+    nodes = state.facts.nodes
+    least = np.full(state.quantities.shape, -np.inf)
+    most = np.full(state.quantities.shape, np.inf)
+    least[[Quantity.MEMORY, Quantity.MEMORY_PLANNED, Quantity.DISK, Quantity.DISK_PLANNED]] = left
+    least[np.ix_([Quantity.SPINDLES, Quantity.SPINDLES_PLANNED], nodes.exclusive)] = 0.0
+    most[[Quantity.CPUS, Quantity.CPUS_PLANNED]] = nodes.vcpu_ratio * nodes.total_cpus
+    most[[Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED]] = np.where(nodes.exclusive, np.inf, nodes.spindle_limit)
+    return least, most
+
+
+class MovedLimits:
+    """The limits of one state; see the module's docstring."""
+
+    def __init__(self, state: ClusterState, board: Board, bounds: Bounds) -> None:
+        self._state, self._board, self._bounds = state, board, bounds
+        self._room = {quantity: state.quantities[quantity] - bounds.least[quantity] for quantity in _LEFT}
+        self._room |= {quantity: bounds.most[quantity] - state.quantities[quantity] for quantity in _USED}
+        self._slack = state.quantities[Quantity.MEMORY] - bounds.slack
+        self._excused = state.fails_n1 & bounds.like_hbal
+        self._planned = state.facts.forthcoming
+
+    def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
+        """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
+        state, targets = self._state, self._board.targets
+        accepts = state.facts.nodes.accepts
+        p, s = block.primary, block.secondary
+        p_down = state.offline[p]
+        rescued = p_down & self._bounds.like_hbal
+        passes = accepts[np.ix_(p, targets)] | (p_down & (not self._bounds.like_hbal))[:, None]
+        hard, soft = self._primary_at(block, needs, targets)
+        primary_at_t = hard & (soft | rescued[:, None])
+        if kept is None:
+            return {MoveKind.FAILOVER_TO_ANY: primary_at_t & passes}
+        hard_mirror, soft_mirror = self._mirror_at(block, needs, targets)
+        usable = ~state.offline[s]
+        failover = usable & (accepts[p, s] | (p_down & (not self._bounds.like_hbal))) & self._primary_at_s(block, kept, needs, rescued)
+        copies = ~p_down | self._bounds.like_hbal
+        rescued_mirror = state.offline[s] & self._bounds.like_hbal
+        to_t = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_primary) | rescued_mirror[:, None])
+        to_t_of_s = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_secondary) | rescued[:, None])
+        back_at_p = self._mirror_at_p(block, needs, kept.primary_of_target, rescued_mirror)
+        s_of_t = self._mirror_at_s(block, needs, kept)
+        return {
+            MoveKind.FAILOVER: failover & self._mirror_at_p(block, needs, kept.primary_after_failover[:, None], rescued)[:, 0],
+            MoveKind.REPLACE_SECONDARY: (copies & self._stays(block))[:, None] & to_t,
+            MoveKind.REPLACE_AND_FAILOVER: copies[:, None] & passes & hard & soft & back_at_p,
+            MoveKind.REPLACE_PRIMARY: failover[:, None] & accepts[np.ix_(s, targets)] & primary_at_t & (s_of_t | rescued[:, None]),
+            MoveKind.FAILOVER_AND_REPLACE: failover[:, None] & to_t_of_s,
+        }
+
+    def _primary_at(self, block: Block, needs: Needs, nodes: Integers) -> tuple[Booleans, Booleans]:
+        """Return whether hard and soft limits let the instances be primaries of nodes that they are not on, [R, T]."""
+        facts, rows = self._state.facts.instances, block.instances
+        hard = self._fits(needs.uses, needs.real, Quantity.MEMORY, nodes) & self._storage_at(block, needs, nodes)
+        soft = self._pressure_at(block, needs, nodes)
+        lack = self._slack[nodes] - self._state.reserved[nodes]
+        soft = soft & ((needs.uses[:, None] <= lack) | self._excused[nodes] | ~needs.real[:, None])
+        soft &= self._fits(facts.as_primary[Quantity.CPUS, rows], needs.real, Quantity.CPUS, nodes)
+        every = np.ones(len(rows), dtype=bool)
+        soft &= self._fits(-facts.as_primary[Quantity.MEMORY_PLANNED, rows], every, Quantity.MEMORY_PLANNED, nodes)
+        if self._planned:
+            soft &= self._fits(facts.as_primary[Quantity.CPUS_PLANNED, rows], every, Quantity.CPUS_PLANNED, nodes)
+        for row in self._tagged(block):
+            soft[row] &= ~(self._state.tag_counts[np.ix_(nodes, facts.exclusion[rows[row]])] > 0).any(axis=1)
+        return hard, soft
+
+    def _mirror_at(self, block: Block, needs: Needs, nodes: Integers) -> tuple[Booleans, Booleans]:
+        """Return whether hard and soft limits but N+1 let nodes that they are not on be their secondaries, [R, T]."""
+        rows = block.instances
+        soft = self._pressure_at(block, needs, nodes) & self._fits(needs.kept, needs.real, Quantity.MEMORY, nodes)
+        every = np.ones(len(rows), dtype=bool)
+        return self._storage_at(block, needs, nodes), soft & self._fits(self._kept_planned(rows), every, Quantity.MEMORY_PLANNED, nodes)
+
+    def _kept_planned(self, rows: Integers) -> Floats:
+        """Return [R]: what a secondary keeps for them, now or, for those that are forthcoming, later."""
+        facts = self._state.facts.instances
+        if not self._planned:
+            return facts.reserves[rows]
+        reserves = np.array([facts.models[row].reserves_memory for row in rows.tolist()], dtype=bool)
+        return np.where(reserves, facts.memory[rows], 0.0)
+
+    def _primary_at_s(self, block: Block, kept: KeptMemory, needs: Needs, rescued: Booleans) -> Booleans:
+        """Return [R]: whether the secondary can become the primary."""
+        facts, rows, s = self._state.facts.instances, block.instances, block.secondary
+        memory = self._state.quantities[Quantity.MEMORY]
+        hard = (needs.uses <= self._room[Quantity.MEMORY][s]) & self._stored(block, s)
+        spare = needs.uses <= self._slack[s] - kept.secondary_without
+        spare |= self._bounds.like_hbal & (memory[s] - kept.secondary_without < 1)
+        soft = self._presses(s) & spare & (facts.as_primary[Quantity.CPUS, rows] <= self._room[Quantity.CPUS][s])
+        hard, soft = hard | ~needs.real, soft | ~needs.real
+        soft = soft & self._planned_at(s) & (-facts.as_primary[Quantity.MEMORY_PLANNED, rows] <= self._room[Quantity.MEMORY_PLANNED][s])
+        if self._planned:
+            soft &= facts.as_primary[Quantity.CPUS_PLANNED, rows] <= self._room[Quantity.CPUS_PLANNED][s]
+        for row in self._tagged(block):
+            soft[row] &= not (self._state.tag_counts[s[row], list(facts.exclusion[rows[row]])] > 0).any()
+        return hard & (soft | rescued)
+
+    def _mirror_at_p(self, block: Block, needs: Needs, kept: Floats, rescued: Booleans) -> Booleans:
+        """Return [R, T]: whether the primary can become the secondary, when it would then keep `kept`."""
+        p = block.primary
+        memory = self._state.quantities[Quantity.MEMORY][p] + needs.uses
+        spare = kept <= (self._slack[p] + needs.uses)[:, None]
+        spare |= (self._bounds.like_hbal & (memory - self._state.reserved[p] < 1))[:, None]
+        fits = self._presses(p) & (needs.kept - needs.uses <= self._room[Quantity.MEMORY][p])
+        soft = (spare & fits[:, None]) | ~needs.real[:, None]
+        planned = self._kept_planned(block.instances) + self._state.facts.instances.as_primary[Quantity.MEMORY_PLANNED, block.instances]
+        soft &= (self._planned_at(p) & (planned <= self._room[Quantity.MEMORY_PLANNED][p]))[:, None]
+        hard = self._stored(block, p) | self._state.offline[p] | ~needs.real
+        result: Booleans = hard[:, None] & (soft | rescued[:, None])
+        return result
+
+    def _mirror_at_s(self, block: Block, needs: Needs, kept: KeptMemory) -> Booleans:
+        """Return [R, T]: whether the secondary can be that of the target instead."""
+        s = block.secondary
+        memory = self._state.quantities[Quantity.MEMORY][s]
+        excused = self._bounds.like_hbal & (memory - kept.secondary_without < 1)
+        spare = (kept.secondary_of_target <= self._slack[s][:, None]) | excused[:, None]
+        fits = self._presses(s) & self._stored(block, s) & (needs.kept <= self._room[Quantity.MEMORY][s])
+        planned = self._planned_at(s) & (self._kept_planned(block.instances) <= self._room[Quantity.MEMORY_PLANNED][s])
+        result: Booleans = ((spare & fits[:, None]) | ~needs.real[:, None]) & planned[:, None]
+        return result
+
+    def _stays(self, block: Block) -> Booleans:
+        """Return [R]: whether the primary keeps the hard limits as it is."""
+        p = block.primary
+        return (self._room[Quantity.MEMORY][p] >= 0) & self._stored(block, p) | ~self._state.facts.instances.real[block.instances]
+
+    def _spare(self, nodes: Integers, kept: Floats) -> Booleans:
+        """Return where nodes have as much memory as they would keep."""
+        spare: Booleans = (kept <= self._slack[nodes]) | self._excused[nodes]
+        return spare
+
+    def _fits(self, need: Floats, counts: Booleans, quantity: Quantity, nodes: Integers) -> Booleans:
+        """Return whether the need of each row fits on each node; rows that do not count always fit."""
+        fits: Booleans = np.where(counts, need, -np.inf)[:, None] <= self._room[quantity][nodes]
+        return fits
+
+    def _storage_at(self, block: Block, needs: Needs, nodes: Integers) -> Booleans:
+        """Return whether disks fit on nodes that they are not on."""
+        facts = self._state.facts.instances
+        local = facts.on_node_disk[block.instances] & needs.real
+        fits = self._fits(-facts.as_primary[Quantity.DISK, block.instances], local, Quantity.DISK, nodes)
+        if self._state.facts.nodes.exclusive.any():
+            fits &= self._spindles_at(block, local, Quantity.SPINDLES, nodes)
+        return fits & self._reaches(block, nodes)
+
+    def _spindles_at(self, block: Block, counts: Booleans, quantity: Quantity, nodes: Integers) -> Booleans:
+        facts, rows = self._state.facts.instances, block.instances
+        need = np.where(facts.spindles_known[rows], -facts.as_primary[quantity, rows], np.inf)
+        fits: Booleans = self._fits(need, counts, quantity, nodes) | ~self._state.facts.nodes.exclusive[nodes]
+        return fits
+
+    def _reaches(self, block: Block, nodes: Integers) -> Booleans:
+        facts = self._state.facts
+        pool = facts.instances.pool[block.instances]
+        named = pool != ANYWHERE
+        if not named.any():
+            return np.ones((1, 1), dtype=bool)
+        reached = facts.nodes.pools[nodes, pool[:, None]]
+        need = np.where(facts.pool_shared[pool], -np.inf, facts.instances.disk[block.instances])[:, None]
+        room = self._state.pool_free[nodes, pool[:, None]] - self._bounds.least_pool[nodes, pool[:, None]]
+        result: Booleans = (reached & (need <= room)) | ~named[:, None]
+        return result
+
+    def _stored(self, block: Block, nodes: Integers) -> Booleans:
+        """Return [R]: whether the node of each row that already has its disks keeps the hard limits of storage."""
+        facts = self._state.facts
+        exclusive = facts.nodes.exclusive[nodes]
+        known = facts.instances.spindles_known[block.instances] & (self._room[Quantity.SPINDLES][nodes] >= 0)
+        result: Booleans = (self._room[Quantity.DISK][nodes] >= 0) & (known | ~exclusive) | ~facts.instances.on_node_disk[block.instances]
+        return result
+
+    def _pressure_at(self, block: Block, needs: Needs, nodes: Integers) -> Booleans:
+        """Return whether the soft limits of storage are kept."""
+        facts, rows = self._state.facts.instances, block.instances
+        local = facts.on_node_disk[rows]
+        fits = self._fits(facts.as_primary[Quantity.SPINDLE_USE, rows], local & needs.real, Quantity.SPINDLE_USE, nodes)
+        if self._planned:
+            fits &= self._fits(-facts.as_primary[Quantity.DISK_PLANNED, rows], local, Quantity.DISK_PLANNED, nodes)
+            fits &= self._fits(facts.as_primary[Quantity.SPINDLE_USE_PLANNED, rows], local, Quantity.SPINDLE_USE_PLANNED, nodes)
+            if self._state.facts.nodes.exclusive.any():
+                fits &= self._spindles_at(block, local, Quantity.SPINDLES_PLANNED, nodes)
+        return fits
+
+    def _presses(self, nodes: Integers) -> Booleans:
+        """Return [R]: whether nodes keep the limit of spindle use with what is on them."""
+        presses: Booleans = self._room[Quantity.SPINDLE_USE][nodes] >= 0
+        return presses
+
+    def _planned_at(self, nodes: Integers) -> Booleans:
+        """Return [R]: whether nodes keep the limits of storage with what is on them and what is to come."""
+        if not self._planned:
+            return np.ones(len(nodes), dtype=bool)
+        kept = [self._room[q][nodes] >= 0 for q in (Quantity.DISK_PLANNED, Quantity.SPINDLES_PLANNED, Quantity.SPINDLE_USE_PLANNED)]
+        every: Booleans = np.logical_and.reduce(kept)
+        return every
+
+    def _tagged(self, block: Block) -> list[int]:
+        """Return the rows whose exclusion tags count."""
+        counts = self._state.facts.instances.real | (not self._bounds.like_hbal)
+        rows: list[int] = np.flatnonzero((self._board.tagged & counts)[block.instances]).tolist()
+        return rows

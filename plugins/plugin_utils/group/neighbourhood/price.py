@@ -1,0 +1,150 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a placement costs beside its score: disks copied and primaries moved, against where everything was at first.
+
+    price = PlacementPrice.of(state, home, tariff)     # for the moves from `state`
+    price.now                                          # what `state` itself costs
+
+Data is what the shortest way copies: one copy for each node of an instance that it did not have at first. The cost of a
+move is the score it leads to plus the price of the placement after it, so that a disk which goes on to another node, or
+back home, costs nothing more, or less. Limits on moves and data make what exceeds them infinitely dear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
+from ..cluster.moves import MoveKind
+from ..cluster.state import ClusterState
+from .board import Block, Board
+
+_TIB = 1024**2
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """Prices in points of the score: of a TiB copied, of a primary moved; the most MiB and the most instances moved, None without limit."""
+
+    data: float = 0.04
+    primary: float = 0.001
+    most_data: int | None = None
+    most_moves: int | None = None
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where every instance was at first, [I] each."""
+
+    primary: Integers
+    secondary: Integers
+
+    @classmethod
+    def of(cls, state: ClusterState) -> Home:
+        """Return where instances are."""
+        return cls(state.primary.copy(), state.secondary.copy())
+
+    def moved(self, state: ClusterState) -> Booleans:
+        """Return [I]: which instances are not where they were."""
+        moved: Booleans = (state.primary != self.primary) | (state.secondary != self.secondary)
+        return moved
+
+    def data(self, state: ClusterState) -> int:
+        """Return MiB that the shortest way to a state copies."""
+        mirrored = np.flatnonzero((state.secondary != NOWHERE) & self.moved(state))
+        disk = state.facts.instances.disk[mirrored]
+        copies = self.is_new(mirrored, state.primary[mirrored]) + self.is_new(mirrored, state.secondary[mirrored])
+        return int(disk @ copies)
+
+    def is_new(self, instances: Integers, nodes: Integers) -> Floats:
+        """Return 1 where an instance was not on the node at first, else 0."""
+        new: Floats = ((nodes != self.primary[instances]) & (nodes != self.secondary[instances])).astype(float)
+        return new
+
+
+@dataclass(frozen=True)
+class PlacementPrice:
+    """Prices of the moves from one state; `data` and `moved` are of that state."""
+
+    home: Home
+    tariff: Tariff
+    disk: Floats
+    """[I]: MiB of each instance."""
+    mirrored: Booleans
+    moved: Booleans
+    data: int
+    primaries: int
+
+    @classmethod
+    def of(cls, state: ClusterState, home: Home, tariff: Tariff) -> PlacementPrice:
+        """Return the price of a state and its moves."""
+        primaries = int((state.primary != home.primary).sum())
+        mirrored = state.secondary != NOWHERE
+        return cls(home, tariff, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), primaries)
+
+    @property
+    def now(self) -> float:
+        """Return what the state costs beside its score."""
+        return self.tariff.data * self.data / _TIB + self.tariff.primary * self.primaries
+
+    def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
+        """Add the price of the placement after each move to its cost, in place."""
+        moved = self._moved_primaries(costs, block, board)
+        data = self._copied(costs, block, board) if block.mirrored else {}
+        for kind in costs:
+            costs[kind] += self.now + self.tariff.primary * moved[kind]
+            if kind in data:
+                costs[kind] += self.tariff.data / _TIB * data[kind]
+                if self.tariff.most_data is not None:
+                    costs[kind][self.data + data[kind] > self.tariff.most_data] = np.inf
+        if self.tariff.most_moves is not None and self.moved.sum() >= self.tariff.most_moves:
+            for table in costs.values():
+                table[~self.moved[block.instances]] = np.inf
+
+    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Floats:
+        """Return [R, C]: the change of the price when instances exchange the nodes that they are on, `primary` or secondary ones."""
+        one = self._instead(ones[:, None], here[:, None], there, primary=primary)
+        return one + self._instead(others, there, here[:, None], primary=primary)
+
+    def _instead(self, instances: Integers, before: Integers, after: Integers, *, primary: bool) -> Floats:
+        """Return the change of the price when instances have a node `after` instead of one `before`."""
+        data = np.where(self.mirrored[instances], self.disk[instances], 0.0)
+        change = self.tariff.data / _TIB * data * (self.home.is_new(instances, after) - self.home.is_new(instances, before))
+        if primary:
+            home = self.home.primary[instances]
+            change = change + self.tariff.primary * ((after != home).astype(float) - (before != home))
+        return change
+
+    def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:
+        """Return by how many the number of moved primaries changes."""
+        home = self.home.primary[block.instances]
+        was = (block.primary != home).astype(float)
+        to_s = (block.secondary != home) - was
+        away = np.repeat((1.0 - was)[:, None], len(board.targets), axis=1)
+        columns = board.column[home]
+        known = columns != NOWHERE
+        away[block.order[known], columns[known]] -= 1.0
+        by_kind = {MoveKind.FAILOVER: to_s, MoveKind.FAILOVER_AND_REPLACE: to_s[:, None], MoveKind.REPLACE_SECONDARY: np.zeros((1, 1))}
+        return {kind: by_kind.get(kind, away) for kind in costs}
+
+    def _copied(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:
+        """Return the change of MiB copied on the shortest way from home."""
+        disk = self.disk[block.instances]
+        new = np.ones((len(block.instances), len(board.targets)))
+        for home in (self.home.primary[block.instances], self.home.secondary[block.instances]):
+            columns = np.where(home == NOWHERE, NOWHERE, board.column[home])
+            known = columns != NOWHERE
+            new[block.order[known], columns[known]] = 0.0
+        without_s = (new - self.home.is_new(block.instances, block.secondary)[:, None]) * disk[:, None]
+        without_p = (new - self.home.is_new(block.instances, block.primary)[:, None]) * disk[:, None]
+        by_kind = {
+            MoveKind.REPLACE_SECONDARY: without_s,
+            MoveKind.REPLACE_AND_FAILOVER: without_s,
+            MoveKind.REPLACE_PRIMARY: without_p,
+            MoveKind.FAILOVER_AND_REPLACE: without_p,
+        }
+        return {kind: by_kind[kind] for kind in costs if kind in by_kind}

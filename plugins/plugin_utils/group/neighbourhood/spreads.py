@@ -1,0 +1,255 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The spreads of a score after every single move: each standard deviation as one product of small matrices and a root.
+
+    table = SpreadTable.of(state, scorer)             # once: which metrics there are
+    spreads = table.at(state, targets)                # for the moves from one state to these nodes
+    spreads.one_role(block), spreads.both_roles(block)
+
+A move takes something off one node and puts it on another. With a metric's values centred on their mean, c, of n nodes
+whose squares sum to Q, taking dx off node x and adding dt to node t gives the variance
+
+    n var = Q + dx(dx + 2 c_x) + dt(dt + 2 c_t) - (dx + dt)^2 / n
+
+which is exact and has no cancellation trouble. dt is an instance's need times a node's rate, so that all variances of a
+block are the product of an [R, 4] and a [4, T] matrix. A need of the primary alone goes from p to t or from p to s, a
+need of both roles alike from s or p to t, so that two matrices at most serve all kinds of moves. Metrics that are equal
+on every node and change alike are looked at once, with their weights added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster.arrays import Booleans, Floats, Integers
+from ..cluster.state import ClusterState
+from ..metrics.score import Scorer, Spread, centred_values
+from .board import Block
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Weighted sums of spreads after a block's moves: what goes from p to t, from s to t, [R, T], from p to s, [R]; `still` without any."""
+
+    primary_to_target: Floats
+    secondary_to_target: Floats
+    primary_to_secondary: Floats
+    still: float
+
+
+@dataclass(frozen=True)
+class SpreadTable:
+    """The metrics that are spreads: of what only a primary needs, and of what both roles need."""
+
+    one_role: _Metrics
+    both_roles: _Metrics
+
+    @classmethod
+    def of(cls, state: ClusterState, scorer: Scorer) -> SpreadTable:
+        """Return the metrics of a scorer, equal ones as one."""
+        shared = [spread for spread in scorer.spreads if _both_roles(state, spread)]
+        alone = [spread for spread in scorer.spreads if not _both_roles(state, spread)]
+        return cls(_Metrics.of(state, alone), _Metrics.of(state, shared))
+
+    def at(self, state: ClusterState, targets: Integers) -> MovedSpreads:
+        """Return the spreads of one state."""
+        return MovedSpreads(_Centred.of(self.one_role, state, targets), _Centred.of(self.both_roles, state, targets))
+
+    def slopes(self, state: ClusterState) -> tuple[Floats, Floats]:
+        """Return [N] each: by how much the spreads rise, about, when an average instance comes to a node as primary, as secondary."""
+        both = self.both_roles.slope(state)
+        return self.one_role.slope(state) + both, both
+
+
+@dataclass(frozen=True)
+class MovedSpreads:
+    """The spreads of one state, which must not change while this is used."""
+
+    _one_role: _Centred
+    _both_roles: _Centred
+
+    def one_role(self, block: Block) -> Transfers:
+        """Return the spreads of what only a primary needs."""
+        return self._one_role.transfers(block, from_secondary=False)
+
+    def both_roles(self, block: Block) -> Transfers:
+        """Return the spreads of what a primary and a secondary need alike."""
+        return self._both_roles.transfers(block, from_secondary=block.mirrored)
+
+    def exchanged_primaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+        """Return [R, C]: the change when each of `ones`, primary on `here`, and each of `others`, primary on `there`, exchange nodes."""
+        return self._one_role.exchanged(ones, here, others, there) + self._both_roles.exchanged(ones, here, others, there)
+
+    def exchanged_secondaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+        """Return the same for secondaries."""
+        return self._both_roles.exchanged(ones, here, others, there)
+
+
+@dataclass(frozen=True)
+class _Metrics:
+    """K metrics with up to M terms each, those with fewer filled up with a rate of 0."""
+
+    weight: Floats
+    """[K]"""
+    count: Floats
+    """[K]: how many nodes take part."""
+    member: Booleans
+    """[K, N]"""
+    offset: Floats
+    """[K, N]"""
+    quantity: Integers
+    """[M, K]"""
+    rate: Floats
+    """[M, K, N]"""
+    need: Floats
+    """[M, K, I]"""
+
+    @classmethod
+    def of(cls, state: ClusterState, spreads: Sequence[Spread]) -> _Metrics:
+        weights: list[float] = []
+        kept: list[Spread] = []
+        for spread in spreads:
+            twin = next((number for number, other in enumerate(kept) if _equal(state, spread, other)), None)
+            if not spread.member.any():
+                continue
+            if twin is None:
+                kept.append(spread)
+                weights.append(spread.weight)
+            else:
+                weights[twin] += spread.weight
+        nodes, instances = len(state.offline), state.facts.instances.as_primary.shape[1]
+        most = max((len(_terms(spread)) for spread in kept), default=0)
+        quantity = np.zeros((most, len(kept)), dtype=np.int64)
+        rate = np.zeros((most, len(kept), nodes))
+        need = np.zeros((most, len(kept), instances))
+        for number, spread in enumerate(kept):
+            for term, (which, rates) in enumerate(_terms(spread)):
+                quantity[term, number], rate[term, number] = which, rates
+                need[term, number] = state.facts.instances.as_primary[which]
+        member = np.array([spread.member for spread in kept], dtype=bool).reshape(len(kept), nodes)
+        offset = np.array([spread.offset for spread in kept]).reshape(len(kept), nodes)
+        return cls(np.array(weights), member.sum(axis=1).astype(float), member, offset, quantity, rate, need)
+
+    def centred(self, state: ClusterState) -> Floats:
+        """Return [K, N]: the values of a state less their mean."""
+        values = self.offset + (self.rate * state.quantities[self.quantity]).sum(axis=0)
+        values *= self.member
+        centred: Floats = (values - (values.sum(axis=1) / self.count)[:, None]) * self.member
+        return centred
+
+    def slope(self, state: ClusterState) -> Floats:
+        """Return [N]: how fast the weighted deviations rise with the needs of an average instance; 0 for those that are 0."""
+        centred = self.centred(state)
+        deviation = np.sqrt(np.einsum("kn,kn->k", centred, centred) / self.count)
+        steep = np.divide(self.weight, self.count * deviation, out=np.zeros(len(self.weight)), where=deviation > 0)
+        change = (self.need.mean(axis=2)[:, :, None] * self.rate).sum(axis=0)
+        slope: Floats = (steep[:, None] * centred * change).sum(axis=0)
+        return slope
+
+
+@dataclass(frozen=True)
+class _Centred:
+    """The metrics' values in one state, less their mean: `centred` [K, N], the sum of their squares [K]."""
+
+    metrics: _Metrics
+    centred: Floats
+    squares: Floats
+    right: Floats
+    """[K, 1 + 3 M, T]: what a target contributes to the variances."""
+
+    @classmethod
+    def of(cls, metrics: _Metrics, state: ClusterState, targets: Integers) -> _Centred:
+        centred = metrics.centred(state)
+        count = metrics.count[:, None]
+        here = centred[:, targets]
+        parts = [np.ones_like(here)]
+        for rate in metrics.rate[:, :, targets]:
+            parts += [rate**2 * (1 - 1 / count), 2 * rate * here, -2 / count * rate]
+        return cls(metrics, centred, np.einsum("kn,kn->k", centred, centred), np.stack(parts, axis=1))
+
+    def transfers(self, block: Block, from_secondary: bool) -> Transfers:
+        metrics = self.metrics
+        still = metrics.weight * np.sqrt(self.squares / metrics.count)
+        need = metrics.need[:, :, block.instances]
+        loud = need.any(axis=(0, 2))
+        quiet = float(still[~loud].sum())
+        numbers = np.flatnonzero(loud)
+        to_target = self._to_targets(need, block.primary, numbers, quiet)
+        from_s = self._to_targets(need, block.secondary, numbers, quiet) if from_secondary else to_target
+        return Transfers(to_target, from_s, self._to_nodes(need, block, loud) + quiet, float(still.sum()))
+
+    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+        """Return [R, C]: the change of the weighted deviations when instances exchange the nodes that they are on."""
+        metrics = self.metrics
+        change = np.zeros((len(ones), len(others)))
+        for number in np.flatnonzero(np.ptp(metrics.need[:, :, others], axis=2).any(axis=0)).tolist():
+            count, squares, centred = metrics.count[number], self.squares[number], self.centred[number]
+            at_one, at_other = np.zeros_like(change), np.zeros_like(change)
+            for need, rate in zip(metrics.need[:, number], metrics.rate[:, number]):
+                more = need[others] - need[ones][:, None]
+                at_one += more * rate[here][:, None]
+                at_other -= more * rate[there]
+            variance = at_one * (at_one + 2 * centred[here][:, None]) + at_other * (at_other + 2 * centred[there])
+            variance += squares - (at_one + at_other) ** 2 / count
+            still = np.sqrt(squares / count)
+            change += metrics.weight[number] * (np.sqrt(np.maximum(variance, 0.0) / count) - still)
+        return change
+
+    def _taken(self, need: Floats, nodes: Integers) -> tuple[Floats, Floats]:
+        """Return [K, R]: what leaves `nodes` as a change of their values, and n times the variance's part for it."""
+        change = -(need * self.metrics.rate[:, :, nodes]).sum(axis=0)
+        return change, self.squares[:, None] + change * (change + 2 * self.centred[:, nodes])
+
+    def _to_targets(self, need: Floats, nodes: Integers, numbers: Integers, quiet: float) -> Floats:
+        """Return [R, T]: the weighted deviations with the needs taken off `nodes` and put on each target."""
+        count = self.metrics.count[:, None]
+        change, base = self._taken(need, nodes)
+        scale = self.metrics.weight[:, None] ** 2 / count
+        parts = [scale * (base - change**2 / count)]
+        for amount in need:
+            parts += [scale * amount**2, scale * amount, scale * amount * change]
+        left = np.stack(parts, axis=2)
+        total = np.full((left.shape[1], self.right.shape[2]), quiet)
+        variance = np.empty_like(total)
+        for number in numbers.tolist():
+            np.matmul(left[number], self.right[number], out=variance)
+            np.maximum(variance, 0.0, out=variance)
+            total += np.sqrt(variance, out=variance)
+        return total
+
+    def _to_nodes(self, need: Floats, block: Block, loud: Booleans) -> Floats:
+        """Return [R]: the weighted deviations of the metrics that are `loud`, with the needs taken from p to s."""
+        if not block.mirrored:
+            return np.zeros(len(block.instances))
+        count = self.metrics.count[:, None]
+        taken, base = self._taken(need, block.primary)
+        put = (need * self.metrics.rate[:, :, block.secondary]).sum(axis=0)
+        variance = (base + put * (put + 2 * self.centred[:, block.secondary]) - (taken + put) ** 2 / count) / count
+        deviations = self.metrics.weight[:, None] * np.sqrt(np.maximum(variance, 0.0))
+        result: Floats = deviations[loud].sum(axis=0)
+        return result
+
+
+def _terms(spread: Spread) -> list[tuple[int, Floats]]:
+    return [(int(quantity), rate) for quantity, rate in spread.terms if rate.any()]
+
+
+def _both_roles(state: ClusterState, spread: Spread) -> bool:
+    return any(state.facts.instances.as_secondary[quantity].any() for quantity, _rate in spread.terms)
+
+
+def _equal(state: ClusterState, spread: Spread, other: Spread) -> bool:
+    """Return whether two metrics are equal now and change alike with every move."""
+    needs = state.facts.instances.as_primary
+    terms, others = _terms(spread), _terms(other)
+    return (
+        np.array_equal(spread.member, other.member)
+        and len(terms) == len(others)
+        and all(np.array_equal(a[1], b[1]) and np.array_equal(needs[a[0]], needs[b[0]]) for a, b in zip(terms, others))
+        and np.array_equal(centred_values(spread.values(state), spread.member)[0], centred_values(other.values(state), other.member)[0])
+    )

@@ -1,0 +1,298 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How far a plan of moves has been carried out, and what may be done next.
+
+    plan = read_plan(told)                        # a plan as data; every mistake at once
+    progress = Progress.start(plan)
+    progress = progress.seen(where)               # nodes of the instances as they are now
+    rounds = schedule(plan, progress, at_once=4)  # steps that may run side by side, round after round
+    progress = progress.noted(outcomes)           # what became of steps
+
+A round holds at most one step of a move. Moves of a stage may be done in any order, so that their steps may also take
+turns; no move starts before its stage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import typing as t
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...common.errors import Mistakes
+
+Nodes = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do with an instance; `node` is where it goes, `command` Ganeti's for it (empty if the plan has none)."""
+
+    kind: str
+    source: Nodes
+    target: Nodes
+    node: str
+    online: bool = True
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedMove:
+    """An instance goes through `steps`; `data` MiB are copied on the way."""
+
+    instance: str
+    steps: tuple[Step, ...]
+    data: float = 0.0
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Return every node that takes part."""
+        return frozenset(node for step in self.steps for node in (*step.source, *step.target))
+
+
+@dataclass(frozen=True)
+class MovePlan:
+    """Moves and the stages that they are done in, as positions."""
+
+    moves: tuple[PlannedMove, ...]
+    stages: tuple[tuple[int, ...], ...]
+
+    def digest(self) -> str:
+        """Return what tells this plan from any other: 16 hexadecimal digits that its moves and stages give."""
+        text = json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def paths(self) -> dict[str, list[tuple[int, int]]]:
+        """Return the steps of each instance as (move, step), in the order of the stages."""
+        paths: dict[str, list[tuple[int, int]]] = {}
+        for move in (move for stage in self.stages for move in stage):
+            paths.setdefault(self.moves[move].instance, []).extend((move, step) for step in range(len(self.moves[move].steps)))
+        return paths
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a step: it is done, it failed, or, with a `job`, it goes on in the background."""
+
+    move: int
+    step: int
+    failed: bool = False
+    message: str = ""
+    job: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many steps of each move are done; jobs that run for the next step of a move; failures by move."""
+
+    done: tuple[int, ...]
+    jobs: Mapping[int, str] = field(default_factory=dict)
+    failures: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, plan: MovePlan) -> Progress:
+        """Return the progress of a plan of which nothing is done."""
+        return cls((0,) * len(plan.moves))
+
+    def noted(self, plan: MovePlan, outcomes: Iterable[Outcome]) -> Progress:
+        """Return the progress after what became of steps; raise InputError for steps that the plan does not have."""
+        done, jobs, failures = list(self.done), dict(self.jobs), dict(self.failures)
+        mistakes = Mistakes()
+        for position, outcome in enumerate(outcomes):
+            if not (0 <= outcome.move < len(plan.moves) and 0 <= outcome.step < len(plan.moves[outcome.move].steps)):
+                mistakes.add(f"outcomes[{position}]", f"the plan has no step {outcome.step} of move {outcome.move}")
+            elif outcome.step < done[outcome.move]:
+                continue
+            elif outcome.job:
+                jobs[outcome.move] = outcome.job
+            else:
+                jobs.pop(outcome.move, None)
+                failures.pop(outcome.move, None)
+                if outcome.failed:
+                    failures[outcome.move] = outcome.message
+                else:
+                    done[outcome.move] = outcome.step + 1
+        mistakes.check()
+        return Progress(tuple(done), jobs, failures)
+
+    def tried_again(self) -> Progress:
+        """Return the progress with failures forgotten, as at the start of a further run."""
+        return dataclasses.replace(self, failures={})
+
+    def seen(self, plan: MovePlan, where: Mapping[str, Nodes]) -> Progress:
+        """Return the progress with steps counted as done whose result is there already.
+
+        Steps that were done before stay done. Raises InputError for every instance with steps left that is somewhere
+        the rest of its way does not touch, or nowhere: the cluster is no longer the one that was planned for.
+        """
+        done, jobs = list(self.done), dict(self.jobs)
+        mistakes = Mistakes()
+        for instance, path in plan.paths().items():
+            left = [(move, step) for move, step in path if step >= done[move]]
+            if not left:
+                continue
+            if instance not in where:
+                mistakes.add(instance, "is not in the cluster any more")
+                continue
+            passed = _passed(plan, left, where[instance])
+            if passed is None:
+                ways = " or ".join(dict.fromkeys(_named(nodes) for nodes in _places(plan, left)))
+                mistakes.add(instance, f"is on {_named(where[instance])}; the plan expects it on {ways}, so make a new plan")
+                continue
+            for move, step in left[:passed]:
+                done[move] = step + 1
+                jobs.pop(move, None)
+        mistakes.check()
+        return Progress(tuple(done), jobs, {move: says for move, says in self.failures.items() if done[move] == self.done[move]})
+
+    def complete(self, plan: MovePlan) -> bool:
+        """Return whether nothing is left to do."""
+        return all(done == len(move.steps) for done, move in zip(self.done, plan.moves))
+
+
+def schedule(plan: MovePlan, progress: Progress, at_once: int, per_node: int = 0) -> list[list[tuple[int, int]]]:
+    """Return rounds of steps (move, step) that finish the plan: at most `at_once` moves are under way at a time.
+
+    With `per_node` no node takes part in more of them than that, if it can be helped. Moves that copy most come first,
+    so that those that run side by side take about as long.
+    """
+    rounds: list[list[tuple[int, int]]] = []
+    for stage in plan.stages:
+        left = {move: progress.done[move] for move in stage if progress.done[move] < len(plan.moves[move].steps)}
+        begun = [move for move in left if left[move]]
+        waiting = sorted((move for move in left if not left[move]), key=lambda move: -plan.moves[move].data)
+        active: list[int] = []
+        while begun or waiting or active:
+            for queue in (begun, waiting):
+                _admit(plan, queue, active, at_once, per_node)
+            rounds.append([(move, left[move]) for move in active])
+            for move in active:
+                left[move] += 1
+            active = [move for move in active if left[move] < len(plan.moves[move].steps)]
+    return rounds
+
+
+def _admit(plan: MovePlan, queue: list[int], active: list[int], at_once: int, per_node: int) -> None:
+    """Take moves from a queue to those under way, as many as the limits allow."""
+    for move in list(queue):
+        busy = [node for other in active for node in plan.moves[other].nodes]
+        crowded = per_node and any(busy.count(node) >= per_node for node in plan.moves[move].nodes)
+        if len(active) < at_once and not crowded:
+            queue.remove(move)
+            active.append(move)
+
+
+def _passed(plan: MovePlan, left: Sequence[tuple[int, int]], nodes: Nodes) -> int | None:
+    """Return how many of the steps that are left have been done when an instance is on `nodes`; None when it is astray."""
+    places = _places(plan, left)
+    return places.index(nodes) if nodes in places else None
+
+
+def _places(plan: MovePlan, left: Sequence[tuple[int, int]]) -> list[Nodes]:
+    steps = [plan.moves[move].steps[step] for move, step in left]
+    return [steps[0].source, *(step.target for step in steps)]
+
+
+def _named(nodes: Nodes) -> str:
+    return ", ".join(nodes) or "no node"
+
+
+def read_where(told: Mapping[str, t.Any]) -> dict[str, Nodes]:
+    """Return nodes by instance; they may be lists, or text that separates them by `|`, commas or blanks, with `-` for none."""
+    found = {}
+    for instance, nodes in told.items():
+        names = re.split(r"[|,\s]+", nodes) if isinstance(nodes, str) else [str(node) for node in nodes]
+        found[instance] = tuple(name for name in names if name not in ("", "-"))
+    return found
+
+
+def read_plan(told: Mapping[str, t.Any], kinds: Collection[str] = ()) -> MovePlan:
+    """Return a plan from data as the group actions return it; `kinds` are the steps that can be carried out (default: any).
+
+    Raises InputError with every mistake: fields that are missing, steps that do not follow from each other, stages that
+    leave a move out or come before what it depends on.
+    """
+    mistakes = Mistakes()
+    listed = enumerate(_listed(told, "moves", mistakes))
+    moves = [_read_move(move, f"plan.moves[{position}]", kinds, mistakes) for position, move in listed]
+    stages = tuple(tuple(stage) if isinstance(stage, list) else (stage,) for stage in _listed(told, "stages", mistakes))
+    mistakes.check()
+    _check_stages(told["moves"], stages, mistakes)
+    mistakes.check()
+    return MovePlan(tuple(move for move in moves if move is not None), stages)
+
+
+def _listed(told: Mapping[str, t.Any], name: str, mistakes: Mistakes) -> list[t.Any]:
+    found = told.get(name)
+    if isinstance(found, list):
+        return found
+    mistakes.add(f"plan.{name}", "is not a list; give the plan that a group action has returned")
+    return []
+
+
+def _read_move(told: t.Any, place: str, kinds: Collection[str], mistakes: Mistakes) -> PlannedMove | None:
+    source = _names(told.get("from")) if isinstance(told, dict) else None
+    if source is None or not isinstance(told.get("instance"), str):
+        mistakes.add(place, "must have an instance and, in `from`, its nodes")
+        return None
+    data = told.get("data", 0)
+    if isinstance(data, bool) or not isinstance(data, (int, float)):
+        mistakes.add(f"{place}.data", f"is {data!r}; must be MiB as a number")
+        return None
+    if not isinstance(told.get("steps"), list) or not told["steps"]:
+        mistakes.add(f"{place}.steps", "must list at least one step")
+        return None
+    steps: list[Step] = []
+    for number, step in enumerate(told["steps"]):
+        read = _read_step(step, f"{place}.steps[{number}]", steps[-1].target if steps else source, kinds, mistakes)
+        if read is None:
+            return None
+        steps.append(read)
+    return PlannedMove(told["instance"], tuple(steps), float(data))
+
+
+def _read_step(told: t.Any, place: str, here: Nodes, kinds: Collection[str], mistakes: Mistakes) -> Step | None:
+    there = _names(told.get("to")) if isinstance(told, dict) else None
+    if not there or not isinstance(told.get("kind"), str):
+        mistakes.add(place, "must have a kind and, in `to`, the nodes afterwards")
+        return None
+    if _names(told.get("from", list(here))) != here:
+        mistakes.add(f"{place}.from", f"is {told['from']}, but the way so far leads to {_named(here)}")
+    if kinds and told["kind"] not in kinds:
+        mistakes.add(f"{place}.kind", f"is {told['kind']}, which the driver cannot do; it knows {', '.join(kinds)}")
+    return Step(
+        kind=told["kind"],
+        source=here,
+        target=there,
+        node=str(told.get("node", there[0])),
+        online=bool(told.get("online", True)),
+        command=str(told.get("command", "")),
+    )
+
+
+def _names(told: t.Any) -> Nodes | None:
+    return tuple(told) if isinstance(told, list) and all(isinstance(name, str) for name in told) else None
+
+
+def _check_stages(moves: Sequence[Mapping[str, t.Any]], stages: Sequence[Sequence[t.Any]], mistakes: Mistakes) -> None:
+    stage_of: dict[int, int] = {}
+    for number, stage in enumerate(stages):
+        for move in stage:
+            if isinstance(move, bool) or not isinstance(move, int) or not 0 <= move < len(moves):
+                mistakes.add(f"plan.stages[{number}]", f"names move {move!r}; there are {len(moves)}, counted from 0")
+            elif move in stage_of:
+                mistakes.add(f"plan.stages[{number}]", f"repeats move {move} of stage {stage_of[move]}")
+            else:
+                stage_of[move] = number
+    for position, move in enumerate(moves):
+        if position not in stage_of:
+            mistakes.add(f"plan.moves[{position}]", "is in no stage")
+            continue
+        for earlier in move.get("after", []):
+            if not isinstance(earlier, int) or stage_of.get(earlier, len(stages)) >= stage_of[position]:
+                mistakes.add(f"plan.moves[{position}].after", f"names move {earlier}, which is not in an earlier stage")

@@ -1,0 +1,196 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What group_capacity answers: a size in, counts and what to add as plain data out; the counting is in capacity.py and tiered.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import typing as t
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...common.errors import Mistakes
+from ..capacity.copies import CopyOptions
+from ..capacity.count import Count, allocable, best_count, count_in, is_bounded, nodes_to_add, pool_limit
+from ..capacity.tiered import count_tiers
+from ..cluster.check import check_instance, pool_names
+from ..cluster.model import Cluster, Disk, Instance, Spec
+from ..cluster.state import ClusterState
+from ..metrics.limits import EXACT, Rules
+from ..metrics.score import ScoreMode
+from ..place.lost_allocations import LeastSize, allocation_vectors, least_sizes
+from ..place.placement import Strategy, is_partitioned
+from ..redistribute.redistribution import Run
+from ..sources.fields import Fields
+from ..sources.iallocator import Message
+from ..sources.inline import read_instance
+from .redistribute import chosen_groups
+
+Plain = dict[str, t.Any]
+HSPACE = Rules(least_left=1)
+"""hspace's limits: a node is never filled to the last MiB; but what is broken already does not excuse more of it."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What is counted. `largest` are the sizes that tiers begin with, empty when none are asked for."""
+
+    instance: Instance
+    largest: tuple[Instance, ...]
+    options: CopyOptions
+    wanted: int | None
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The counts of one group; `add` is None when nothing was wanted, `vector` when the group is not given away in parts."""
+
+    group: int
+    count: Count
+    tiers: Count | None
+    add: Plain | None
+    vector: list[tuple[LeastSize, int]] | None
+
+
+def capacity_named(message: Message, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
+    """Return what the action group_capacity documents. Raises InputError with all mistakes."""
+    cluster = message.cluster
+    groups = chosen_groups(ClusterState.from_cluster(cluster), arguments.get("groups"))
+    question = _question(cluster, arguments)
+    answers = list(run(functools.partial(_count_group, cluster, question), groups))
+    open_groups = [group for group in groups if group in allocable(cluster)]
+    whole, tiers = _whole(cluster, question, open_groups, [answer for answer in answers if answer.group in open_groups])
+    told = {
+        "spec": _size(question.instance),
+        "count": whole,
+        "groups": [_told(cluster, answer) for answer in answers],
+    }
+    return told | ({} if tiers is None else {"tiers": _tiers(tiers), "tiered_count": len(tiers)})
+
+
+def _count_group(cluster: Cluster, question: _Question, group: int) -> _Answer:
+    counting = count_in if question.options.score == ScoreMode.HTOOLS else best_count
+    count = counting(cluster, question.instance, (group,), question.options)
+    tiers = count_tiers(cluster, question.largest, (group,), question.options) if question.largest else None
+    vector = _vector(cluster, group, question.options.strategy)
+    if question.wanted is None:
+        return _Answer(group, count, tiers, None, vector)
+    added = nodes_to_add(cluster, question.instance, group, question.wanted, question.options)
+    like = cluster.nodes[added.like]
+    add = {
+        "nodes": added.nodes,
+        "like": like.name,
+        "each": {"memory": int(like.total_memory), "disk": int(like.total_disk), "cpus": like.total_cpus},
+        "count": added.count,
+    }
+    return _Answer(group, count, tiers, add, vector)
+
+
+def _vector(cluster: Cluster, group: int, strategy: Strategy) -> list[tuple[LeastSize, int]] | None:
+    """Return for a group that is given away in parts how many of the smallest of each policy interval still fit."""
+    state = ClusterState.from_cluster(cluster)
+    if not is_partitioned(state, group, strategy):
+        return None
+    nodes = state.group_nodes(group)
+    sizes = least_sizes(cluster.groups[group].policy)
+    counts = allocation_vectors(state, nodes[~state.offline[nodes]], sizes).sum(axis=0)
+    return list(zip(sizes, counts.tolist()))
+
+
+def _whole(cluster: Cluster, question: _Question, groups: Sequence[int], answers: Sequence[_Answer]) -> tuple[int, list[Instance] | None]:
+    """Return how many copies fit into all groups that take instances, and the sizes of the tiers, or None without tiers."""
+    if question.options.score == ScoreMode.HTOOLS and len(groups) > 1:
+        count = len(count_in(cluster, question.instance, groups, question.options).copies)
+        tiers = count_tiers(cluster, question.largest, groups, question.options) if question.largest else None
+        return count, None if tiers is None else [copy.instance for copy in tiers.copies]
+    limit = pool_limit(cluster, question.instance)
+    total = sum(len(answer.count.copies) for answer in answers)
+    sizes = [copy.instance for answer in answers if answer.tiers is not None for copy in answer.tiers.copies]
+    # Groups are independent of each other but for a storage pool that they share.
+    used = itertools.accumulate(size.disk for size in sizes)
+    kept = [size for size, taken in zip(sizes, used) if taken <= limit * max(question.instance.disk, 1)]
+    return int(min(total, limit)), kept if question.largest else None
+
+
+def _question(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Question:
+    mistakes = Mistakes()
+    given = arguments.get("spec") or {}
+    instance = _instance(cluster, given, cluster.policy.standard, mistakes)
+    wanted = arguments.get("want")
+    if wanted is not None and wanted < 1:
+        mistakes.add("want", f"is {wanted}; must be 1 or more")
+    if not mistakes and not is_bounded(cluster, instance):
+        mistakes.add("spec", "needs nothing that a node could run out of, so that it fits without end; give memory, vcpus or disk")
+    largest: tuple[Instance, ...] = ()
+    if arguments.get("tiered", False) and not mistakes:
+        specs = [interval.maximum for interval in cluster.policy.intervals]
+        largest = tuple(_instance(cluster, given, spec, mistakes) for spec in specs)
+    mistakes.check()
+    score = ScoreMode(arguments.get("score", ScoreMode.CAPACITY))
+    options = CopyOptions(
+        rules=HSPACE if score == ScoreMode.HTOOLS else EXACT,
+        score=score,
+        strategy=Strategy(arguments.get("strategy", Strategy.AUTO)),
+    )
+    return _Question(instance, tuple(dict.fromkeys(largest)), options, wanted)
+
+
+def _instance(cluster: Cluster, given: Mapping[str, t.Any], spec: Spec, mistakes: Mistakes) -> Instance:
+    """Return the instance to count: what is given, and the rest from a policy's spec."""
+    standard = cluster.policy.standard
+    default = {
+        "name": "new",
+        "memory": spec.memory,
+        "vcpus": spec.cpus,
+        "spindle_use": standard.spindle_use,
+        "disk_template": str(cluster.policy.disk_templates[0]),
+    }
+    disks = {} if "disk" in given or "disks" in given else {"disk": spec.disk_size}
+    fields = Fields({**default, **disks, **given}, "spec", mistakes)
+    instance = read_instance(fields)
+    for role in ("primary", "secondary"):
+        if role in given:
+            fields.wrong(role, "must not be given: what is counted is yet to be placed")
+    check_instance(instance, "spec.", pool_names(cluster.nodes), mistakes)
+    return instance if "disks" in given else dataclasses.replace(instance, disks=(Disk(instance.disk, spec.spindle_use),))
+
+
+def _size(instance: Instance) -> Plain:
+    template = str(instance.disk_template)
+    return {"memory": instance.memory, "disk": instance.disk, "vcpus": instance.vcpus, "disk_template": template}
+
+
+def _told(cluster: Cluster, answer: _Answer) -> Plain:
+    told = {
+        "group": cluster.groups[answer.group].name,
+        "alloc_policy": str(cluster.groups[answer.group].alloc_policy),
+        "count": len(answer.count.copies),
+        "limits": _limits(answer.count),
+        "nodes": _nodes(cluster, answer),
+    }
+    if answer.vector is not None:
+        told["allocations"] = [dataclasses.asdict(size) | {"count": count} for size, count in answer.vector]
+    tiers = {} if answer.tiers is None else {"tiers": _tiers([copy.instance for copy in answer.tiers.copies])}
+    return told | tiers | ({} if answer.add is None else {"add": answer.add})
+
+
+def _limits(count: Count) -> dict[str, int]:
+    """Return what keeps the next copy out, the most frequent first."""
+    if count.stranding:
+        return {"shared_redundancy": 1}
+    return {limit.name.lower(): number for limit, number in count.failures.most_common()}
+
+
+def _nodes(cluster: Cluster, answer: _Answer) -> dict[str, int]:
+    """Return the number of new primaries by node."""
+    names = [cluster.nodes[copy.place[0]].name for copy in answer.count.copies]
+    return {name: names.count(name) for name in dict.fromkeys(sorted(names))}
+
+
+def _tiers(sizes: Sequence[Instance]) -> list[Plain]:
+    """Return how many copies of each size there are, in the order of the sizes."""
+    return [{"spec": _size(size), "count": len(list(same))} for size, same in itertools.groupby(sizes)]

@@ -1,0 +1,71 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What group_compress answers: names in, plain data by name out; the work is in compression.py."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ...common.errors import NoSolution
+from ..cluster.state import ClusterState
+from ..metrics.score import ScoreMode
+from ..plan.stages import plan_told, stage_moves
+from ..redistribute.compression import RESOURCES, Emptying, compress, most_reclaimed
+from ..redistribute.redistribution import Run
+from ..sources.iallocator import Message
+from .place import reason_told
+from .redistribute import chosen_groups, missing_told
+
+Plain = dict[str, t.Any]
+
+
+def compress_named(message: Message, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
+    """Return what the action group_compress documents.
+
+    Raises InputError for an unknown group, and NoSolution when a group is named that cannot be emptied.
+    """
+    state = ClusterState.from_cluster(message.cluster)
+    mode = ScoreMode(arguments.get("score", ScoreMode.HTOOLS))
+    named = arguments.get("group")
+    groups = chosen_groups(state, [named] if named is not None else arguments.get("groups"))
+    found = compress(state, groups, mode, run)
+    told = [_told(state, emptying) for emptying in found]
+    best = most_reclaimed(found) if named is None else found[0]
+    if best is not None and not best.possible:
+        raise NoSolution(f"The group {told[0]['group']} cannot be emptied: {told[0]['says']}", {"candidates": told})
+    return {
+        "candidates": told,
+        "emptied": None if best is None else message.cluster.groups[best.group].name,
+        "plan": plan_told(state, stage_moves([] if best is None else best.moves), mode),
+    }
+
+
+def _told(state: ClusterState, emptying: Emptying) -> Plain:
+    cluster = state.facts.cluster
+    return {
+        "group": cluster.groups[emptying.group].name,
+        "possible": emptying.possible,
+        "says": _says(state, emptying),
+        "instances": len(emptying.instances),
+        "used": dict(zip(RESOURCES, emptying.used)),
+        "free": dict(zip(RESOURCES, emptying.free)),
+        "reclaims": emptying.reclaims,
+        "moves": len(emptying.moves),
+        "data": emptying.data,
+        "reasons": [reason_told(cluster, reason) for reason in emptying.reasons],
+        "unplaced": [missing_told(state, missing) for missing in emptying.unplaced],
+    }
+
+
+def _says(state: ClusterState, emptying: Emptying) -> str:
+    if emptying.reasons:
+        return "; ".join(reason.says for reason in emptying.reasons)
+    if emptying.unplaced:
+        names = state.facts.instances.names
+        return "; ".join(f"{names[missing.instance]}: {missing.says}" for missing in emptying.unplaced)
+    if not emptying.instances:
+        return "it is empty"
+    return f"it can be emptied by {len(emptying.moves)} moves"

@@ -1,0 +1,86 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What group_evacuate answers: names in, plain data by name out; the work is in evacuation.py and plan.py."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ...common.errors import InputError, Mistake, Mistakes
+from ..cluster.model import Cluster
+from ..cluster.moves import Move
+from ..cluster.state import ClusterState
+from ..evacuate.evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, Unplaced, evacuate, tasks_of_instances, tasks_of_nodes
+from ..metrics.score import ScoreMode
+from ..plan.stages import move_told, nodes_told, plan_told, stage_moves
+from ..sources.iallocator import Message
+from .place import positions_of, reason_told
+
+Plain = dict[str, t.Any]
+
+
+def evacuate_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+    """Return `placed`, `unplaced` and `plan` for the arguments of group_evacuate.
+
+    With neither nodes nor instances, the instances are those of a request to evacuate in an IAllocator message, or else
+    those on offline nodes. Raises InputError with all mistakes.
+    """
+    cluster = message.cluster
+    state = ClusterState.from_cluster(cluster)
+    result = evacuate(
+        state,
+        _tasks(state, message, arguments),
+        AcrossGroups(arguments.get("across_groups", AcrossGroups.NO)),
+        ScoreMode(arguments.get("score", ScoreMode.HTOOLS)),
+    )
+    return evacuation_told(state, result, ScoreMode(arguments.get("score", ScoreMode.HTOOLS)))
+
+
+def evacuation_told(state: ClusterState, result: Evacuation, mode: ScoreMode) -> Plain:
+    """Return an evacuation as plain data."""
+    cluster = state.facts.cluster
+    moves_of: dict[int, list[Move]] = {}
+    for move in result.moves:
+        moves_of.setdefault(move.instance, []).append(move)
+    return {
+        "placed": [
+            {
+                "instance": state.facts.instances.names[instance],
+                "group": cluster.groups[state.facts.nodes.group[moves[-1].target[0]]].name,
+                "nodes": nodes_told(state, moves[-1].target),
+                "moves": [move_told(state, move) for move in moves],
+                "relaxed": instance in result.relaxed,
+            }
+            for instance, moves in moves_of.items()
+        ],
+        "unplaced": [_unplaced(cluster, unplaced) for unplaced in result.unplaced],
+        "plan": plan_told(state, stage_moves(result.moves), mode),
+    }
+
+
+def _unplaced(cluster: Cluster, unplaced: Unplaced) -> Plain:
+    name = cluster.instances[unplaced.instance].name
+    return {"instance": name, "reasons": [reason_told(cluster, reason) for reason in unplaced.reasons]}
+
+
+def _tasks(state: ClusterState, message: Message, arguments: Mapping[str, t.Any]) -> list[Task]:
+    cluster = message.cluster
+    mistakes = Mistakes()
+    mode = EvacuationMode(arguments.get("mode", EvacuationMode.ALL))
+    names, place = arguments.get("instances"), "instances"
+    if names is None and arguments.get("nodes") is None and message.request.get("type") == "node-evacuate":
+        names, place = message.request.get("instances"), "request.instances"
+    if names is not None:
+        instances = positions_of(names, cluster.instance_positions(), "instance", place, mistakes)
+        mistakes.check()
+        return tasks_of_instances(state, instances, mode)
+    if arguments.get("nodes") is None:
+        return tasks_of_nodes(state, [node for node in range(len(cluster.nodes)) if state.offline[node]], mode)
+    nodes = positions_of(arguments["nodes"], cluster.node_positions(), "node", "nodes", mistakes)
+    mistakes.check()
+    if not nodes:
+        raise InputError([Mistake("nodes", "is empty; name the nodes to empty, or leave it out for all that are offline")])
+    return tasks_of_nodes(state, nodes, mode)

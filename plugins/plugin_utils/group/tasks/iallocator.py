@@ -1,0 +1,245 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Answers to Ganeti's IAllocator requests, version 2, by the same code that the tasks use.
+
+    answer(parse_iallocator(data), ScoreMode.HTOOLS)    # {"success": bool, "info": str, "result": ...}
+
+The formats are those of Ganeti's documentation of the protocol. Jobs that must wait for others say so by relative
+dependencies, since the moves of one answer are only sure to have room in an order that keeps them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ...common.errors import InputError, Mistake, Mistakes
+from ..cluster.arrays import NOWHERE
+from ..cluster.model import DiskTemplate
+from ..cluster.moves import Move
+from ..cluster.state import ClusterState
+from ..evacuate.evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, evacuate, tasks_of_instances
+from ..metrics.limits import EXACT, Limit, secondary_verdict
+from ..metrics.score import ScoreMode, Scorer
+from ..place.placement import Reason
+from ..plan.stages import nodes_told, stage_moves
+from ..sources.fields import Fields
+from ..sources.iallocator import Message
+from .place import group_named, place, positions_of, reason_told
+from .place_table import reasons_line
+
+Plain = dict[str, t.Any]
+_MODES = {"primary-only": EvacuationMode.PRIMARY, "secondary-only": EvacuationMode.SECONDARY, "all": EvacuationMode.ALL}
+
+
+def answer(message: Message, mode: ScoreMode) -> Plain:
+    """Return the envelope that answers the message's request; raise InputError when the request makes no sense."""
+    kind = str(message.request.get("type"))
+    if kind not in _ANSWERS:
+        raise InputError([Mistake("request.type", f"is {kind!r}; must be one of {', '.join(_ANSWERS)}")])
+    return _ANSWERS[kind](message, mode)
+
+
+def _success(info: str, result: t.Any) -> Plain:
+    return {"success": True, "info": f"Request successful: {info}", "result": result}
+
+
+def _failure(info: str) -> Plain:
+    return {"success": False, "info": f"Request failed: {info}", "result": []}
+
+
+def _allocate(message: Message, mode: ScoreMode) -> Plain:
+    (solution,) = place(message, {"score": mode})["solutions"]
+    told = [*map(_group_told, solution["groups"]), *map(_refusal_told, solution["rejected"])]
+    if not solution["groups"]:
+        return _failure(", ".join(told))
+    first = solution["groups"][0]
+    return _success(", ".join([f"Selected group: {first['group']}", *told]), first["nodes"])
+
+
+def _multi_allocate(message: Message, mode: ScoreMode) -> Plain:
+    found = place(message, {"score": mode})
+    placed = [[solution["instance"], solution["groups"][0]["nodes"]] for solution in found["solutions"] if solution["groups"]]
+    info = f"{len(placed)} instances placed, {len(found['unplaced'])} not"
+    return _success(info, [placed, found["unplaced"]])
+
+
+def _group_told(found: Mapping[str, t.Any]) -> str:
+    return f"Group {found['group']} ({found['alloc_policy']}): score: {found['score']:.8f} for node(s) {'/'.join(found['nodes'])}"
+
+
+def _refusal_told(refusal: Mapping[str, t.Any]) -> str:
+    return f"Group {refusal['group']}: {reasons_line(refusal['reasons'])}"
+
+
+def _instances(message: Message, request: Fields, name: str) -> list[int]:
+    positions = positions_of(
+        request.strings(name, None),
+        message.cluster.instance_positions(),
+        "instance",
+        f"request.{name}",
+        request.mistakes,
+    )
+    request.mistakes.check()
+    return positions
+
+
+def _one_instance(message: Message, request: Fields) -> int:
+    (position,) = positions_of(
+        [request.text("name")],
+        message.cluster.instance_positions(),
+        "instance",
+        "request.name",
+        request.mistakes,
+    ) or [0]
+    request.mistakes.check()
+    return position
+
+
+def _request(message: Message) -> Fields:
+    return Fields(message.request, "request", Mistakes())
+
+
+def _relocate(message: Message, mode: ScoreMode) -> Plain:
+    request = _request(message)
+    state = ClusterState.from_cluster(message.cluster)
+    instance = _one_instance(message, request)
+    leaving = positions_of(
+        request.strings("relocate_from", None),
+        message.cluster.node_positions(),
+        "node",
+        "request.relocate_from",
+        request.mistakes,
+    )
+    request.mistakes.check()
+    mirrored = bool(state.facts.instances.two_nodes[instance])
+    expected = int((state.secondary if mirrored else state.primary)[instance])
+    if leaving != [expected]:
+        role = "secondary" if mirrored else "primary"
+        return _failure(f"relocate_from must be exactly the instance's {role}, {state.facts.nodes.names[expected]}")
+    left = frozenset(leaving)
+    task = Task(instance, frozenset(), left, keeps_primary=True) if mirrored else Task(instance, left, frozenset())
+    found = evacuate(state, [task], AcrossGroups.NO, mode)
+    if not found.moves:
+        return _failure(_unplaced_told(state, found.unplaced[0].reasons))
+    return _success("success", [state.facts.nodes.names[found.moves[0].target[1 if mirrored else 0]]])
+
+
+def _node_evacuate(message: Message, mode: ScoreMode) -> Plain:
+    request = _request(message)
+    kept = request.text("evac_mode")
+    if kept not in _MODES:
+        request.wrong("evac_mode", f"is {kept!r}; must be one of {', '.join(_MODES)}")
+    instances = _instances(message, request, "instances")
+    state = ClusterState.from_cluster(message.cluster)
+    return _moved(state, evacuate(state, tasks_of_instances(state, instances, _MODES[kept]), AcrossGroups.NO, mode))
+
+
+def _change_group(message: Message, mode: ScoreMode) -> Plain:
+    request = _request(message)
+    names = request.strings("target_groups")
+    groups = [group_named(message.cluster, name, f"request.target_groups[{number}]", request.mistakes) for number, name in enumerate(names)]
+    instances = _instances(message, request, "instances")
+    state = ClusterState.from_cluster(message.cluster)
+    allowed = tuple(group for group in groups if group is not None) or None
+    tasks = [Task(instance, frozenset(), frozenset(), groups=allowed) for instance in instances]
+    return _moved(state, evacuate(state, tasks, AcrossGroups.ONLY, mode))
+
+
+def _allocate_secondary(message: Message, mode: ScoreMode) -> Plain:
+    """Answer where a mirror of an instance on one node could be."""
+    position = _one_instance(message, _request(message))
+    model = message.cluster.instances[position]
+    if model.secondary:
+        return _failure("the instance has a secondary already")
+    mirrored = dataclasses.replace(model, disk_template=DiskTemplate.DRBD)
+    instances = (*message.cluster.instances[:position], mirrored, *message.cluster.instances[position + 1 :])
+    state = ClusterState.from_cluster(dataclasses.replace(message.cluster, instances=instances))
+    nodes = state.group_nodes(state.group_of(position))
+    nodes = nodes[~state.offline[nodes]]
+    primary = state.primary[[position]]
+    with state.lifted(position):
+        verdict = secondary_verdict(state, position, primary, nodes, EXACT)
+        scores = np.where(verdict.fits, Scorer(state, mode, nodes).pair_scores(state, position, primary, nodes), np.inf)[0]
+    if not np.isfinite(scores).any():
+        found = zip(nodes.tolist(), verdict.limit[0].tolist(), verdict.short[0].tolist())
+        reasons = [Reason(node, Limit(limit).name.lower(), short) for node, limit, short in found if node != primary[0]]
+        return _failure(_unplaced_told(state, reasons) or "the group has no other node")
+    return _success("success", state.facts.nodes.names[int(nodes[int(scores.argmin())])])
+
+
+def _unplaced_told(state: ClusterState, reasons: Sequence[Reason]) -> str:
+    return reasons_line([reason_told(state.facts.cluster, reason) for reason in reasons])
+
+
+def _moved(state: ClusterState, found: Evacuation) -> Plain:
+    """Return the answer with moved instances, failed ones, and a job for each move."""
+    facts = state.facts
+    plan = stage_moves(found.moves)
+    # The last move of an instance that goes a way round is where it ends.
+    moved = {
+        facts.instances.names[move.instance]: [facts.cluster.groups[facts.nodes.group[move.target[0]]].name, nodes_told(state, move.target)]
+        for move in plan.moves
+    }
+    failed = [[facts.instances.names[left.instance], _unplaced_told(state, left.reasons)] for left in found.unplaced]
+    jobs = []
+    for number, (move, earlier) in enumerate(zip(plan.moves, plan.after)):
+        opcodes = _opcodes(state, move)
+        if earlier:
+            opcodes[0]["depends"] = [[other - number, ["success"]] for other in earlier]
+        jobs.append(opcodes)
+    info = f"{len(failed)} instances failed to move and {len(moved)} were moved successfully"
+    return _success(info, [[[name, *place] for name, place in moved.items()], failed, jobs])
+
+
+def _opcodes(state: ClusterState, move: Move) -> list[Plain]:
+    """Return a move as opcodes: a replacement of the secondary, or a migration that may fall back to a failover, for each step."""
+    name = state.facts.instances.names[move.instance]
+    opcodes: list[Plain] = []
+    before = move.source
+    for after in move.steps:
+        if before[0] == after[0]:
+            opcodes.append(
+                {
+                    "OP_ID": "OP_INSTANCE_REPLACE_DISKS",
+                    "instance_name": name,
+                    "early_release": False,
+                    "ignore_ipolicy": False,
+                    "mode": "replace_new_secondary",
+                    "disks": [],
+                    "remote_node": state.facts.nodes.names[after[1]],
+                },
+            )
+        else:
+            target = {"target_node": state.facts.nodes.names[after[0]]} if after[1] == NOWHERE else {}
+            opcodes.append({**_migration(state, move.instance), "instance_name": name, **target})
+        before = after
+    return opcodes
+
+
+def _migration(state: ClusterState, instance: int) -> Plain:
+    if not state.facts.instances.real[instance]:
+        return {"OP_ID": "OP_INSTANCE_FAILOVER", "ignore_consistency": False, "ignore_ipolicy": False, "cleanup": False}
+    return {
+        "OP_ID": "OP_INSTANCE_MIGRATE",
+        "allow_runtime_changes": False,
+        "ignore_ipolicy": False,
+        "cleanup": False,
+        "allow_failover": True,
+        "ignore_hvversions": True,
+    }
+
+
+_ANSWERS: Mapping[str, Callable[[Message, ScoreMode], Plain]] = {
+    "allocate": _allocate,
+    "multi-allocate": _multi_allocate,
+    "relocate": _relocate,
+    "node-evacuate": _node_evacuate,
+    "change-group": _change_group,
+    "allocate-secondary": _allocate_secondary,
+}

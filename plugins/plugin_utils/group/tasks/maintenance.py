@@ -1,0 +1,129 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What group_maintenance and group_squeeze answer: names in, plain data by name out."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import shlex
+import typing as t
+from collections.abc import Mapping, Sequence
+
+from ...common.errors import InputError, Mistake, Mistakes
+from ..cluster.model import Cluster
+from ..cluster.moves import Move
+from ..cluster.state import ClusterState
+from ..evacuate.downtime import DowntimeOptions, NonRedundant, back, targets
+from ..evacuate.rolling_maintenance import NodeSet, roll
+from ..evacuate.squeezing import room_wanted, squeeze
+from ..metrics.score import ScoreMode
+from ..place.relocation import with_moves
+from ..plan.safe_course import stage_together
+from ..plan.stages import Plan, plan_told, stage_moves
+from ..sources.iallocator import Message
+from .evacuate import positions_of
+from .redistribute import chosen_groups
+
+Plain = dict[str, t.Any]
+
+
+def maintain_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+    """Return what the action group_maintenance documents. Raises InputError with all mistakes."""
+    state = ClusterState.from_cluster(message.cluster)
+    names = state.facts.nodes.names
+    options = DowntimeOptions(
+        offline=arguments.get("offline_maintenance", False),
+        full=arguments.get("full_evacuation", False),
+        non_redundant=NonRedundant(arguments.get("non_redundant", NonRedundant.MOVE)),
+    )
+    most = arguments.get("max_nodes")
+    if most is not None and most < 1:
+        raise InputError([Mistake("max_nodes", f"is {most}; must be 1 or more")])
+    rollout = roll(state, _nodes(state, arguments), options, most)
+    return {
+        "sets": [_set_told(state, members) for members in rollout.sets],
+        "left_out": [
+            {"node": names[node], "instance": state.facts.instances.names[stuck.instance], "says": stuck.says}
+            for node, stuck in rollout.skipped
+        ],
+    }
+
+
+def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
+    """Return the online nodes that are to be maintained."""
+    cluster = state.facts.cluster
+    groups = chosen_groups(state, arguments.get("groups"))
+    mistakes = Mistakes()
+    named = arguments.get("nodes")
+    chosen = range(len(cluster.nodes)) if named is None else positions_of(named, cluster.node_positions(), "node", "nodes", mistakes)
+    mistakes.check()
+    tags = arguments.get("node_tags")
+
+    def is_meant(node: int) -> bool:
+        tagged = tags is None or bool(set(tags) & set(cluster.nodes[node].tags))
+        return tagged and not state.offline[node] and state.facts.nodes.group[node] in groups
+
+    return [node for node in chosen if is_meant(node)]
+
+
+def _set_told(state: ClusterState, members: NodeSet) -> Plain:
+    names, instances = state.facts.nodes.names, state.facts.instances
+    away = stage_moves(members.departure.moves)
+    after = with_moves(state, targets(members.departure))
+    return {
+        "nodes": [names[node] for node in members.nodes],
+        "plan": plan_told(state, away, ScoreMode.HTOOLS),
+        "carried": [
+            {
+                "instance": instances.names[instance],
+                "from": [names[state.primary[instance]]],
+                "to": [names[node]],
+                "data": int(instances.disk[instance]),
+                "commands": [f"gnt-instance move -f -n {shlex.quote(names[node])} {shlex.quote(instances.names[instance])}"],
+            }
+            for instance, node in members.departure.carried
+        ],
+        "back": plan_told(after, stage_moves(back(members.departure)), ScoreMode.HTOOLS),
+    }
+
+
+def squeeze_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+    """Return what the action group_squeeze documents. Raises InputError with all mistakes."""
+    cluster = message.cluster
+    mistakes = Mistakes()
+    factors = {name: arguments.get(name, 2.0) for name in ("target_resources", "minimal_resources")}
+    for name, factor in factors.items():
+        if not 0 <= factor < float("inf"):
+            mistakes.add(name, f"is {factor}; must be 0 or more")
+    mistakes.check()
+    target, minimum = (room_wanted(cluster, factor) for factor in factors.values())
+    found = squeeze(cluster, target, minimum, arguments.get("redundant", True))
+    names = [node.name for node in cluster.nodes]
+    state = ClusterState.from_cluster(_switched_on(cluster, found.power_on))
+    return {
+        "power_off": [names[node] for node in found.power_off],
+        "power_on": [names[node] for node in found.power_on],
+        "lacking": [names[node] for node in found.lacking],
+        "plan": plan_told(state, _staged(state, found.moves), ScoreMode.HTOOLS),
+        "commands_after": [f"gnt-node add-tags {shlex.quote(names[node])} htools:standby:auto" for node in found.power_off]
+        + [f"gnt-node power -f off {shlex.quote(names[node])}" for node in found.power_off],
+        "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in found.power_on]
+        + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in found.power_on],
+    }
+
+
+def _staged(state: ClusterState, moves: Sequence[Move]) -> Plan:
+    """Return a plan of moves that were ordered group by group."""
+    by_group = itertools.groupby(moves, key=lambda move: int(state.facts.nodes.group[move.source[0]]))
+    return stage_together(state, [list(part) for _group, part in by_group])
+
+
+def _switched_on(cluster: Cluster, nodes: tuple[int, ...]) -> Cluster:
+    """Return the cluster with these nodes online."""
+    members = tuple(
+        dataclasses.replace(node, offline=node.offline and position not in nodes) for position, node in enumerate(cluster.nodes)
+    )
+    return dataclasses.replace(cluster, nodes=members)

@@ -1,0 +1,147 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What group_place answers: requests in, plain data by name out; placement itself is in placement.py and batch.py."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping, Sequence
+
+from ...common.errors import InputError, Mistake, Mistakes, suggest
+from ..cluster.arrays import NOWHERE
+from ..cluster.model import Cluster, Instance
+from ..cluster.state import ClusterState
+from ..metrics.score import ScoreMode
+from ..place.batch import place_instances
+from ..place.placement import Reason, Strategy, Survey, Wish
+from ..sources.iallocator import Message, requested_instances
+from ..sources.inline import parse_new_instances
+
+Plain = dict[str, t.Any]
+
+
+def place(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+    """Return `solutions` and `unplaced` for the arguments of group_place.
+
+    Instances are those of the arguments, or those that an IAllocator message asks for. Raises InputError with all mistakes.
+    """
+    cluster = message.cluster
+    given = arguments.get("instances")
+    instances = _asked(message) if given is None else parse_new_instances([_without_group(item) for item in given], cluster)
+    if not instances:
+        raise InputError([Mistake("instances", "there is nothing to place; list instances, or use a source with a request to allocate")])
+    state = ClusterState.from_cluster(cluster, instances)
+    wishes = _wishes(cluster, arguments, _nodes_of(message, arguments), _groups_of(message, given, len(instances)))
+    first = len(cluster.instances)
+    surveys, _after = place_instances(state, [(first + position, wish) for position, wish in enumerate(wishes)])
+    return {
+        "solutions": [_solution(cluster, instance, survey) for instance, survey in zip(instances, surveys)],
+        "unplaced": [instance.name for instance, survey in zip(instances, surveys) if not survey.options],
+    }
+
+
+def _asked(message: Message) -> tuple[Instance, ...]:
+    return requested_instances(message) if message.request else ()
+
+
+def reason_told(cluster: Cluster, reason: Reason) -> Plain:
+    """Return a reason as plain data; `node` is None when it is the group that is in the way."""
+    node = None if reason.node == NOWHERE else cluster.nodes[reason.node].name
+    short = int(reason.short) if reason.short == int(reason.short) else reason.short
+    told = {"node": node, "limit": reason.limit, "short": short}
+    return told | {"says": reason.says} if reason.says else told
+
+
+def group_named(cluster: Cluster, name: t.Any, place: str, mistakes: Mistakes) -> int | None:
+    """Return the position of the group with this name or UUID; add a mistake when there is none."""
+    known = {group.uuid: position for position, group in enumerate(cluster.groups)} | cluster.group_positions()
+    if not isinstance(name, (str, int)) or isinstance(name, bool):
+        mistakes.add(place, f"is {name!r}; must be the name or UUID of a group")
+        return None
+    if str(name) not in known:
+        mistakes.add(place, f"unknown group {name!r}{suggest(str(name), known)}")
+    return known.get(str(name))
+
+
+def positions_of(names: t.Any, known: Mapping[str, int], kind: str, place: str, mistakes: Mistakes) -> list[int]:
+    """Return the positions of a list of things by name, each once; add a mistake for what is no list, and for every unknown name."""
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        mistakes.add(place, f"is {'missing' if names is None else repr(names)}; must be a list of names")
+        return []
+    for position, name in enumerate(names):
+        if not isinstance(name, str):
+            mistakes.add(f"{place}[{position}]", f"is {name!r}; must be the name of a known {kind}")
+        elif name not in known:
+            mistakes.add(f"{place}[{position}]", f"unknown {kind} {name!r}{suggest(name, known)}")
+    return list(dict.fromkeys(known[name] for name in names if isinstance(name, str) and name in known))
+
+
+def _without_group(item: t.Any) -> t.Any:
+    return {key: value for key, value in item.items() if key != "group"} if isinstance(item, Mapping) else item
+
+
+def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> list[tuple[str, t.Any]]:
+    """Return for each instance where its own group is named, and that group."""
+    if given is not None:
+        return [(f"instances[{position}].group", item.get("group")) for position, item in enumerate(given)]
+    request = message.request
+    if request.get("type") != "multi-allocate":
+        return [("request.group_name", request.get("group_name"))] * count
+    return [
+        (f"request.instances[{position}].group_name", item.get("group_name", request.get("group_name")))
+        for position, item in enumerate(request["instances"])
+    ]
+
+
+def _nodes_of(message: Message, arguments: Mapping[str, t.Any]) -> tuple[str, t.Any]:
+    """Return where nodes are named to which the choice is restricted, and those nodes; None for all."""
+    if arguments.get("nodes") is None and arguments.get("instances") is None:
+        return "request.restrict-to-nodes", message.request.get("restrict-to-nodes")
+    return "nodes", arguments.get("nodes")
+
+
+def _wishes(
+    cluster: Cluster,
+    arguments: Mapping[str, t.Any],
+    restricted: tuple[str, t.Any],
+    own: Sequence[tuple[str, t.Any]],
+) -> list[Wish]:
+    mistakes = Mistakes()
+    common = arguments.get("group")
+    where, names = restricted
+    nodes = None if names is None else tuple(positions_of(names, cluster.node_positions(), "node", where, mistakes))
+    base = None if common is None else group_named(cluster, common, "group", mistakes)
+    wishes = [
+        Wish(
+            strategy=Strategy(arguments.get("strategy", Strategy.AUTO)),
+            score=ScoreMode(arguments.get("score", ScoreMode.HTOOLS)),
+            group=base if name is None else group_named(cluster, name, where, mistakes),
+            nodes=nodes,
+        )
+        for where, name in own
+    ]
+    mistakes.check()
+    return wishes
+
+
+def _solution(cluster: Cluster, instance: Instance, survey: Survey) -> Plain:
+    return {
+        "instance": instance.name,
+        "groups": [
+            {
+                "group": cluster.groups[option.group].name,
+                "alloc_policy": str(cluster.groups[option.group].alloc_policy),
+                "nodes": [cluster.nodes[node].name for node in option.nodes],
+                "score": option.score,
+                "lost": None if option.lost is None else list(option.lost),
+                "free_after": option.disk_left,
+            }
+            for option in survey.options
+        ],
+        "rejected": [
+            {"group": cluster.groups[refusal.group].name, "reasons": [reason_told(cluster, reason) for reason in refusal.reasons]}
+            for refusal in survey.refusals
+        ],
+    }

@@ -1,0 +1,137 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Audit: recompute from the rows alone all that the ledger promises, and report what does not fit.
+
+Nothing here trusts the running sums, the foreign keys or the checks of a claim: a file that was edited by hand, or written by a
+program with a fault, is what an audit is for.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, func, select
+
+from ...common.errors import Mistakes
+from ..world.model import Inventory
+from ..world.names import why_no_provider_name, why_no_trait, why_no_uuid
+from ..world.parse import INVENTORY_FIELDS, parse_inventory
+from .tables import allocations, consumers, inventories, provider_traits, providers
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that does not fit: `kind` for programs, `says` for people, the provider's or consumer's UUID it is about."""
+
+    kind: str
+    about: str
+    says: str
+
+
+def audit(connection: Connection) -> list[Finding]:
+    """Return every finding; an empty list for a ledger in order."""
+    checks = (_loops, _malformed, _stocks, _pieces, _dangling_allocations, _dangling_parents, _idle_consumers)
+    return [finding for check in checks for finding in check(connection)]
+
+
+def _loops(connection: Connection) -> Iterator[Finding]:
+    parents = {row.id: row.parent_id for row in connection.execute(select(providers.c.id, providers.c.parent_id))}
+    uuids = {row.id: row.uuid for row in connection.execute(select(providers.c.id, providers.c.uuid))}
+    rooted: set[int] = set()
+    for start in parents:
+        path: dict[int, None] = {}
+        here: int | None = start
+        while here is not None and here in parents and here not in rooted and here not in path:
+            path[here] = None
+            here = parents[here]
+        if here in path:
+            yield Finding("loop", uuids[start], f"provider {uuids[start]} is its own ancestor, or below one that is")
+        else:
+            rooted.update(path)
+
+
+def _malformed(connection: Connection) -> Iterator[Finding]:
+    for row in connection.execute(select(providers.c.uuid, providers.c.name, providers.c.generation)):
+        for says in (why_no_uuid(row.uuid), why_no_provider_name(row.name), "" if row.generation >= 0 else "has a negative generation"):
+            if says:
+                yield Finding("malformed", row.uuid, f"provider {row.uuid}: {says}")
+    for consumer in connection.execute(select(consumers.c.uuid, consumers.c.generation)):
+        for says in (why_no_uuid(consumer.uuid), "" if consumer.generation >= 0 else "has a negative generation"):
+            if says:
+                yield Finding("malformed", consumer.uuid, f"consumer {consumer.uuid}: {says}")
+    named = select(provider_traits.c.trait, providers.c.uuid).join_from(provider_traits, providers)
+    for trait, uuid in connection.execute(named):
+        says = why_no_trait(trait)
+        if says:
+            yield Finding("malformed", uuid, f"provider {uuid}: {says}")
+
+
+def _stocks(connection: Connection) -> Iterator[Finding]:
+    total = func.coalesce(func.sum(allocations.c.used), 0)
+    kept = (providers.c.uuid, inventories.c.resource_class, inventories.c.used, *(inventories.c[name] for name in INVENTORY_FIELDS))
+    rows = connection.execute(
+        select(*kept, total).select_from(inventories.join(providers).outerjoin(allocations, _same_stock())).group_by(*kept)
+    )
+    for uuid, name, used, *fields, recomputed in rows:
+        stock = f"{name} of provider {uuid}"
+        if used != recomputed:
+            yield Finding("sum", uuid, f"{stock}: {used} are counted as used, but the allocations come to {recomputed}")
+        mistakes = Mistakes()
+        inventory = parse_inventory(dict(zip(INVENTORY_FIELDS, fields, strict=True)), stock, mistakes)
+        if inventory is None:
+            yield Finding("inventory", uuid, f"{stock} has an inventory that no task could have declared: {fields}")
+        elif recomputed > inventory.capacity:
+            says = f"{recomputed} are in use, more than its capacity of {inventory.capacity}; its inventory may have shrunk"
+            yield Finding("overfull", uuid, f"{stock}: {says}")
+
+
+def _pieces(connection: Connection) -> Iterator[Finding]:
+    held = (consumers.c.uuid, providers.c.uuid, allocations.c.resource_class, allocations.c.used)
+    rows = connection.execute(
+        select(*held, *(inventories.c[name] for name in INVENTORY_FIELDS)).select_from(
+            allocations.join(consumers).join(inventories, _same_stock()).join(providers)
+        )
+    )
+    for consumer, provider, name, amount, *fields in rows:
+        if not Inventory(*fields).allows_piece(amount):
+            yield Finding(
+                "piece", consumer, f"consumer {consumer}: {amount} {name} of provider {provider} is no piece its inventory allows now"
+            )
+
+
+def _dangling_allocations(connection: Connection) -> Iterator[Finding]:
+    rows = connection.execute(
+        select(allocations.c.consumer_id, allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid, inventories.c.total)
+        .select_from(allocations.outerjoin(consumers).outerjoin(inventories, _same_stock()))
+        .where((consumers.c.id.is_(None)) | (inventories.c.provider_id.is_(None)))
+    )
+    for consumer, provider, name, uuid, total in rows:
+        lacks = " and no ".join(text for text, absent in (("consumer", uuid is None), ("inventory", total is None)) if absent)
+        yield Finding(
+            "dangling", uuid or str(consumer), f"an allocation of {name} (consumer row {consumer}, provider row {provider}) has no {lacks}"
+        )
+
+
+def _dangling_parents(connection: Connection) -> Iterator[Finding]:
+    above = providers.alias()
+    rows = connection.execute(
+        select(providers.c.uuid, providers.c.parent_id)
+        .select_from(providers.outerjoin(above, above.c.id == providers.c.parent_id))
+        .where(providers.c.parent_id.is_not(None), above.c.id.is_(None))
+    )
+    for uuid, parent in rows:
+        yield Finding("dangling", uuid, f"provider {uuid} has a parent that is not there (row {parent})")
+
+
+def _idle_consumers(connection: Connection) -> Iterator[Finding]:
+    idle = select(consumers.c.uuid).outerjoin_from(consumers, allocations).where(allocations.c.consumer_id.is_(None))
+    for uuid in connection.scalars(idle):
+        yield Finding("idle", uuid, f"consumer {uuid} is kept although it has nothing")
+
+
+def _same_stock() -> t.Any:
+    return and_(allocations.c.provider_id == inventories.c.provider_id, allocations.c.resource_class == inventories.c.resource_class)

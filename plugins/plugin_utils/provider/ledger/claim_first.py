@@ -1,0 +1,62 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Claim the first of several candidates that can be had: another claim may have been quicker since they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ...common.errors import NoSolution
+from .claims import Claim, Claimed, ClaimRefused, apply_claims
+from .open import Ledger
+from .read import read_holdings, read_numbers
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which of the candidates was claimed, by its place in the list, and what that changed; what refused the ones before."""
+
+    index: int
+    claimed: Claimed
+    refused: Sequence[str]
+
+
+def claim_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
+    """Claim the best of several ways to give one consumer what it asks for; each is tried in a transaction of its own.
+
+    A consumer that has one of them already keeps it. Raises NoSolution with every refusal when none can be had, GenerationMoved when
+    the consumer is not as the caller saw it.
+    """
+    held = _held_already(ledger, candidates)
+    refused: list[str] = []
+    conflicts = []
+    for index in [held] if held is not None else range(len(candidates)):
+        try:
+            claimed = ledger.write(partial(apply_claims, claims=[candidates[index]]))
+        except ClaimRefused as error:
+            refused.append(str(error))
+            conflicts.append({"candidate": index, **error.conflict})
+        else:
+            return Chosen(index, claimed, refused)
+    reasons = "; ".join(f"candidate {index}: {says}" for index, says in enumerate(refused[:3]))
+    more = f" (and {len(refused) - 3} more)" if len(refused) > 3 else ""
+    raise NoSolution(f"none of {len(candidates)} candidates can be had now: {reasons}{more}", {"candidates": conflicts})
+
+
+def _held_already(ledger: Ledger, candidates: Sequence[Claim]) -> int | None:
+    consumer = candidates[0].consumer
+    holding = ledger.read(lambda connection: read_holdings(connection, [consumer])).get(consumer)
+    if holding is None:
+        return None
+    references = {reference for claim in candidates for reference in claim.amounts}
+    numbers = ledger.read(lambda connection: read_numbers(connection, references))
+    for index, claim in enumerate(candidates):
+        if claim.amounts.keys() <= numbers.keys():
+            wanted = {(numbers[reference][0], name): amount for reference, parts in claim.amounts.items() for name, amount in parts.items()}
+            if wanted == holding.amounts:
+                return index
+    return None

@@ -1,0 +1,292 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Claims: give consumers what they ask for, all of it or nothing, move it, or take it back.
+
+A claim says what a consumer has from now on. Several claims are one transaction: their sums are checked together, so that consumers
+may change places. Providers on the losing side of a move get a new generation like those on the winning side.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sqlalchemy import Connection, bindparam, delete, insert, update
+
+from ...common.errors import NoSolution
+from ..world.model import Allocations
+from .guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers
+from .read import Consumer, Guarded, Holding, StoredInventory, batches, read_guarded, read_holdings, read_numbers
+from .statements import Statement
+from .tables import allocations, inventories
+
+Key = tuple[int, str]
+"""A provider's number and a class."""
+
+_KEYS = (
+    allocations.c.consumer_id == bindparam("consumer"),
+    allocations.c.provider_id == bindparam("provider"),
+    allocations.c.resource_class == bindparam("name"),
+)
+_TAKE = Statement(
+    insert(allocations).values(
+        consumer_id=bindparam("consumer"), provider_id=bindparam("provider"), resource_class=bindparam("name"), used=bindparam("amount")
+    )
+)
+_ALTER = Statement(update(allocations).where(*_KEYS).values(used=bindparam("amount")))
+_GIVE_BACK = Statement(delete(allocations).where(*_KEYS))
+_COUNT = Statement(
+    update(inventories)
+    .where(inventories.c.provider_id == bindparam("provider"), inventories.c.resource_class == bindparam("name"))
+    .values(used=inventories.c.used + bindparam("more"))
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a consumer shall have: amounts by provider (UUID or name) and class; nothing at all takes everything back.
+
+    `generation` is the consumer's that the caller saw, 0 for a consumer that must not exist yet, None for any.
+    `project` and `user` stay as they are where they are None.
+    """
+
+    consumer: str
+    amounts: Allocations
+    project: str | None = None
+    user: str | None = None
+    generation: int | None = None
+
+
+@dataclass(frozen=True)
+class ConsumerState:
+    """A consumer and what it has."""
+
+    consumer: Consumer
+    amounts: Allocations
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What the claims changed: consumers before and after (those that are not there are left out), and providers' new generations."""
+
+    before: Mapping[str, ConsumerState]
+    after: Mapping[str, ConsumerState]
+    generations: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any consumer has anything else than before."""
+        return self.before != self.after
+
+
+class ClaimRefused(NoSolution):
+    """The ledger cannot give what is asked now; `conflict` lists every part that it cannot give and why."""
+
+    def __init__(self, refusals: Sequence[Mapping[str, t.Any]]) -> None:
+        super().__init__("; ".join(str(refusal["says"]) for refusal in refusals), {"refused": [dict(refusal) for refusal in refusals]})
+
+
+@dataclass(frozen=True)
+class Change:
+    """One consumer's way from what it holds to what it wants, providers by their numbers."""
+
+    held: Holding | None
+    wanted: Consumer
+    amounts: Mapping[Key, int]
+
+    @property
+    def had(self) -> Mapping[Key, int]:
+        """What the consumer has now."""
+        return self.held.amounts if self.held else {}
+
+    @cached_property
+    def touched(self) -> set[Key]:
+        """The parts that differ."""
+        return {key for key in {*self.had, *self.amounts} if self.had.get(key) != self.amounts.get(key)}
+
+    @cached_property
+    def is_needed(self) -> bool:
+        """Whether there is anything to write."""
+        if self.held is None:
+            return bool(self.amounts)
+        present = self.held.consumer
+        return bool(self.touched) or (present.project, present.user) != (self.wanted.project, self.wanted.user)
+
+
+@dataclass(frozen=True)
+class ClaimPlan:
+    """What the claims of one call come to, read before any guard; `uuids` are those of all providers in it, by number."""
+
+    changes: tuple[Change, ...]
+    expected: Mapping[int, int | None]
+    uuids: Mapping[int, str]
+
+    @cached_property
+    def needed(self) -> list[Change]:
+        """The changes to write, in the order of their guards."""
+        return sorted((change for change in self.changes if change.is_needed), key=lambda change: change.wanted.uuid)
+
+    @cached_property
+    def providers(self) -> dict[int, int | None]:
+        """The providers to guard, each with the generation that the caller expects."""
+        numbers = {number for change in self.needed for number, _name in change.touched}
+        return {number: self.expected.get(number) for number in numbers}
+
+
+def apply_claims(connection: Connection, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
+    """Carry claims out in the caller's transaction; a consumer that has what it claims is left as it is.
+
+    `generations` are those of providers (by UUID or name) that the caller saw. Raises ClaimRefused, GenerationMoved, LostRace.
+    """
+    plan = plan_claims(connection, claims, generations or {})
+    consumers = guard_consumers(connection, plan.needed)
+    guard_providers(connection, plan.providers)
+    guarded = read_guarded(connection, plan.providers)
+    settle(connection, plan, consumers, guarded)
+    return describe_claims(plan, guarded)
+
+
+def plan_claims(connection: Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> ClaimPlan:
+    """Read what the claimed providers and consumers are now. Raises ClaimRefused for unknown providers, GenerationMoved."""
+    references = {reference for claim in claims for reference in claim.amounts}.union(generations)
+    numbers = read_numbers(connection, references)
+    unknown = sorted(references - numbers.keys())
+    if unknown:
+        raise ClaimRefused(
+            [_refusal(None, reference, None, "unknown_provider", f"there is no provider {reference}") for reference in unknown]
+        )
+    holdings = read_holdings(connection, [claim.consumer for claim in claims])
+    changes = tuple(_change(claim, holdings.get(claim.consumer), numbers) for claim in claims)
+    _check_generations(claims, changes)
+    uuids = dict(numbers.values())
+    for holding in holdings.values():
+        uuids.update(holding.uuids)
+    return ClaimPlan(changes, {numbers[reference][0]: generation for reference, generation in generations.items()}, uuids)
+
+
+def guard_consumers(connection: Connection, needed: Iterable[Change]) -> dict[str, int]:
+    """Guard the consumers that change; return their numbers by UUID."""
+    return {change.wanted.uuid: guard_consumer(connection, change.held, change.wanted) for change in needed}
+
+
+def settle(connection: Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded) -> None:
+    """Check what the guarded changes ask for and write them. Raises ClaimRefused."""
+    refusals = [*_poor_pieces(plan, guarded.stocks), *_overfull(plan, guarded.stocks)]
+    if refusals:
+        raise ClaimRefused(refusals)
+    _write(connection, plan.needed, consumers)
+
+
+def describe_claims(plan: ClaimPlan, guarded: Guarded) -> Claimed:
+    """Return what a settled plan has changed."""
+    before, after = {}, {}
+    for change in plan.changes:
+        consumer = change.wanted.uuid
+        if change.held is not None:
+            before[consumer] = ConsumerState(change.held.consumer, _by_provider(change.had, plan.uuids))
+        if change.amounts:
+            generation = change.wanted.generation + (1 if change.is_needed else 0)
+            present = Consumer(consumer, generation, change.wanted.project, change.wanted.user)
+            after[consumer] = ConsumerState(present, _by_provider(change.amounts, plan.uuids))
+    return Claimed(before, after, {plan.uuids[number]: generation for number, generation in guarded.generations.items()})
+
+
+def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, tuple[int, str]]) -> Change:
+    present = held.consumer if held else Consumer(claim.consumer, 0, None, None)
+    project = present.project if claim.project is None else claim.project
+    user = present.user if claim.user is None else claim.user
+    wanted: Counter[Key] = Counter()
+    for reference, amounts in claim.amounts.items():
+        for name, amount in amounts.items():
+            wanted[numbers[reference][0], name] += amount
+    return Change(held, Consumer(claim.consumer, present.generation, project, user), dict(wanted))
+
+
+def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> None:
+    """Refuse changes of consumers that are not as the caller saw them; what is as claimed already needs no change and is let pass."""
+    moved: list[dict[str, str | int | None]] = [
+        {"kind": "consumer", "uuid": claim.consumer, "expected": claim.generation, "found": change.wanted.generation}
+        for claim, change in zip(claims, changes, strict=True)
+        if change.is_needed and claim.generation is not None and claim.generation != change.wanted.generation
+    ]
+    if moved:
+        raise GenerationMoved(moved)
+
+
+def _poor_pieces(plan: ClaimPlan, stocks: Mapping[Key, StoredInventory]) -> Iterator[dict[str, t.Any]]:
+    """Return what is wrong with each amount by itself; what a consumer has already is not asked for again."""
+    for change in plan.needed:
+        for key in sorted(change.touched & change.amounts.keys()):
+            says = _why_no_piece(change.amounts[key], stocks.get(key))
+            if says:
+                reason = "piece" if key in stocks else "no_inventory"
+                yield _refusal(change.wanted.uuid, plan.uuids[key[0]], key[1], reason, f"{key[1]} of {plan.uuids[key[0]]}: {says}")
+
+
+def _overfull(plan: ClaimPlan, stocks: Mapping[Key, StoredInventory]) -> Iterator[dict[str, t.Any]]:
+    """Return where the sum is too much; a provider over its capacity (it was shrunk) may keep what it has given, but gives no more."""
+    for key, more in sorted(_growth(plan.needed).items()):
+        stock = stocks.get(key)
+        if stock is None or more <= 0 or stock.used + more <= stock.inventory.capacity:
+            continue
+        free = max(0, stock.inventory.capacity - stock.used)
+        askers = [change.wanted.uuid for change in plan.needed if change.amounts.get(key, 0) > change.had.get(key, 0)]
+        says = f"{key[1]} of {plan.uuids[key[0]]}: {more} more asked, {free} of {stock.inventory.capacity} free"
+        yield {**_refusal(askers[0], plan.uuids[key[0]], key[1], "full", says), "asked": more, "free": free}
+
+
+def _why_no_piece(amount: int, stock: StoredInventory | None) -> str:
+    if stock is None:
+        return f"{amount} asked, but there is no inventory"
+    inventory = stock.inventory
+    if inventory.allows_piece(amount):
+        return ""
+    step = f", in steps of {inventory.step_size}" if inventory.step_size > 1 else ""
+    return f"{amount} asked, but one consumer may have from {inventory.min_unit} to {inventory.max_unit}{step}"
+
+
+def _growth(needed: Iterable[Change]) -> dict[Key, int]:
+    more: Counter[Key] = Counter()
+    for change in needed:
+        for key in change.touched:
+            more[key] += change.amounts.get(key, 0) - change.had.get(key, 0)
+    return dict(more)
+
+
+def _refusal(consumer: str | None, provider: str, resource_class: str | None, reason: str, says: str) -> dict[str, t.Any]:
+    return {"consumer": consumer, "provider": provider, "resource_class": resource_class, "reason": reason, "says": says}
+
+
+def _write(connection: Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:
+    taken, altered, given_back = [], [], []
+    for change in needed:
+        consumer = consumers[change.wanted.uuid]
+        for number, name in sorted(change.touched):
+            amount = change.amounts.get((number, name))
+            if amount is None:
+                given_back.append({"consumer": consumer, "provider": number, "name": name})
+            elif (number, name) in change.had:
+                altered.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
+            else:
+                taken.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
+    for statement, rows in ((_GIVE_BACK, given_back), (_ALTER, altered), (_TAKE, taken)):
+        for part in batches(rows):
+            statement.repeat(connection, part)
+    counts = [{"provider": number, "name": name, "more": more} for (number, name), more in sorted(_growth(needed).items()) if more]
+    for counted in batches(counts):
+        _COUNT.repeat(connection, counted)
+    for change in needed:
+        if not change.amounts:
+            drop_consumer(connection, consumers[change.wanted.uuid])
+
+
+def _by_provider(amounts: Mapping[Key, int], uuids: Mapping[int, str]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for (number, name), amount in amounts.items():
+        found[uuids[number]][name] = amount
+    return dict(found)

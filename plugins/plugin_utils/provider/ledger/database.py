@@ -1,0 +1,240 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The database behind the ledger: which one, how it is opened, and what its errors mean in one sentence.
+
+SQLite is embedded; PostgreSQL and MariaDB (alone or as Galera) are reached by URL. All three run at a level where every statement
+sees what was committed before it, which is what the ledger's guards rely on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import time
+import typing as t
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import StaticPool
+
+from ...common.errors import InputError, Mistake, Unavailable
+from .retry import mysql_code, sqlite_code
+
+ENVIRONMENT = "BAREON_DATABASE"
+_DRIVERS = {
+    "sqlite": "sqlite+pysqlite",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mysql+pymysql",
+}
+_LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
+_WAIT_SECONDS = 30.0
+_CONNECT_SECONDS = 10
+_POLL_SECONDS = 0.004
+_SQLITE_BUSY = 5
+
+_SQLITE_ERRORS = {
+    3: "may not be opened by this user",
+    5: "stays locked by another program",
+    6: "stays locked by another program",
+    8: "is read-only",
+    10: "cannot be read or written: the disk reports an error",
+    11: "is damaged",
+    13: "cannot grow: the disk is full",
+    14: "cannot be opened; is its directory there, and may this user write to it?",
+    26: "is a file of another kind, not an SQLite database",
+}
+_POSTGRESQL_ERRORS = {
+    "08": "does not answer",
+    "25006": "is read-only",
+    "28": "refuses this user or password",
+    "3D000": "does not exist on the server",
+    "42501": "does not grant this user what the ledger needs",
+    "53100": "cannot grow: the disk is full",
+    "53300": "takes no more connections",
+    "57P": "is shutting down or starting",
+}
+_MYSQL_ERRORS = {
+    1021: "cannot grow: the disk is full",
+    1044: "does not grant this user what the ledger needs",
+    1045: "refuses this user or password",
+    1047: "is on a Galera node that is not part of the cluster now",
+    1049: "does not exist on the server",
+    1114: "cannot grow: the disk is full",
+    1142: "does not grant this user what the ledger needs",
+    1290: "is read-only",
+    1792: "is read-only",
+    1836: "is read-only",
+    2002: "does not answer",
+    2003: "does not answer",
+    2006: "does not answer any more",
+    2013: "does not answer any more",
+    3: "cannot grow: the disk is full",
+}
+
+
+def default_database() -> str:
+    """Return the URL of the environment, else that of an SQLite file below the user's data directory."""
+    configured = os.environ.get(ENVIRONMENT)
+    if configured:
+        return configured
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return f"sqlite:///{Path(data) / 'bareon' / 'providers.sqlite'}"
+
+
+def parse_database(database: str | None) -> URL:
+    """Return the URL of a database, its driver being the one the collection is tested with; None or empty means the default one.
+
+    Raises InputError.
+    """
+    given = database or default_database()
+    try:
+        url = make_url(given)
+    except ArgumentError:
+        hint = f"; a file is written sqlite:///{Path(given).absolute()}" if "://" not in given else ""
+        says = f"is no URL such as sqlite:////var/lib/bareon.sqlite or postgresql://user@host/name{hint}"
+        raise InputError([Mistake("database", says)]) from None
+    backend = url.get_backend_name()
+    if backend not in _DRIVERS:
+        raise InputError([Mistake("database", f"{backend} is not supported; use sqlite, postgresql or mariadb")])
+    if url.drivername == backend or backend in {"mysql", "mariadb"}:
+        url = url.set(drivername=_DRIVERS[backend])
+    return url
+
+
+def is_missing_file(url: URL) -> bool:
+    """Tell whether the URL names an SQLite file that is not there yet."""
+    return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not Path(t.cast("str", url.database)).exists()
+
+
+def reading(engine: Engine) -> Engine:
+    """Return the engine for transactions that only read: all their statements see one moment, and they wait for no writer."""
+    if engine.dialect.name == "sqlite":
+        return engine.execution_options(bareon_reads_only=True)
+    return engine.execution_options(isolation_level="REPEATABLE READ")
+
+
+def memory_engine() -> Engine:
+    """Return an empty database of this process, to rehearse in."""
+    return make_engine(make_url("sqlite+pysqlite://"))
+
+
+def make_engine(url: URL) -> Engine:
+    """Return the engine of a database; nothing is opened yet. Raises Unavailable when the driver is not installed."""
+    backend = url.get_backend_name()
+    try:
+        if backend == "sqlite":
+            return _make_sqlite_engine(url)
+        connect = {"connect_timeout": _CONNECT_SECONDS, **({"charset": "utf8mb4"} if backend == "mysql" else {})}
+        engine = create_engine(url, isolation_level="READ COMMITTED", connect_args=connect)
+    except ModuleNotFoundError as error:
+        library = _LIBRARIES.get(backend, error.name)
+        raise Unavailable(f"the database {describe(url)} needs the Python library {library} on the controller") from None
+    if backend == "mysql":
+        event.listen(engine, "connect", _read_own_writes)
+    return engine
+
+
+def _make_sqlite_engine(url: URL) -> Engine:
+    if _is_in_memory(url):
+        engine = create_engine(url, poolclass=StaticPool)
+    else:
+        _make_folder(t.cast("str", url.database))
+        engine = create_engine(url, connect_args={"timeout": 0})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _make_folder(database: str) -> None:
+    # SQLite reads `file:...` as a URI; as a path it would name a folder `file:` in the working directory.
+    if not database.startswith("file:"):
+        Path(database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _is_in_memory(url: URL) -> bool:
+    return url.database in {None, "", ":memory:"}
+
+
+def _prepare_sqlite(connection: t.Any, _record: t.Any) -> None:
+    # The driver would begin a transaction of its own choice, and only at the first write.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    # Readers go on while one writes. A power cut may cost the last commits, never the file; a killed process costs nothing.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Begin at once as a reader, or wait to be the one writer.
+
+    A transaction that read first and wrote later would fail, without waiting, when another one wrote in between.
+    """
+    if connection.get_execution_options().get("bareon_reads_only", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # SQLite itself would wait longer each time, up to 0.1 s. A claim takes one millisecond, so that the file would mostly lie idle.
+    deadline = time.monotonic() + _WAIT_SECONDS
+    cursor = connection.connection.cursor()
+    while time.monotonic() < deadline:
+        try:
+            cursor.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if sqlite_code(error) != _SQLITE_BUSY:
+                break
+            time.sleep(random.uniform(0, _POLL_SECONDS))
+        else:
+            return
+    # Once more by way of SQLAlchemy, so that the error is one of those that are understood.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _read_own_writes(connection: t.Any, _record: t.Any) -> None:
+    """On a Galera node, let reads wait for what other nodes have committed; elsewhere the variable is not there or has no effect."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
+        row = cursor.fetchone()
+        if row is not None and row[1] == "ON":
+            cursor.execute("SET SESSION wsrep_sync_wait = 1")
+
+
+def describe(url: URL) -> str:
+    """Return a URL without its password."""
+    return url.render_as_string(hide_password=True)
+
+
+def unavailable(url: URL, error: DBAPIError) -> Unavailable:
+    """Return what an error of the database means, as one sentence."""
+    return Unavailable(f"the database {describe(url)} {_meaning(error)}")
+
+
+def _meaning(error: DBAPIError) -> str:
+    original = error.orig
+    lines = str(original).strip().splitlines()
+    says = f" ({lines[0]})" if lines else ""
+    code = sqlite_code(original)
+    if code is not None:
+        return f"{_SQLITE_ERRORS.get(code, 'reports an error')}{says}"
+    code = mysql_code(original)
+    if code is not None:
+        return f"{_MYSQL_ERRORS.get(code, 'reports an error')}{says}"
+    return f"{_postgresql_meaning(getattr(original, 'sqlstate', None), str(original))}{says}"
+
+
+def _postgresql_meaning(state: str | None, message: str) -> str:
+    if state is None:
+        # While connecting, libpq gives a text and no code.
+        texts = {
+            "password": "28",
+            "role": "28",
+            "does not exist": "3D000",
+            "too many": "53300",
+            "starting up": "57P",
+            "shutting down": "57P",
+        }
+        state = next((code for words, code in texts.items() if words in message), "08")
+    return next((says for code, says in _POSTGRESQL_ERRORS.items() if state.startswith(code)), "reports an error")

@@ -1,0 +1,90 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Write a whole world into an empty ledger: to rehearse on providers given inline, or to take a fleet over at once."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from sqlalchemy import Connection, Table, bindparam, insert, select, update
+
+from ..world.model import World
+from .read import batches
+from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
+
+
+def store_world(connection: Connection, world: World) -> None:
+    """Insert everything that a world has; the ledger must be empty. Capacity is not checked: a world may be over its capacity."""
+    ensure_names(connection, resource_classes, world.custom_classes.union(*(provider.inventories for provider in world.providers)))
+    ensure_names(connection, traits, world.custom_traits.union(*(provider.traits for provider in world.providers)))
+    numbers = _insert_providers(connection, world)
+    _insert_belongings(connection, world, numbers)
+    _insert_allocations(connection, world, numbers)
+
+
+def ensure_names(connection: Connection, table: Table, names: Iterable[str]) -> None:
+    """Insert the classes or traits that are not there yet."""
+    wanted = set(names)
+    known: set[str] = set()
+    for part in batches(wanted):
+        known.update(connection.scalars(select(table.c.name).where(table.c.name.in_(part))))
+    _insert(connection, table, ({"name": name} for name in sorted(wanted - known)))
+
+
+def _insert_providers(connection: Connection, world: World) -> dict[str, int]:
+    rows = ({"uuid": provider.uuid, "name": provider.name, "generation": provider.generation} for provider in world.providers)
+    _insert(connection, providers, rows)
+    numbers = _numbers(connection, providers)
+    children = [{"child": numbers[child.uuid], "parent": numbers[child.parent]} for child in world.providers if child.parent is not None]
+    placed = update(providers).where(providers.c.id == bindparam("child")).values(parent_id=bindparam("parent"))
+    for part in batches(children):
+        connection.execute(placed, part)
+    return numbers
+
+
+def _insert_belongings(connection: Connection, world: World, numbers: dict[str, int]) -> None:
+    used = world.usages()
+    owners = [(numbers[provider.uuid], provider) for provider in world.providers]
+    _insert(
+        connection,
+        inventories,
+        (
+            {"provider_id": number, "resource_class": name, **asdict(inventory), "used": used.get((provider.uuid, name), 0)}
+            for number, provider in owners
+            for name, inventory in provider.inventories.items()
+        ),
+    )
+    _insert(connection, provider_traits, ({"provider_id": n, "trait": name} for n, provider in owners for name in provider.traits))
+    _insert(
+        connection, provider_aggregates, ({"provider_id": n, "aggregate": name} for n, provider in owners for name in provider.aggregates)
+    )
+
+
+def _insert_allocations(connection: Connection, world: World, numbers: dict[str, int]) -> None:
+    held = {uuid: parts for uuid, parts in world.allocations.items() if any(parts.values())}
+    _insert(connection, consumers, ({"uuid": uuid, "generation": 1} for uuid in held))
+    consumer_numbers = _numbers(connection, consumers)
+    _insert(
+        connection,
+        allocations,
+        (
+            {"consumer_id": consumer_numbers[uuid], "provider_id": numbers[provider], "resource_class": name, "used": amount}
+            for uuid, parts in held.items()
+            for provider, amounts in parts.items()
+            for name, amount in amounts.items()
+        ),
+    )
+
+
+def _numbers(connection: Connection, table: Table) -> dict[str, int]:
+    return {uuid: number for number, uuid in connection.execute(select(table.c.id, table.c.uuid))}
+
+
+def _insert(connection: Connection, table: Table, rows: Iterable[dict[str, t.Any]]) -> None:
+    # SQLAlchemy takes an empty list for one row of defaults.
+    for part in batches(rows):
+        connection.execute(insert(table), part)

@@ -1,0 +1,67 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Bring a database's tables to the newest revision; the migrations are files of this collection, run by Alembic."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import Script, ScriptDirectory
+from sqlalchemy import Connection, text
+
+from ...common.errors import Unavailable
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_LOCK = 0x62617265
+"""Any number that no other program uses for an advisory lock of the same database: the letters `bare`."""
+_LOCK_SECONDS = 60
+
+
+def read_scripts(directory: Path = MIGRATIONS) -> ScriptDirectory:
+    """Return the migrations in their one order."""
+    return ScriptDirectory(directory)
+
+
+def current_revision(connection: Connection) -> str | None:
+    """Return the revision of a database's tables, None when it has none."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def upgrade(connection: Connection, scripts: ScriptDirectory) -> None:
+    """Run the migrations that a database lacks, inside the caller's transaction.
+
+    Whoever comes at the same time waits, and then finds nothing to do. Raises Unavailable when the database is of a newer revision.
+    """
+    _lock(connection)
+    revision = current_revision(connection)
+    refuse_newer(revision, scripts)
+    missing = [script for script in scripts.iterate_revisions("head", revision or "base") if isinstance(script, Script)]
+    context = MigrationContext.configure(connection, opts={"render_as_batch": True})
+    with Operations.context(context):
+        for script in reversed(missing):
+            t.cast("t.Any", script.module).upgrade()
+    context.stamp(scripts, "head")
+
+
+def refuse_newer(revision: str | None, scripts: ScriptDirectory) -> None:
+    """Raise Unavailable when a revision is none of ours."""
+    known = {script.revision for script in scripts.walk_revisions()}
+    if revision is not None and revision not in known:
+        raise Unavailable(
+            f"the database is of revision {revision!r}, which this release of bareon.allocator does not know; "
+            "a newer release has written it, so update the collection here"
+        )
+
+
+def _lock(connection: Connection) -> None:
+    """Make sure that one process at a time alters tables; a transaction on SQLite has begun as the only writer already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    elif connection.dialect.name == "mysql":
+        # Belongs to the session, as MariaDB commits at every CREATE TABLE; it ends with the connection.
+        connection.execute(text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS})

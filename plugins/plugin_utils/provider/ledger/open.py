@@ -1,0 +1,129 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The ledger: one database of providers and allocations, opened for one task.
+
+What is done with it is written as functions of a connection (ledger_read, ledger_providers, ledger_claims, ledger_audit ...), each run
+whole in one transaction.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from ...common.errors import NoSolution, Unavailable
+from ..world.model import World
+from .database import describe, is_missing_file, make_engine, memory_engine, parse_database, reading, unavailable
+from .import_world import store_world
+from .migrate import current_revision, read_scripts, refuse_newer, upgrade
+from .read import read_world
+from .retry import PATIENT, OutOfRetries, RetryPolicy, run_transaction
+
+T = t.TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """An open database; a rehearsal carries every change out and takes it back, so that its results are the real ones."""
+
+    url: URL
+    engine: Engine
+    policy: RetryPolicy = PATIENT
+    rehearsal: bool = False
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
+        return self._run(reading(self.engine), work)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Return what `work` returns, all of its changes made at once or none.
+
+        Lost races are run again. Raises NoSolution when every attempt was lost, Unavailable, and what `work` raises.
+        """
+        return self._run(self.engine, _taken_back(work) if self.rehearsal else work)
+
+    def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+        try:
+            return run_transaction(engine, self.policy, work)
+        except OutOfRetries as error:
+            raise NoSolution(f"the ledger is busy: {error}; allow more retries, or fewer writers", {"attempts": error.attempts}) from None
+        except DBAPIError as error:
+            raise unavailable(self.url, error) from None
+
+
+def _taken_back(work: Callable[[Connection], T]) -> Callable[[Connection], T]:
+    def rehearsed(connection: Connection) -> T:
+        result = work(connection)
+        transaction = connection.get_transaction()
+        if transaction is not None:
+            transaction.rollback()
+        return result
+
+    return rehearsed
+
+
+@contextmanager
+def open_ledger(database: str | None = None, policy: RetryPolicy = PATIENT, *, rehearsal: bool = False) -> Iterator[Ledger]:
+    """Open a database (see parse_database), its tables made or brought up to date first.
+
+    A rehearsal leaves even a database that is not there yet as it is, and works on an empty one in memory instead; so it is also the
+    way to open for reading only. Raises InputError for what is no URL, Unavailable for what cannot be used.
+    """
+    url = parse_database(database)
+    engine = memory_engine() if rehearsal and is_missing_file(url) else _engine(url)
+    ledger = Ledger(url, engine, policy, rehearsal)
+    try:
+        yield _with_tables(ledger)
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def ledger_of(world: World, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
+    """Open a ledger in memory that holds a world given inline; it ends with the task."""
+    engine = memory_engine()
+    ledger = Ledger(engine.url, engine, policy)
+    try:
+        ledger.write(lambda connection: upgrade(connection, read_scripts()))
+        ledger.write(lambda connection: store_world(connection, world))
+        yield ledger
+    finally:
+        engine.dispose()
+
+
+def load_world(database: str | None = None) -> World:
+    """Return all that a database holds at this moment; one that is not there yet holds nothing. Raises InputError and Unavailable."""
+    with open_ledger(database, rehearsal=True) as ledger:
+        return ledger.read(read_world)
+
+
+def _engine(url: URL) -> Engine:
+    try:
+        return make_engine(url)
+    except OSError as error:
+        raise Unavailable(f"the directory of the database {describe(url)} cannot be made ({error.strerror})") from None
+
+
+def _with_tables(ledger: Ledger) -> Ledger:
+    scripts = read_scripts()
+    revision = ledger.read(current_revision)
+    refuse_newer(revision, scripts)
+    if revision == scripts.get_current_head():
+        return ledger
+    if not ledger.rehearsal:
+        ledger.write(lambda connection: upgrade(connection, scripts))
+        return ledger
+    if revision is not None:
+        raise Unavailable(
+            f"the database {describe(ledger.url)} is of an older release; the next task that changes something brings it up to date"
+        )
+    stand_in = Ledger(ledger.url, memory_engine(), ledger.policy)
+    stand_in.write(lambda connection: upgrade(connection, scripts))
+    return Ledger(ledger.url, stand_in.engine, ledger.policy, rehearsal=True)

@@ -1,0 +1,294 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Read the ledger: the whole world, who its consumers are, and the rows that a change starts from."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from sqlalchemy import Connection, Row, Select, or_, select
+
+from ..world.model import Allocations, Inventory, Provider, World
+from ..world.names import STANDARD_CLASSES, STANDARD_TRAITS, canonical_uuid
+from .statements import Statement, fill, padded, slots
+from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
+
+_BATCH = 4096
+"""How many values one statement names; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+
+Value = t.TypeVar("Value")
+
+_INVENTORY_COLUMNS = (
+    inventories.c.total,
+    inventories.c.reserved,
+    inventories.c.min_unit,
+    inventories.c.max_unit,
+    inventories.c.step_size,
+    inventories.c.allocation_ratio,
+)
+
+
+# Built once: SQLAlchemy takes as long to build a statement as SQLite takes to run it.
+_WORLD_PROVIDERS = select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, providers.c.parent_id).order_by(
+    providers.c.id
+)
+_PARENTS = providers.alias("parents")
+_PROVIDERS = (
+    select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, _PARENTS.c.uuid.label("parent"))
+    .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
+    .order_by(providers.c.id)
+)
+_NUMBERS = select(providers.c.id, providers.c.uuid, providers.c.name)
+_HOLDINGS = select(
+    consumers, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used, providers.c.uuid.label("provider")
+).select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
+_GUARDED = select(
+    providers.c.id, providers.c.generation, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
+).select_from(providers.outerjoin(inventories))
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Who consumes: `generation` counts the changes of what it has, `project` and `user` are whose it is."""
+
+    uuid: str
+    generation: int
+    project: str | None
+    user: str | None
+
+
+@dataclass(frozen=True)
+class StoredInventory:
+    """An inventory and how much of it is in use."""
+
+    inventory: Inventory
+    used: int
+
+
+@dataclass(frozen=True)
+class StoredProvider:
+    """One provider's row and all that belongs to it; `id` is the ledger's own number, `parent` a UUID."""
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    parent: str | None
+    inventories: Mapping[str, StoredInventory]
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one consumer has: amounts by (provider's number, class), and those providers' UUIDs by number."""
+
+    id: int
+    consumer: Consumer
+    amounts: Mapping[tuple[int, str], int]
+    uuids: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What does not change until the transaction ends: providers' generations by number, inventories by (number, class)."""
+
+    generations: Mapping[int, int]
+    stocks: Mapping[tuple[int, str], StoredInventory]
+
+
+def read_world(connection: Connection) -> World:
+    """Return all providers in the order they were made, all allocations, and the names that exist."""
+    rows = connection.execute(_WORLD_PROVIDERS).all()
+    uuids = {row.id: row.uuid for row in rows}
+    stocks = _read_inventories(connection, select(inventories.c.provider_id, inventories.c.resource_class, *_INVENTORY_COLUMNS))
+    trait_sets = _read_sets(connection, select(provider_traits.c.provider_id, provider_traits.c.trait))
+    aggregate_sets = _read_sets(connection, select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate))
+    nothing: frozenset[str] = frozenset()
+    found = tuple(
+        Provider(
+            uuid=uuid,
+            name=name,
+            parent=uuids.get(parent),
+            inventories=stocks.get(number, {}),
+            traits=trait_sets.get(number, nothing),
+            aggregates=aggregate_sets.get(number, nothing),
+            generation=generation,
+        )
+        for number, uuid, name, generation, parent in rows
+    )
+    custom_traits = frozenset(connection.scalars(select(traits.c.name))) - STANDARD_TRAITS
+    custom_classes = frozenset(connection.scalars(select(resource_classes.c.name))) - STANDARD_CLASSES
+    return World(found, _read_allocations(connection, uuids), custom_traits, custom_classes)
+
+
+def read_consumers(connection: Connection) -> dict[str, Consumer]:
+    """Return all consumers by UUID."""
+    rows = connection.execute(select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user))
+    return {row.uuid: Consumer(*row) for row in rows}
+
+
+def read_providers(connection: Connection, references: Iterable[str]) -> dict[str, StoredProvider]:
+    """Return the providers that UUIDs or names mean, by reference; those that mean none are left out."""
+    wanted = set(references)
+    rows: dict[int, t.Any] = {}
+    for part in batches(wanted):
+        matches = or_(providers.c.uuid.in_([canonical_uuid(reference) for reference in part]), providers.c.name.in_(part))
+        rows.update((row.id, row) for row in connection.execute(_PROVIDERS.where(matches)))
+    stored = _with_belongings(connection, rows.values())
+    by_name = {provider.name: provider for provider in stored}
+    by_uuid = {provider.uuid: provider for provider in stored}
+    found = {reference: by_uuid.get(canonical_uuid(reference)) or by_name.get(reference) for reference in wanted}
+    return {reference: provider for reference, provider in found.items() if provider is not None}
+
+
+def read_numbers(connection: Connection, references: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Return the ledger's own number and the UUID of each provider that a UUID or name means; unknown ones are left out."""
+    wanted = set(references)
+    by_uuid: dict[str, tuple[int, str]] = {}
+    by_name: dict[str, tuple[int, str]] = {}
+    for part in batches(wanted):
+        values = fill("uuid", [canonical_uuid(entry) for entry in part]) | fill("name", part)
+        for number, uuid, name in _numbers_of(padded(len(part))).rows(connection, values):
+            by_uuid[uuid] = by_name[name] = (number, uuid)
+    found = {reference: by_uuid.get(canonical_uuid(reference)) or by_name.get(reference) for reference in wanted}
+    return {reference: numbered for reference, numbered in found.items() if numbered is not None}
+
+
+def read_parent(connection: Connection, uuid: str) -> str | None:
+    """Return the UUID of a provider's parent, None at a root."""
+    child = providers.alias()
+    return connection.scalar(
+        select(providers.c.uuid).join_from(child, providers, child.c.parent_id == providers.c.id).where(child.c.uuid == uuid)
+    )
+
+
+def read_children(connection: Connection, numbers: Iterable[int]) -> dict[int, int]:
+    """Return the numbers of the children of providers, each with its parent's."""
+    found: dict[int, int] = {}
+    for part in batches(numbers):
+        rows = connection.execute(select(providers.c.id, providers.c.parent_id).where(providers.c.parent_id.in_(part)))
+        found.update((row.id, row.parent_id) for row in rows)
+    return found
+
+
+def read_guarded(connection: Connection, numbers: Iterable[int]) -> Guarded:
+    """Return the generations and inventories of guarded providers."""
+    generations: dict[int, int] = {}
+    stocks: dict[tuple[int, str], StoredInventory] = {}
+    for part in batches(numbers):
+        for number, generation, name, *fields, used in _guarded_of(padded(len(part))).rows(connection, fill("number", part)):
+            generations[number] = generation
+            if name is not None:
+                stocks[number, name] = StoredInventory(Inventory(*fields), used)
+    return Guarded(generations, stocks)
+
+
+def read_holdings(connection: Connection, uuids: Iterable[str]) -> dict[str, Holding]:
+    """Return the consumers that exist among `uuids`, each with all it has; one statement sees both."""
+    present: dict[str, tuple[int, Consumer]] = {}
+    amounts: dict[str, dict[tuple[int, str], int]] = defaultdict(dict)
+    provider_uuids: dict[str, dict[int, str]] = defaultdict(dict)
+    for part in batches(uuids):
+        rows = _holdings_of(padded(len(part))).rows(connection, fill("uuid", part))
+        for number, uuid, generation, project, user, provider, name, used, provider_uuid in rows:
+            present[uuid] = (number, Consumer(uuid, generation, project, user))
+            if provider is not None:
+                amounts[uuid][provider, name] = used
+                provider_uuids[uuid][provider] = provider_uuid
+    return {uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid]) for uuid, (number, consumer) in present.items()}
+
+
+def read_users(connection: Connection, numbers: Iterable[int]) -> dict[tuple[int, str], list[str]]:
+    """Return the UUIDs of the consumers of each (provider's number, class) that is in use."""
+    found: dict[tuple[int, str], list[str]] = defaultdict(list)
+    columns = select(allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid).join_from(allocations, consumers)
+    for part in batches(numbers):
+        for number, name, uuid in connection.execute(columns.where(allocations.c.provider_id.in_(part)).order_by(consumers.c.uuid)):
+            found[number, name].append(uuid)
+    return dict(found)
+
+
+def batches(values: Iterable[Value]) -> Iterator[list[Value]]:
+    """Return values in parts that one statement can name; none when there are no values."""
+    every = list(values)
+    for start in range(0, len(every), _BATCH):
+        yield every[start : start + _BATCH]
+
+
+@cache
+def _numbers_of(count: int) -> Statement:
+    by_uuid = providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))
+    return Statement(_NUMBERS.where(or_(by_uuid, providers.c.name.in_(slots(providers.c.name, "name", count)))))
+
+
+@cache
+def _holdings_of(count: int) -> Statement:
+    return Statement(_HOLDINGS.where(consumers.c.uuid.in_(slots(consumers.c.uuid, "uuid", count))))
+
+
+@cache
+def _guarded_of(count: int) -> Statement:
+    return Statement(_GUARDED.where(providers.c.id.in_(slots(providers.c.id, "number", count))))
+
+
+def _with_belongings(connection: Connection, rows: Collection[Row[t.Any]]) -> list[StoredProvider]:
+    numbers = [row.id for row in rows]
+    stocks: dict[int, dict[str, StoredInventory]] = defaultdict(dict)
+    for (number, name), stock in read_guarded(connection, numbers).stocks.items():
+        stocks[number][name] = stock
+    trait_sets: dict[int, frozenset[str]] = {}
+    aggregate_sets: dict[int, frozenset[str]] = {}
+    for part in batches(numbers):
+        chosen = select(provider_traits.c.provider_id, provider_traits.c.trait).where(provider_traits.c.provider_id.in_(part))
+        trait_sets.update(_read_sets(connection, chosen))
+        members = select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate)
+        aggregate_sets.update(_read_sets(connection, members.where(provider_aggregates.c.provider_id.in_(part))))
+    nothing: frozenset[str] = frozenset()
+    return [
+        StoredProvider(
+            id=row.id,
+            uuid=row.uuid,
+            name=row.name,
+            generation=row.generation,
+            parent=row.parent,
+            inventories=stocks.get(row.id, {}),
+            traits=trait_sets.get(row.id, nothing),
+            aggregates=aggregate_sets.get(row.id, nothing),
+        )
+        for row in rows
+    ]
+
+
+def _read_inventories(connection: Connection, chosen: Select[t.Any]) -> dict[int, dict[str, Inventory]]:
+    found: dict[int, dict[str, Inventory]] = defaultdict(dict)
+    # A fleet has few kinds of inventory: equal ones are made once, which is half the time of reading it.
+    kinds: dict[tuple[t.Any, ...], Inventory] = {}
+    for row in connection.execute(chosen):
+        fields = row[2:]
+        inventory = kinds.get(fields)
+        if inventory is None:
+            inventory = kinds[fields] = Inventory(*fields)
+        found[row[0]][row[1]] = inventory
+    return found
+
+
+def _read_sets(connection: Connection, chosen: Select[t.Any]) -> dict[int, frozenset[str]]:
+    members: dict[int, list[str]] = defaultdict(list)
+    for number, member in connection.execute(chosen):
+        members[number].append(member)
+    return {number: frozenset(names) for number, names in members.items()}
+
+
+def _read_allocations(connection: Connection, uuids: Mapping[int, str]) -> dict[str, Allocations]:
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    columns = (consumers.c.uuid, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used)
+    for consumer, number, name, used in connection.execute(select(*columns).join_from(allocations, consumers)):
+        found[consumer][uuids[number]][name] = used
+    return {consumer: dict(amounts) for consumer, amounts in found.items()}

@@ -1,0 +1,109 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The task `provider_info`: from its arguments to its result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+
+from ..ledger.audit import audit
+from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
+from ..ledger.read import Consumer, read_consumers, read_world
+from ..world.model import Allocations, Provider, World
+from ..world.names import canonical_uuid
+from .provider import task_ledger
+from .provider_table import summary
+
+
+def run_provider_info(arguments: Mapping[str, t.Any]) -> Plain:
+    """Return the providers, usages and allocations that the filters leave. Raises InputError and Unavailable."""
+    with task_ledger(arguments, rehearsal=True) as ledger:
+        world, consumers = ledger.read(lambda connection: (read_world(connection), read_consumers(connection)))
+        findings = [asdict(finding) for finding in ledger.read(audit)] if arguments["audit"] else None
+    providers = _wanted_trees(world.providers, arguments["providers"])
+    allocations = _wanted_allocations(world, consumers, {provider.uuid for provider in providers}, arguments)
+    result = describe_providers(providers, world, allocations, consumers)
+    result["summary"] = summary(providers, result["usages"], result["allocations_by_provider"])
+    return result if findings is None else {**result, "audit": findings}
+
+
+def describe_providers(
+    providers: Sequence[Provider], world: World, allocations: Mapping[str, Allocations], consumers: Mapping[str, Consumer]
+) -> Plain:
+    """Return providers with all that is used of them, by provider, by consumer and by project."""
+    usages = plain_usages(providers, world.usages())
+    return {
+        "providers": [plain_provider(provider) for provider in providers],
+        "trees": _trees(providers),
+        "usages": usages,
+        "totals": plain_totals(usages),
+        "allocations": {consumer: plain_allocations(allocations[consumer]) for consumer in sorted(allocations)},
+        "allocations_by_provider": _by_provider(allocations),
+        "consumers": {consumer: plain_consumer(consumers[consumer]) for consumer in sorted(allocations)},
+        "projects": _by_project(allocations, consumers),
+        "custom_traits": sorted(world.custom_traits),
+        "custom_classes": sorted(world.custom_classes),
+    }
+
+
+def _wanted_trees(providers: Sequence[Provider], references: Collection[str] | None) -> list[Provider]:
+    """Return the providers tree after tree, each before those below it: all, or the trees that the references belong to."""
+    children: dict[str | None, list[Provider]] = defaultdict(list)
+    for provider in sorted(providers, key=lambda provider: provider.name):
+        children[provider.parent].append(provider)
+    wanted = None if references is None else {*references, *map(canonical_uuid, references)}
+    found: list[Provider] = []
+    for root in children[None]:
+        tree, waiting = [], [root]
+        while waiting:
+            here = waiting.pop()
+            tree.append(here)
+            waiting.extend(reversed(children[here.uuid]))
+        if wanted is None or any(provider.uuid in wanted or provider.name in wanted for provider in tree):
+            found.extend(tree)
+    return found
+
+
+def _wanted_allocations(
+    world: World, consumers: Mapping[str, Consumer], providers: Collection[str], arguments: Mapping[str, t.Any]
+) -> dict[str, Allocations]:
+    wanted = None if arguments["consumers"] is None else set(map(canonical_uuid, arguments["consumers"]))
+    projects = None if arguments["projects"] is None else set(arguments["projects"])
+    found: dict[str, Allocations] = {}
+    for consumer, parts in world.allocations.items():
+        inside = {provider: amounts for provider, amounts in parts.items() if provider in providers}
+        is_asked = wanted is None or consumer in wanted
+        if inside and is_asked and (projects is None or consumers[consumer].project in projects):
+            found[consumer] = inside
+    return found
+
+
+def _trees(providers: Sequence[Provider]) -> list[Plain]:
+    nodes: dict[str, Plain] = {provider.uuid: {"uuid": provider.uuid, "name": provider.name, "children": []} for provider in providers}
+    for provider in providers:
+        if provider.parent is not None:
+            nodes[provider.parent]["children"].append(nodes[provider.uuid])
+    return [nodes[provider.uuid] for provider in providers if provider.parent is None]
+
+
+def _by_provider(allocations: Mapping[str, Allocations]) -> dict[str, dict[str, dict[str, int]]]:
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+    for consumer in sorted(allocations):
+        for provider, amounts in plain_allocations(allocations[consumer]).items():
+            found[provider][consumer] = amounts
+    return dict(found)
+
+
+def _by_project(allocations: Mapping[str, Allocations], consumers: Mapping[str, Consumer]) -> dict[str, dict[str, int]]:
+    """Return {project: {class: amount}}; consumers of no project are counted under an empty name."""
+    found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for consumer, parts in allocations.items():
+        for amounts in parts.values():
+            for name, amount in amounts.items():
+                found[consumers[consumer].project or ""][name] += amount
+    return {project: dict(sorted(found[project].items())) for project in sorted(found)}

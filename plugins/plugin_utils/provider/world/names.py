@@ -1,0 +1,109 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Names of resource classes, traits, providers and aggregates: which are well formed, which are standard.
+
+The standard names are those of the libraries os-resource-classes and os-traits; every other name starts with CUSTOM_,
+as in OpenStack Placement.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import os_resource_classes
+import os_traits
+
+from ...common.errors import suggest
+
+STANDARD_CLASSES: frozenset[str] = frozenset(os_resource_classes.STANDARDS)
+STANDARD_TRAITS: frozenset[str] = frozenset(os_traits.get_traits())
+
+SHARING_TRAIT = os_traits.MISC_SHARES_VIA_AGGREGATE
+"""The trait of a provider that offers its inventory to every tree with which it has an aggregate in common."""
+
+LONGEST_NAME = 255
+LONGEST_PROVIDER_NAME = 200
+_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_PROVIDER_NAMESPACE = uuid.UUID("6f1c9e0a-7c0b-5e52-9a53-1d3f6c1b7a44")
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """The resource classes and traits that exist: the standard ones and a world's own."""
+
+    classes: frozenset[str] = STANDARD_CLASSES
+    traits: frozenset[str] = STANDARD_TRAITS
+
+    def why_not_class(self, name: t.Any) -> str:
+        """Return what is wrong with a resource class, or an empty string when it exists."""
+        return _why_unknown("resource class", name, self.classes)
+
+    def why_not_trait(self, name: t.Any) -> str:
+        """Return what is wrong with a trait, or an empty string when it exists."""
+        return _why_unknown("trait", name, self.traits)
+
+
+def known_names(classes: Iterable[str] = (), traits: Iterable[str] = ()) -> KnownNames:
+    """Return the standard names together with a world's own."""
+    return KnownNames(STANDARD_CLASSES.union(classes), STANDARD_TRAITS.union(traits))
+
+
+def why_no_class(name: t.Any) -> str:
+    """Return what is wrong with the form of a resource class, or an empty string; a new custom name is well formed."""
+    return _why_malformed("resource class", name, STANDARD_CLASSES)
+
+
+def why_no_trait(name: t.Any) -> str:
+    """Return what is wrong with the form of a trait, or an empty string; a new custom name is well formed."""
+    return _why_malformed("trait", name, STANDARD_TRAITS)
+
+
+def why_no_provider_name(name: t.Any) -> str:
+    """Return what is wrong with a provider's name, or an empty string."""
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_PROVIDER_NAME:
+        return f"must be a text of 1 to {LONGEST_PROVIDER_NAME} characters, not {name!r}"
+    if not name.isprintable() or name != name.strip():
+        return f"{name!r} must be printable characters, without blanks around them"
+    return ""
+
+
+def why_no_uuid(value: t.Any) -> str:
+    """Return what is wrong with a UUID, or an empty string."""
+    if not isinstance(value, str) or _UUID.fullmatch(value) is None:
+        return f"{value!r} is not a UUID; write it as 8-4-4-4-12 hexadecimal digits"
+    return ""
+
+
+def canonical_uuid(value: str) -> str:
+    """Return a well-formed UUID in the one spelling that is compared and stored: lower case."""
+    return value.lower()
+
+
+def provider_uuid(name: str) -> str:
+    """Return the UUID of a provider that was registered without one: always the same for the same name."""
+    return str(uuid.uuid5(_PROVIDER_NAMESPACE, name))
+
+
+def _why_malformed(kind: str, name: t.Any, standard: frozenset[str]) -> str:
+    if isinstance(name, str) and name in standard:
+        return ""
+    if not isinstance(name, str) or _CUSTOM.fullmatch(name) is None:
+        hint = suggest(name, standard) if isinstance(name, str) else ""
+        return f"{name!r} is no standard {kind}{hint}; a {kind} of your own is CUSTOM_ and then A-Z, 0-9 and _"
+    if len(name) > LONGEST_NAME:
+        return f"the {kind} {name[:40]}... is longer than {LONGEST_NAME} characters"
+    return ""
+
+
+def _why_unknown(kind: str, name: t.Any, known: frozenset[str]) -> str:
+    if isinstance(name, str) and name in known:
+        return ""
+    hint = suggest(name, known) if isinstance(name, str) else ""
+    return f"there is no {kind} {name!r}{hint}"

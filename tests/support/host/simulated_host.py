@@ -1,0 +1,380 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A simulated host: a kernel over simulated media, that can be shut off at any moment, and what the readers would find on it."""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+from dataclasses import dataclass, field, replace
+
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import Disk
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature, Table, TablePartition
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Luks
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import LogicalVolume, PhysicalVolume, Present
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
+from ansible_collections.bareon.allocator.tests.support.host.simulated_media import (
+    EXTENT,
+    LUKS_START,
+    PV_START,
+    Block,
+    Extent,
+    Media,
+    md_data,
+)
+
+BY_ID = "/dev/disk/by-id/wwn-"
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A logical volume: segments are (UUID of the physical volume, first extent, extents)."""
+
+    name: str
+    uuid: str
+    tags: tuple[str, ...]
+    segments: tuple[tuple[str, int, int], ...]
+
+    @property
+    def extents(self) -> int:
+        return sum(count for _pv, _first, count in self.segments)
+
+
+@dataclass(frozen=True)
+class Group:
+    """LVM's metadata: `physical` are (UUID, extents)."""
+
+    name: str
+    uuid: str
+    number: int
+    physical: tuple[tuple[str, int], ...]
+    volumes: tuple[Volume, ...] = ()
+
+    def free(self, physical: str) -> list[int]:
+        extents = dict(self.physical)[physical]
+        segments = (segment for volume in self.volumes for segment in volume.segments if segment[0] == physical)
+        taken = {extent for _pv, first, count in segments for extent in range(first, first + count)}
+        return [extent for extent in range(extents) if extent not in taken]
+
+
+@dataclass(frozen=True)
+class Raid:
+    """What a superblock says: a mirror's identity and how many members it has."""
+
+    uuid: str
+    title: str
+    level: str
+    members: int
+    metadata: str
+    role: int
+    size: int
+
+
+@dataclass(repr=False)
+class SimulatedHost:
+    """The kernel's state: partitions it knows, arrays that run (UUID: node), open containers (name: device), active groups, mounts."""
+
+    media: Media
+    partitions: dict[str, tuple[t.Any, ...]] = field(default_factory=dict)
+    arrays: dict[str, str] = field(default_factory=dict)
+    mappings: dict[str, str] = field(default_factory=dict)
+    active: set[str] = field(default_factory=set)
+    mounts: dict[str, str] = field(default_factory=dict)
+    data: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    mapping_keys: dict[str, str] = field(default_factory=dict)
+    mapping_sizes: dict[str, int] = field(default_factory=dict)
+    _known: tuple[t.Any, dict[str, Block]] = field(default_factory=lambda: (None, {}))
+
+    @classmethod
+    def with_disks(cls, sizes: dict[str, int]) -> SimulatedHost:
+        return cls(Media(sizes))
+
+    # ---- devices
+
+    def blocks(self) -> dict[str, Block]:
+        """All devices that the kernel has, each after what it is built on."""
+        state = (self.partitions, self.arrays, self.mappings, self.mapping_sizes)
+        key = (self.media.version, *(tuple(part.items()) for part in state), frozenset(self.active))
+        if self._known[0] != key:
+            self._known = (key, self._find_blocks())
+        return dict(self._known[1])
+
+    def _find_blocks(self) -> dict[str, Block]:
+        found = {name: self.media.disk(name) for name in self.media.sizes}
+        for disk, entries in self.partitions.items():
+            for entry in entries:
+                name = f"{disk}{entry.number}"
+                found[name] = Block(
+                    name, f"/dev/{name}", "part", found[disk].part(entry.start, entry.size), (disk,), uuid=str(entry.number)
+                )
+        known = 0
+        while known != len(found):
+            known = len(found)
+            self._add_arrays(found)
+            self._add_mappings(found)
+            self._add_volumes(found)
+        return found
+
+    def _add_arrays(self, found: dict[str, Block]) -> None:
+        for uuid, node in self.arrays.items():
+            members = self.members(found, uuid)
+            name = f"md-{uuid}"
+            if not members or name in found:
+                continue
+            raid = members[0][1]
+            legs = []
+            for block, _raid in members:
+                begin, size = md_data(block.size, raid.metadata)
+                legs.append(block.part(begin, size))
+            size = min(sum(extent.size for extent in leg) for leg in legs)
+            copies = tuple(place for leg in legs for place in leg[0].places)
+            parents = tuple(block.name for block, _raid in members)
+            found[name] = Block(name, node, raid.level, (Extent(size, copies),), parents, title=raid.title, uuid=uuid)
+
+    def members(self, found: dict[str, Block], uuid: str | None = None) -> list[tuple[Block, Raid]]:
+        result = []
+        for block in found.values():
+            for kind, (raid, _offsets) in self.media.signatures(block).items():
+                # A superblock at the end of the last partition is one of the disk as well; md compares its size.
+                if kind.startswith("md-") and uuid in (None, raid.uuid) and raid.size == block.size:
+                    result.append((block, raid))
+        return sorted(result, key=lambda member: member[1].role)
+
+    def _add_mappings(self, found: dict[str, Block]) -> None:
+        for name, below in self.mappings.items():
+            block = found.get(below)
+            if block is not None and name not in found:
+                key = self.mapping_keys[name]
+                extents = block.part(LUKS_START, block.size - LUKS_START)
+                if name in self.mapping_sizes:
+                    extents = Block("", "", "", extents).part(0, self.mapping_sizes[name])
+                found[name] = Block(name, f"/dev/mapper/{name}", "crypt", extents, (below,), (*block.keys, key), name, key)
+
+    def physical(self, found: dict[str, Block]) -> dict[str, tuple[Block, Group | None]]:
+        """Physical volumes by UUID with the metadata that is on them; LVM passes over members of arrays."""
+        result = {}
+        for block in found.values():
+            signatures = self.media.signatures(block)
+            if (
+                "LVM2_member" in signatures
+                and not any(kind.startswith("md-") for kind in signatures)
+                and block.kind != "disk"
+                or "LVM2_member" in signatures
+                and block.kind == "disk"
+                and self.media.table(block.name) is None
+            ):
+                result[signatures["LVM2_member"][0][0]] = (block, signatures["LVM2_member"][0][1])
+        return result
+
+    def groups(self, found: dict[str, Block]) -> dict[str, Group]:
+        """The newest metadata of every group."""
+        newest: dict[str, Group] = {}
+        for _block, group in self.physical(found).values():
+            if group is not None and group.number > newest.get(group.uuid, replace(group, number=-1)).number:
+                newest[group.uuid] = group
+        return newest
+
+    def _add_volumes(self, found: dict[str, Block]) -> None:
+        physical = self.physical(found)
+        for group in self.groups(found).values():
+            if group.uuid not in self.active or any(uuid not in physical for uuid, _extents in group.physical):
+                continue
+            for volume in group.volumes:
+                name = f"dm-{volume.uuid}"
+                extents, parents = [], []
+                for uuid, first, count in volume.segments:
+                    extents.extend(physical[uuid][0].part(PV_START + first * EXTENT, count * EXTENT))
+                    parents.append(physical[uuid][0].name)
+                node = f"/dev/mapper/{group.name.replace('-', '--')}-{volume.name.replace('-', '--')}"
+                # Through LUKS below the physical volumes every one has its own key; volumes here never span two of them.
+                keys = physical[volume.segments[0][0]][0].keys
+                built = Block(name, node, "lvm", tuple(extents), tuple(dict.fromkeys(parents)), keys, volume.name, volume.uuid, group.name)
+                found.setdefault(name, built)
+
+    def by_node(self, node: str) -> Block:
+        found = [block for block in self.blocks().values() if block.node == node]
+        if len(found) != 1:
+            raise LookupError(f"there are {len(found)} {node}")
+        return found[0]
+
+    def users(self, name: str) -> list[str]:
+        """What is built on a device, or uses it."""
+        return [block.name for block in self.blocks().values() if name in block.parents] + (
+            [self.mounts[name]] if name in self.mounts else []
+        )
+
+    # ---- starting
+
+    def start_all(self) -> None:
+        """What a boot does: partitions, arrays and groups come up where they are complete; containers stay closed."""
+        self.partitions = {disk: table[2] for disk in self.media.sizes for table in [self.media.table(disk)] if table is not None}
+        self.arrays, self.mappings, self.active, self.mounts = {}, {}, set(), {}
+        self.mapping_keys, self.mapping_sizes = {}, {}
+        self.assemble()
+
+    def assemble(self, disk: str | None = None) -> None:
+        """What udev does: start what is complete; with a disk only what has a member there."""
+        before = -1
+        while before != len(self.arrays) + len(self.active):
+            before = len(self.arrays) + len(self.active)
+            found = self.blocks()
+            for uuid in {raid.uuid for _block, raid in self.members(found)}:
+                members = self.members(found, uuid)
+                if len(members) == members[0][1].members and (
+                    disk is None or any(self.disks_below(found, block.name) == {disk} for block, _raid in members)
+                ):
+                    self.arrays.setdefault(uuid, f"/dev/md/{members[0][1].title}")
+            found = self.blocks()
+            physical = self.physical(found)
+            for group in self.groups(found).values():
+                here = [physical[uuid][0].name for uuid, _extents in group.physical if uuid in physical]
+                if len(here) == len(group.physical) and (disk is None or any(disk in self.disks_below(found, name) for name in here)):
+                    self.active.add(group.uuid)
+
+    def disks_below(self, found: dict[str, Block], name: str) -> set[str]:
+        parents = found[name].parents
+        return {disk for parent in parents for disk in self.disks_below(found, parent)} if parents else {name}
+
+    # ---- what the readers would find
+
+    def present(self) -> Present:
+        found = self.blocks()
+        devices = {name: self._device(block) for name, block in found.items()}
+        for disk in self.media.sizes:
+            self._add_table(devices, disk)
+        self._add_stopped(devices, found)
+        tree = Tree(devices)
+        disks = tuple(self._disk(devices[name]) for name in self.media.sizes)
+        physical, logical = self._lvm(found)
+        sizes = {name: device.row["fssize"] for name, device in devices.items() if device.row.get("fssize")}
+        return Present(tree, disks, physical, logical, sizes)
+
+    def _device(self, block: Block) -> Device:
+        signatures = self.media.signatures(block)
+        named = tuple(
+            Signature("linux_raid_member" if kind.startswith("md-") else kind, self._uuid(kind, payload), None, offsets)
+            for kind, (payload, offsets) in signatures.items()
+        )
+        table = self.media.table(block.name) if block.kind == "disk" else None
+        if block.kind == "disk" and table is not None:
+            named = (Signature(table[0], table[1], None, (512,)), *named)
+        contents = [signature for signature in named if signature.type not in ("gpt", "dos")]
+        row: dict[str, t.Any] = {"log-sec": 512, "wwn": f"wwn-{block.name}", "serial": f"serial-{block.name}"}
+        if contents and contents[0].type in ("ext4", "xfs", "btrfs"):
+            row["fssize"] = signatures[contents[0].type][0][1]
+        return Device(
+            name=block.name,
+            dev=block.node,
+            kind=block.kind,
+            size=block.size,
+            parents=block.parents,
+            row=row,
+            mountpoints=(self.mounts[block.name],) if block.name in self.mounts else (),
+            filesystem=Filesystem(contents[0].type, contents[0].uuid) if contents else None,
+            signatures=named,
+            partition=TablePartition(int(str(block.uuid)), self._start(block), block.size, None) if block.kind == "part" else None,
+            title=block.title,
+            uuid=block.uuid if block.kind != "part" else None,
+            group=block.group,
+            metadata=self._metadata(block),
+            luks=Luks(2, None, 1, LUKS_START) if block.kind == "crypt" else None,
+            read=True,
+        )
+
+    def _metadata(self, block: Block) -> str | None:
+        """The version of the superblocks of an array."""
+        if not block.kind.startswith("raid"):
+            return None
+        return next(raid.metadata for known, raid in self.members(self.blocks(), block.uuid))
+
+    @staticmethod
+    def _start(block: Block) -> int:
+        return block.extents[0].places[0][1]
+
+    @staticmethod
+    def _uuid(kind: str, payload: t.Any) -> str:
+        return payload.uuid if kind.startswith("md-") else str(payload[0])
+
+    def _add_table(self, devices: dict[str, Device], disk: str) -> None:
+        table = self.media.table(disk)
+        if table is None:
+            return
+        entries = tuple(
+            TablePartition(entry.number, entry.start, entry.size, entry.type, entry.name or None, entry.uuid, entry.attrs)
+            for entry in table[2]
+        )
+        devices[disk] = replace(devices[disk], table=Table(table[0], table[1], entries))
+        for entry in entries:
+            known = devices.get(f"{disk}{entry.number}")
+            if known is not None:
+                devices[known.name] = replace(known, partition=entry)
+                continue
+            window = Block("", "", "part", self.media.disk(disk).part(entry.start, entry.size), (disk,), uuid=str(entry.number))
+            seen = self._device(window)
+            name = f"{disk}#{entry.number}"
+            devices[name] = replace(seen, name=name, dev=None, parents=(disk,), partition=entry)
+
+    def _add_stopped(self, devices: dict[str, Device], found: dict[str, Block]) -> None:
+        for uuid in {raid.uuid for _block, raid in self.members(found)} - set(self.arrays):
+            members = self.members(found, uuid)
+            names = tuple(block.name for block, _raid in members)
+            devices[f"md:{uuid}"] = Device(
+                f"md:{uuid}", None, members[0][1].level, 0, names, title=members[0][1].title, uuid=uuid, metadata=members[0][1].metadata
+            )
+        for block in found.values():
+            if "crypto_LUKS" in self.media.signatures(block) and block.name not in self.mappings.values():
+                devices[f"luks:{block.name}"] = Device(f"luks:{block.name}", None, "crypt", 0, (block.name,))
+        physical = self.physical(found)
+        for group in self.groups(found).values():
+            for volume in group.volumes:
+                if f"dm-{volume.uuid}" not in found:
+                    on = tuple(dict.fromkeys(physical[uuid][0].name for uuid, _first, _count in volume.segments if uuid in physical))
+                    size = volume.extents * EXTENT
+                    name = f"lv:{volume.uuid}"
+                    devices[name] = Device(name, None, "lvm", size, on, title=volume.name, uuid=volume.uuid, group=group.name)
+
+    def _lvm(self, found: dict[str, Block]) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...]]:
+        physical, groups = self.physical(found), self.groups(found)
+        in_groups = [(group, uuid, extents) for group in groups.values() for uuid, extents in group.physical]
+        known = {uuid for _group, uuid, _extents in in_groups}
+        volumes = [
+            PhysicalVolume(
+                physical[uuid][0].name if uuid in physical else None,
+                group.name,
+                group.uuid,
+                extents * EXTENT,
+                physical[uuid][0].size if uuid in physical else 0,
+                PV_START,
+                len(group.free(uuid)) * EXTENT,
+                EXTENT,
+            )
+            for group, uuid, extents in in_groups
+        ]
+        orphans = [(block, uuid) for uuid, (block, _group) in physical.items() if uuid not in known]
+        volumes += [PhysicalVolume(block.name, None, None, block.size, block.size, 0, block.size, 0) for block, _uuid in orphans]
+        logical = [
+            LogicalVolume(group.name, group.uuid, volume.name, volume.uuid, volume.extents * EXTENT, volume.tags)
+            for group in groups.values()
+            for volume in group.volumes
+        ]
+        return tuple(volumes), tuple(logical)
+
+    @staticmethod
+    def _disk(device: Device) -> Disk:
+        return Disk(device, f"{BY_ID}{device.name}", None, (f"{BY_ID}{device.name}",), "sata", device, (device,))
+
+
+_COUNTER = itertools.count(1)
+
+
+def new_uuid() -> str:
+    """A UUID as tools give by chance; here by count."""
+    return f"00000000-0000-4000-8000-{next(_COUNTER):012x}"
+
+
+def gpt_entries(*entries: TableEntry) -> tuple[TableEntry, ...]:
+    """The entries of a table as they are stored."""
+    return tuple(replace(entry, clear=False) for entry in entries)

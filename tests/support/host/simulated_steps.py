@@ -1,0 +1,350 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Carries out steps on a simulated host, piece by piece: between two pieces the power can go. What real tools refuse fails here as well."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
+from ansible_collections.bareon.allocator.tests.support.host.simulated_host import Group, Raid, SimulatedHost, Volume, gpt_entries, new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated_media import EXTENT, LUKS_START, MIB, PV_START, Block
+
+Pieces = Iterator[None]
+MDADM_KIND = {"1.2": "md-1.2", "1.0": "md-1.0", "0.90": "md-0.90"}
+
+
+class Refused(AssertionError):
+    """A tool would have failed: the plan is wrong."""
+
+
+def perform(host: SimulatedHost, step: kinds.Step) -> Pieces:
+    """Do a step; every value that is drawn is a moment between two pieces of it."""
+    done: Callable[[SimulatedHost, t.Any], Pieces] = _PERFORMERS[type(step)]
+    return done(host, step)
+
+
+def carry_out(host: SimulatedHost, step: kinds.Step) -> None:
+    """Do a whole step."""
+    for _moment in perform(host, step):
+        pass
+
+
+def _need(condition: object, says: str) -> None:
+    if not condition:
+        raise Refused(says)
+
+
+def _unused(host: SimulatedHost, node: str) -> Block:
+    block = host.by_node(node)
+    _need(not host.users(block.name), f"{node} is in use by {host.users(block.name)}")
+    return block
+
+
+def _clean(host: SimulatedHost, node: str) -> Block:
+    block = _unused(host, node)
+    _need(not host.media.signatures(block), f"{node} has {list(host.media.signatures(block))}")
+    return block
+
+
+def _clear_ends(host: SimulatedHost, block: Block) -> None:
+    host.media.zero(block, 0, MIB)
+    host.media.zero(block, block.size - MIB, MIB)
+
+
+# ---- tables
+
+
+def _write_table(host: SimulatedHost, step: kinds.WritePartitionTable) -> Pieces:
+    name = step.disk.rsplit("/", 1)[-1]
+    disk, entries = host.media.disk(name), gpt_entries(*step.entries)
+    staying = {} if step.fresh else {entry.number: entry for entry in entries}
+    for known in host.partitions.get(name, ()):
+        kept = staying.get(known.number)
+        if kept is None or kept.start != known.start or known.number in step.removed:
+            _need(not host.users(f"{name}{known.number}"), f"{name}{known.number} is in use")
+    if step.fresh:
+        _unused_disk = [user for user in host.users(name) if host.blocks().get(user, disk).kind != "part"]
+        _need(not _unused_disk, f"{name} is in use by {_unused_disk}")
+        host.partitions.pop(name, None)
+        yield
+        host.media.write_table(name, step.uuid, ())
+        yield
+        host.media.wipe(disk)
+        yield
+        host.media.zero(disk, 2 * 512, MIB - 2 * 512)
+        host.media.zero(disk, disk.size - MIB, MIB - 512)
+        yield
+    for entry in step.entries:
+        if entry.clear:
+            _clear_ends(host, Block("", "", "part", disk.part(entry.start, entry.size)))
+            yield
+    host.media.write_table(name, step.uuid, entries)
+    yield
+    host.partitions[name] = entries
+    yield
+    host.assemble(name)
+
+
+def _clear_gaps(host: SimulatedHost, step: kinds.ClearGaps) -> Pieces:
+    name = step.disk.rsplit("/", 1)[-1]
+    disk = host.media.disk(name)
+    for offset in step.offsets:
+        host.media.zero(disk, offset, 1)
+    yield
+
+
+def _finish_partitions(host: SimulatedHost, step: kinds.FinishPartitions) -> Pieces:
+    name = step.disk.rsplit("/", 1)[-1]
+    table = host.media.table(name)
+    _need(table, "no table")
+    _kind, uuid, entries = t.cast("tuple[str, str, tuple[t.Any, ...]]", table)
+    final = dict(zip(step.numbers, step.uuids, strict=True))
+    _need(final.keys() <= {entry.number for entry in entries}, "a partition is not there")
+    changed = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in entries)
+    host.media.write_table(name, uuid, changed)
+    host.partitions[name] = changed
+    yield
+
+
+def _clear_signatures(host: SimulatedHost, step: kinds.ClearSignatures) -> Pieces:
+    blocks = [_unused(host, device) for device in step.devices]
+    for block in blocks:
+        host.media.wipe(block)
+        yield
+    for block in blocks:
+        _clear_ends(host, block)
+        host.media.zero(block, 0, step.head)
+        yield
+
+
+# ---- md and LUKS
+
+
+def _create_array(host: SimulatedHost, step: kinds.CreateArray) -> Pieces:
+    _need(step.device not in host.arrays.values(), f"{step.device} is there")
+    blocks = [_clean(host, node) for node in step.members]
+    for role, block in enumerate(blocks):
+        raid = Raid(step.uuid, step.title, step.level, len(blocks), step.metadata, role, block.size)
+        host.media.sign(block, MDADM_KIND[step.metadata], raid)
+        yield
+    host.arrays[step.uuid] = step.device
+    # udev looks at the array as soon as it is there, and starts a volume group of before that shows on it.
+    host.assemble()
+
+
+def _start_array(host: SimulatedHost, step: kinds.StartArray) -> Pieces:
+    host.arrays[step.uuid] = step.device
+    yield
+
+
+def _stop_array(host: SimulatedHost, step: kinds.StopArray) -> Pieces:
+    _unused(host, step.device)
+    host.arrays = {uuid: node for uuid, node in host.arrays.items() if node != step.device}
+    yield
+
+
+def _format_luks(host: SimulatedHost, step: kinds.FormatLuks) -> Pieces:
+    block = _clean(host, step.device)
+    host.media.write(block, 16384, "crypto_LUKS", (step.uuid, "half"))
+    yield
+    key = new_uuid()
+    host.media.sign(block, "crypto_LUKS", (step.uuid, key))
+    yield
+
+
+def _open_luks(host: SimulatedHost, step: kinds.OpenLuks) -> Pieces:
+    block = _unused(host, step.device)
+    _need(step.name not in host.mappings, f"{step.name} is there")
+    payload, _offsets = host.media.signatures(block)["crypto_LUKS"]
+    _need(payload[1] != "half", "the header is broken")
+    host.mappings[step.name], host.mapping_keys[step.name] = block.name, payload[1]
+    host.mapping_sizes[step.name] = block.size - LUKS_START
+    yield
+
+
+def _close_mapping(host: SimulatedHost, step: kinds.CloseMapping) -> Pieces:
+    _unused(host, f"/dev/mapper/{step.name}")
+    del host.mappings[step.name], host.mapping_keys[step.name], host.mapping_sizes[step.name]
+    yield
+
+
+def _resize_luks(host: SimulatedHost, step: kinds.ResizeLuks) -> Pieces:
+    host.mapping_sizes[step.name] = host.blocks()[host.mappings[step.name]].size - LUKS_START
+    yield
+
+
+# ---- LVM
+
+
+def _commit(host: SimulatedHost, group: Group) -> Pieces:
+    physical = host.physical(host.blocks())
+    _need(all(uuid in physical for uuid, _extents in group.physical), f"{group.name} lacks a physical volume")
+    group = replace(group, number=group.number + 1)
+    for uuid, _extents in group.physical:
+        host.media.sign(physical[uuid][0], "LVM2_member", (uuid, group))
+        yield
+
+
+def _group(host: SimulatedHost, name: str) -> Group:
+    found = [group for group in host.groups(host.blocks()).values() if group.name == name]
+    _need(len(found) == 1, f"there are {len(found)} groups {name}")
+    return found[0]
+
+
+def _create_physical_volume(host: SimulatedHost, step: kinds.CreatePhysicalVolume) -> Pieces:
+    host.media.sign(_clean(host, step.device), "LVM2_member", (new_uuid(), None))
+    yield
+
+
+def _extents(host: SimulatedHost, nodes: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    blocks = [host.by_node(node) for node in nodes]
+    signatures = [host.media.signatures(block)["LVM2_member"][0] for block in blocks]
+    _need(all(group is None for _uuid, group in signatures), "a physical volume is in a group already")
+    return tuple((uuid, (block.size - PV_START) // EXTENT) for block, (uuid, _group) in zip(blocks, signatures))
+
+
+def _create_group(host: SimulatedHost, step: kinds.CreateVolumeGroup) -> Pieces:
+    _need(all(group.name != step.group for group in host.groups(host.blocks()).values()), f"there is a group {step.group}")
+    group = Group(step.group, new_uuid(), 0, _extents(host, step.devices))
+    yield from _commit(host, group)
+    host.active.add(group.uuid)
+
+
+def _extend_group(host: SimulatedHost, step: kinds.ExtendVolumeGroup) -> Pieces:
+    group = _group(host, step.group)
+    yield from _commit(host, replace(group, physical=(*group.physical, *_extents(host, step.devices))))
+
+
+def _rewrite_group(host: SimulatedHost, step: kinds.RewriteGroup) -> Pieces:
+    yield from _commit(host, _group(host, step.group))
+
+
+def _resize_physical_volume(host: SimulatedHost, step: kinds.ResizePhysicalVolume) -> Pieces:
+    block = host.by_node(step.device)
+    uuid, group = host.media.signatures(block)["LVM2_member"][0]
+    group = _group(host, group.name)
+    physical = tuple((known, (block.size - PV_START) // EXTENT if known == uuid else extents) for known, extents in group.physical)
+    yield from _commit(host, replace(group, physical=physical))
+
+
+def _allocate(group: Group, count: int) -> tuple[tuple[str, int, int], ...]:
+    segments: list[tuple[str, int, int]] = []
+    for uuid, _extents in group.physical:
+        for extent in group.free(uuid):
+            if count == 0:
+                return tuple(segments)
+            last = segments[-1] if segments else ("", 0, 0)
+            if last[0] == uuid and last[1] + last[2] == extent:
+                segments[-1] = (uuid, last[1], last[2] + 1)
+            else:
+                segments.append((uuid, extent, 1))
+            count -= 1
+    _need(count == 0, f"{group.name} lacks {count} extents")
+    return tuple(segments)
+
+
+def _with_volume(group: Group, volume: Volume) -> Group:
+    return replace(group, volumes=(*(known for known in group.volumes if known.name != volume.name), volume))
+
+
+def _create_volume(host: SimulatedHost, step: kinds.CreateLogicalVolume) -> Pieces:
+    group = _group(host, step.group)
+    _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
+    volume = Volume(step.name, new_uuid(), (kinds.UNFINISHED,), _allocate(group, step.size // EXTENT))
+    yield from _commit(host, _with_volume(group, volume))
+    host.active.add(group.uuid)
+    host.media.wipe(host.by_node(step.device))
+    host.media.zero(host.by_node(step.device), 0, 4096)
+
+
+def _volume(host: SimulatedHost, group: str, name: str) -> Volume:
+    return next(volume for volume in _group(host, group).volumes if volume.name == name)
+
+
+def _extend_volume(host: SimulatedHost, step: kinds.ExtendLogicalVolume) -> Pieces:
+    group, volume = _group(host, step.group), _volume(host, step.group, step.name)
+    more = _allocate(group, step.size // EXTENT - volume.extents)
+    yield from _commit(host, _with_volume(group, replace(volume, segments=(*volume.segments, *more))))
+
+
+def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Pieces:
+    group, volume = _group(host, step.group), _volume(host, step.group, step.name)
+    _need(not host.users(f"dm-{volume.uuid}"), f"{step.name} is in use")
+    yield from _commit(host, replace(group, volumes=tuple(known for known in group.volumes if known.name != step.name)))
+
+
+def _finish_volumes(host: SimulatedHost, step: kinds.FinishLogicalVolumes) -> Pieces:
+    for name in step.names:
+        yield from _commit(host, _with_volume(_group(host, step.group), replace(_volume(host, step.group, name), tags=())))
+
+
+def _deactivate(host: SimulatedHost, step: kinds.DeactivateGroup) -> Pieces:
+    groups = host.groups(host.blocks()).values()
+    for group in (group for group in groups if step.uuid == group.uuid or (step.uuid is None and group.name == step.group)):
+        for volume in group.volumes:
+            _need(not host.users(f"dm-{volume.uuid}"), f"{volume.name} is in use")
+        host.active.discard(group.uuid)
+    yield
+
+
+def _activate(host: SimulatedHost, step: kinds.ActivateGroup) -> Pieces:
+    host.active.add(_group(host, step.group).uuid)
+    yield
+
+
+# ---- filesystems
+
+
+def _make_filesystem(host: SimulatedHost, step: kinds.MakeFilesystem) -> Pieces:
+    block = _clean(host, step.device)
+    host.media.sign(block, step.type, ("half", block.size))
+    yield
+    host.media.sign(block, step.type, (step.uuid, block.size))
+    yield
+
+
+def _make_swap(host: SimulatedHost, step: kinds.MakeSwap) -> Pieces:
+    block = _clean(host, step.device)
+    host.media.sign(block, "swap", (step.uuid, block.size))
+    yield
+
+
+def _grow_filesystem(host: SimulatedHost, step: kinds.GrowFilesystem) -> Pieces:
+    block = host.by_node(step.device)
+    (uuid, _size), _offsets = host.media.signatures(block)[step.type]
+    host.media.sign(block, step.type, (uuid, block.size))
+    yield
+
+
+_PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
+    kinds.WritePartitionTable: _write_table,
+    kinds.ClearGaps: _clear_gaps,
+    kinds.ClearSignatures: _clear_signatures,
+    kinds.FinishPartitions: _finish_partitions,
+    kinds.CreateArray: _create_array,
+    kinds.StartArray: _start_array,
+    kinds.StopArray: _stop_array,
+    kinds.FormatLuks: _format_luks,
+    kinds.OpenLuks: _open_luks,
+    kinds.CloseMapping: _close_mapping,
+    kinds.ResizeLuks: _resize_luks,
+    kinds.CreatePhysicalVolume: _create_physical_volume,
+    kinds.ResizePhysicalVolume: _resize_physical_volume,
+    kinds.CreateVolumeGroup: _create_group,
+    kinds.ExtendVolumeGroup: _extend_group,
+    kinds.RewriteGroup: _rewrite_group,
+    kinds.CreateLogicalVolume: _create_volume,
+    kinds.ExtendLogicalVolume: _extend_volume,
+    kinds.RemoveLogicalVolume: _remove_volume,
+    kinds.FinishLogicalVolumes: _finish_volumes,
+    kinds.DeactivateGroup: _deactivate,
+    kinds.ActivateGroup: _activate,
+    kinds.MakeFilesystem: _make_filesystem,
+    kinds.MakeSwap: _make_swap,
+    kinds.GrowFilesystem: _grow_filesystem,
+}

@@ -1,0 +1,205 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The course of a run: what is planned, what is carried out, and what is told of it, with steps that are only said to be done."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Tree
+from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request, only_run, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CreateVolumeGroup, MakeFilesystem, OpenLuks, StopArray
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+
+STOP = StopArray("/dev/md127")
+GROUP = CreateVolumeGroup("os", ("/dev/sda1",))
+MAKE = MakeFilesystem("/dev/sda2", "ext4", "u", "", ())
+OPEN = OpenLuks("/dev/sda1", "keys")
+ALL = (STOP, GROUP, MAKE)
+DONE = LayoutPlan()
+
+
+class Run:
+    """A run of which the plans are given, one for every look; `failing` is a step that fails."""
+
+    def __init__(self, monkeypatch, *plans, failing=None):
+        self.plans, self.failing = list(plans), failing
+        self.looks, self.carried_out = [], []
+        monkeypatch.setattr(layout_run, "read_present", self.look)
+        monkeypatch.setattr(layout_run, "plan_steps", lambda *_arguments: self.plans.pop(0))
+        monkeypatch.setattr(layout_run, "carry_out", self.carry_out)
+        self.machine = RecordingMachine(files={"/proc/misc": "device-mapper", "/proc/devices": "9 md"})
+
+    def look(self, _machine, _layout):
+        self.looks.append(Present(Tree({}), ()))
+        return self.looks[-1]
+
+    def carry_out(self, step, _machine, _key):
+        if step is self.failing:
+            raise CommandFailed(["tool", "word"], 5, "its words")
+        self.carried_out.append(step)
+
+    def apply(self, stop=lambda: False, **request):
+        return layout_run.apply(Request(Layout(), **request), self.machine, stop)
+
+    def foresee(self, **request):
+        return layout_run.foresee(Request(Layout(), **request), self.machine)
+
+
+def test_steps_are_done_in_their_order_and_looked_at(monkeypatch):
+    run = Run(monkeypatch, LayoutPlan(ALL, notes=("careful",)), DONE)
+    report = run.apply()
+    assert (report.done, report.pending, report.problem, report.notes) == (ALL, (), None, ("careful",))
+    assert run.carried_out == list(ALL)
+    assert [report.before, report.now] == run.looks
+
+
+def test_udev_is_waited_for_before_another_kind_of_step_and_at_the_end(monkeypatch):
+    other = MakeFilesystem("/dev/sda3", "xfs", "u", "", ())
+    run = Run(monkeypatch, LayoutPlan((GROUP, MAKE, other, STOP)), DONE)
+    run.carry_out = lambda step, machine, _key: machine.events.append(("step", step))
+    monkeypatch.setattr(layout_run, "carry_out", run.carry_out)
+    run.apply()
+    events = [event for event in run.machine.events if event[0] in ("step", "settle")]
+    settle = ("settle",)
+    assert events == [("step", GROUP), settle, ("step", MAKE), ("step", other), settle, ("step", STOP), settle]
+
+
+def test_nothing_to_do_is_nothing_done_in_one_look(monkeypatch):
+    run = Run(monkeypatch, DONE)
+    report = run.apply()
+    assert (report.done, report.problem, len(run.looks)) == ((), None, 1)
+    assert run.machine.events == []
+
+
+def test_what_is_opened_is_looked_into_and_then_all_is_done(monkeypatch):
+    run = Run(monkeypatch, LayoutPlan((OPEN,), again=True), LayoutPlan(ALL), DONE)
+    report = run.apply(key=Key(b"x"))
+    assert (report.done, report.problem, len(run.looks)) == ((OPEN, *ALL), None, 3)
+
+
+def test_opening_that_comes_to_no_end_ends(monkeypatch):
+    run = Run(monkeypatch, *[LayoutPlan((OPEN,), again=True)] * 20)
+    report = run.apply(key=Key(b"x"))
+    assert "comes to no end" in report.problem
+
+
+def test_refusals_are_told_at_once_and_nothing_is_done(monkeypatch):
+    for doing in ("apply", "foresee"):
+        run = Run(monkeypatch, LayoutPlan(refusals=("one is busy", "two is full")))
+        report = getattr(run, doing)()
+        assert "\n- one is busy\n- two is full" in report.problem
+        assert (report.done, run.carried_out) == ((), [])
+
+
+def test_refusals_after_an_opening_say_what_was_opened(monkeypatch):
+    run = Run(monkeypatch, LayoutPlan((OPEN,), again=True), LayoutPlan(refusals=("xfs is on it",)))
+    report = run.apply(key=Key(b"x"))
+    assert report.done == (OPEN,)
+    assert "xfs is on it" in report.problem
+    assert "open /dev/sda1 as /dev/mapper/keys" in as_failure(report)["msg"]
+
+
+def test_what_the_host_lacks_is_told_before_anything_is_done(monkeypatch):
+    run = Run(monkeypatch, LayoutPlan((*ALL, OPEN)))
+    run.machine.tools = set()
+    report = run.apply()
+    assert all(word in report.problem for word in ("mdadm", "lvm2", "mkfs.ext4", "cryptsetup", "luks_key"))
+    assert (report.done, report.pending, run.carried_out) == ((), (*ALL, OPEN), [])
+
+
+def test_check_mode_warns_of_what_the_host_lacks(monkeypatch):
+    """It may be installed by a task before this one, which check mode did not do either."""
+    run = Run(monkeypatch, LayoutPlan((*ALL, OPEN), notes=("careful",)))
+    run.machine.tools = set()
+    report = run.foresee()
+    assert (report.problem, report.pending, report.done) == (None, (*ALL, OPEN), ())
+    assert report.notes[0] == "careful"
+    assert any("lvm2" in note for note in report.notes)
+    assert run.carried_out == []
+
+
+def test_check_mode_says_that_it_cannot_look_into_what_is_closed(monkeypatch):
+    assert "has to be opened" in Run(monkeypatch, LayoutPlan((OPEN,), again=True)).foresee(key=Key(b"x")).notes[-1]
+    assert Run(monkeypatch, LayoutPlan(ALL)).foresee().notes == ()
+
+
+def test_a_failure_stops_all_and_is_told_with_what_was_done_and_what_was_not(monkeypatch):
+    run = Run(monkeypatch, LayoutPlan(ALL), failing=GROUP)
+    report = run.apply()
+    assert (report.done, report.failed, report.pending, run.carried_out) == ((STOP,), GROUP, (MAKE,), [STOP])
+    result = as_failure(report)
+    assert "Could not create the volume group os on /dev/sda1: tool word failed with code 5: its words" in result["msg"]
+    assert result["msg"].index("Done before:\n- stop") < result["msg"].index("Not begun:\n- make ext4")
+    assert result["changed"] is True
+    assert [(step["kind"], step["device"], step["done"]) for step in result["steps"]] == [
+        ("stop_array", "/dev/md127", True),
+        ("create_volume_group", "os", False),
+        ("make_filesystem", "/dev/sda2", False),
+    ]
+    assert result["failed_step"]["kind"] == "create_volume_group"
+
+
+def test_a_failure_of_the_first_step_may_have_changed_something(monkeypatch):
+    result = as_failure(Run(monkeypatch, LayoutPlan(ALL), failing=STOP).apply())
+    assert result["changed"] is True
+    assert "Done before: nothing" in result["msg"]
+
+
+def test_a_refusal_has_changed_nothing(monkeypatch):
+    result = as_failure(Run(monkeypatch, LayoutPlan(refusals=("busy",))).apply())
+    assert (result["changed"], result["steps"]) == (False, [])
+    assert "failed_step" not in result
+    assert "Not begun" not in result["msg"]
+
+
+@pytest.mark.parametrize("left", [LayoutPlan((MAKE,)), LayoutPlan(refusals=("it is full",)), LayoutPlan((OPEN,), again=True)])
+def test_a_host_that_is_not_as_wanted_after_all_is_a_failure(monkeypatch, left):
+    report = Run(monkeypatch, LayoutPlan(ALL), left).apply()
+    assert report.done == ALL
+    assert "All steps are done, but" in report.problem
+    assert any(part in report.problem for part in ("make ext4", "it is full", "open /dev/sda1"))
+
+
+def test_a_signal_stops_before_the_next_step(monkeypatch):
+    asked = [False, True]
+    report = Run(monkeypatch, LayoutPlan(ALL)).apply(stop=lambda: asked.pop(0))
+    assert (report.done, report.pending) == ((STOP,), (GROUP, MAKE))
+    assert "Stopped by a signal" in report.problem
+    assert "Not begun:\n- create" in as_failure(report)["msg"]
+
+
+def test_signals_are_noted_and_their_handlers_given_back():
+    before = signal.getsignal(signal.SIGTERM)
+    with stop_by_signal() as asked:
+        assert not asked()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert asked()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_one_run_keeps_others_out(tmp_path):
+    path = str(tmp_path / "lock")
+    with only_run(path), pytest.raises(StepFailed, match="another run"), only_run(path):
+        pass
+    with only_run(path):
+        pass
+
+
+def test_a_lock_that_cannot_be_had_is_a_failure(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    for name in ("none/lock", "link"):
+        with pytest.raises(StepFailed, match="cannot keep other runs out"), only_run(str(tmp_path / name)):
+            pass
+    assert not (tmp_path / "target").exists()

@@ -1,0 +1,150 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What changes after an install, what grows, and what says why it cannot; on the simulated host of the property tests."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
+from ansible_collections.bareon.allocator.tests.support.host.simulated_host import new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import (
+    LINUX,
+    MIB,
+    installed,
+    maker_on,
+    new_host,
+    plan,
+    refusal,
+    simple,
+)
+from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import old_array, old_group
+from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "says"),
+    [
+        (("parteds", 0, "partitions", 0, "end"), -5, "would have to shrink from 100 MiB to 95 MiB"),
+        (("parteds", 0, "partitions", 1, "begin"), 1, "would have to move from 101 MiB to 102 MiB"),
+        (("lvs", 0, "size"), -8, "vg0/data would have to shrink from 80 MiB to 72 MiB"),
+        (("lvs", 0, "size"), 4000, "are short"),
+    ],
+)
+def test_what_cannot_be_changed_says_why(path, change, says):
+    maker = simple()
+    host = installed(maker)
+    place = maker.schema
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] += change
+    assert says in refusal(host, maker.schema)
+
+
+def test_a_volume_of_less_than_an_extent_more_is_as_wanted():
+    maker = simple()
+    host = installed(maker)
+    for size in (77, 78, 79, 80):
+        maker.schema["lvs"][0]["size"] = size
+        assert plan(host, maker.schema).steps == ()
+
+
+def test_another_filesystem_is_refused_and_made_where_it_may_be():
+    maker = simple()
+    host = installed(maker)
+    maker.schema["fss"][0]["fs_type"] = "xfs"
+    maker.schema["fss"][1]["fs_type"] = "btrfs"
+    text = refusal(host, maker.schema)
+    assert "/dev/sda1 holds ext4, but xfs is wanted" in text
+    assert "/dev/mapper/vg0-data holds xfs, but btrfs is wanted" in text
+    steps = plan(host, maker.schema, wipe=["sda"]).steps
+    assert [type(step).__name__ for step in steps][:3] == ["RemoveLogicalVolume", "WritePartitionTable", "WritePartitionTable"]
+    assert not any(isinstance(step, kinds.CreateVolumeGroup) for step in steps)
+
+
+def test_a_partition_grows_only_into_free_room():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "ext4", "root", "ext4")
+    host = installed(maker)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    write, grow = plan(host, maker.schema).steps
+    assert write.summary == ("1: root grows from 100 MiB to 150 MiB",)
+    assert (grow.type, grow.device, grow.mountpoint) == ("ext4", "/dev/sda1", None)
+    entries = host.media.table("sda")
+    mine = kinds.TableEntry(7, 120 * MIB, 50 * MIB, LINUX, new_uuid(), "mine")
+    host.media.write_table("sda", entries[1], (*entries[2], mine))
+    host.start_all()
+    assert "partition 7 'mine' (50 MiB) is in the way of root" in refusal(host, maker.schema)
+
+
+@pytest.mark.parametrize(("content", "fs_type", "says"), [("ext4", "vfat", "vfat cannot"), ("swap", "swap", "swap cannot")])
+def test_what_cannot_grow_says_so(content, fs_type, says):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "x"), 100, content, "x", fs_type)
+    host = installed(maker)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    assert says in refusal(host, maker.schema)
+
+
+def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them():
+    maker, host = maker_on("sda"), new_host()
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
+    for step in plan(host, maker.schema).steps:
+        if isinstance(step, kinds.FinishPartitions):
+            break
+        carry_out(host, step)
+    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.RewriteGroup, kinds.FinishPartitions]
+
+
+def test_members_of_arrays_do_not_grow_and_are_not_exchanged():
+    maker = maker_on("sda", "sdb", "sdc")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "m", "1.2"), 90, "ext4", "m", "ext4")
+    host = installed(maker)
+    for table in maker.schema["parteds"][:2]:
+        table["partitions"][0]["end"] += 50
+    assert "members of arrays do not" in refusal(host, maker.schema)
+    for table in maker.schema["parteds"][:2]:
+        table["partitions"][0]["end"] -= 50
+    maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
+    assert "members are not added to an array" in refusal(host, maker.schema)
+
+
+def test_what_the_schema_does_not_have_stays_until_it_is_told_otherwise():
+    maker = simple()
+    host = installed(maker)
+    schema = maker.schema
+    schema["parteds"][0]["partitions"][0]["end"] = 101
+    less = simple().schema
+    del less["parteds"][0]["partitions"][0], less["fss"][0]
+    less["parteds"][0]["partitions"][0]["count"] = 2
+    assert plan(host, less).steps == ()
+    assert plan(host, less, wipe=["sda"]).steps == ()
+    assert plan(host, less, keep_unlisted=False).steps == ()
+    (write,) = plan(host, less, wipe=["sda"], keep_unlisted=False).steps
+    assert write.removed == (1,)
+    less["lvs"], less["fss"] = [], []
+    steps = plan(host, less, wipe=["sda"], keep_unlisted=False).steps
+    assert isinstance(steps[0], kinds.RemoveLogicalVolume)
+
+
+def test_names_of_others_are_not_taken():
+    host = new_host()
+    old_group(host, [host.media.disk("sdc")], "vg0")
+    old_array(host, [host.media.disk("sdb")], "1.2", "m")
+    host.start_all()
+    assert "there is a volume group vg0 already" in refusal(host, simple().schema)
+    maker = maker_on("sda")
+    legs = [maker.partition("sda", 100, "m"), maker.partition("sda", 100, "m2")]
+    maker.schema["mds"].append({"name": "/dev/md/m", "level": "raid1", "devices": legs})
+    assert "there is an array m already" in refusal(host, maker.schema)
+
+
+def test_a_layout_is_taken_over_from_a_plan_with_other_identities():
+    """A disk that was added gives the plan another fingerprint, and its partitions other UUIDs."""
+    maker = simple()
+    host = installed(maker)
+    for part in maker.schema["parteds"][0]["partitions"]:
+        part["uuid"] = new_uuid()
+    assert plan(host, maker.schema).steps == ()
+    assert plan(host, maker.schema, wipe=["sda"]).steps == ()

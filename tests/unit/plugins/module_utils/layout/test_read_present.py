@@ -1,0 +1,97 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The state as layouts are compared with it, read from the record of a virtual machine with md, LVM, LUKS, btrfs, xfs and ext4."""
+
+from __future__ import annotations
+
+import json
+
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.read_present import read_present
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
+
+MIB = 1024**2
+REPORT = "--config devices/use_devicesfile=0 --readonly --reportformat json --units b --nosuffix --options"
+PVS = f"pvs {REPORT} pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size"
+LVS = f"lvs {REPORT} vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags"
+SDA = "/dev/sda"
+DUMPE2FS = "Filesystem volume name:   x\nBlock count:              256000\nFirst block:              0\nBlock size:               4096\n"
+XFS_INFO = """meta-data=/dev/x isize=512
+data     =                       bsize=4096   blocks=128000, imaxpct=25
+log      =internal bsize=4096 blocks=1
+"""
+BTRFS = "Label: none  uuid: 1\n\tTotal devices 1 FS bytes used 147456\n\tdevid    1 size 2147483648 used 239075328 path /dev/nvme0n1p2\n"
+
+
+def physical(name, group="vg0", copies="1", size=1020 * MIB, device_size=1024 * MIB):
+    return {
+        "pv_name": name,
+        "pv_uuid": f"uuid-of-{name}",
+        "pv_size": str(size),
+        "dev_size": str(device_size),
+        "pv_free": "12582912",
+        "pe_start": str(MIB),
+        "pv_mda_count": copies,
+        "pv_mda_size": str(2 * MIB),
+        "vg_name": group,
+        "vg_uuid": "vg-uuid" if group else "",
+        "vg_extent_size": str(4 * MIB),
+    }
+
+
+def report(kind, *rows):
+    return json.dumps({"report": [{kind: list(rows)}]})
+
+
+def machine():
+    volume = {"vg_name": "vg0", "vg_uuid": "vg-uuid", "lv_name": "data", "lv_uuid": "IL7d30-vcYP-ZfhP-NA3V-vzTJ-fF4n-2nm4jJ"}
+    return (
+        RecordedHost.load("vm-storage.json")
+        .with_command(PVS, report("pv", physical("/dev/sda2"), physical("/dev/sdb2", copies="2"), physical("[unknown]")))
+        .with_command(LVS, report("lv", {**volume, "lv_size": "524288000", "lv_tags": "a,bareon.unfinished"}))
+        .with_command("dumpe2fs -h /dev/md127", DUMPE2FS)
+        .with_command("xfs_info /srv/xfs", XFS_INFO)
+        .with_command("btrfs filesystem show --raw /dev/nvme0n1p2", BTRFS)
+    )
+
+
+def layout(*disks):
+    return parse_static_schema({"parteds": [{"name": disk, "partitions": [{"begin": 1, "end": 9}]} for disk in disks]})
+
+
+def test_groups_are_read_with_what_they_lack():
+    present = read_present(machine(), layout(SDA))
+    (group,) = present.groups()
+    assert [volume.device for volume in group.physical] == ["sda2", "sdb2", None]
+    assert [volume.unused for volume in group.physical[:2]] == [3 * MIB, MIB]
+    assert group.incomplete
+    assert group.free == 3 * 12582912
+    volume = group.volume("data")
+    assert volume.tags == ("a", "bareon.unfinished")
+    assert present.device_of(volume).dev == "/dev/mapper/vg0-data"
+    assert present.whole_disk("sda2").device.name == "sda"
+
+
+def test_filesystems_of_the_listed_disks_have_sizes():
+    present = read_present(machine(), layout(SDA, "/dev/nvme0n1"))
+    by_node = {present.tree.devices[name].dev: size for name, size in present.filesystem_sizes.items()}
+    assert by_node == {"/dev/md127": 256000 * 4096, "/dev/mapper/vg0-data": 128000 * 4096, "/dev/nvme0n1p2": 2147483648}
+
+
+def test_everything_that_is_in_use_is_named():
+    (table,) = [found for found in plan_steps(layout(SDA), read_present(machine(), layout(SDA))).refusals if "is not empty" in found]
+    for part in ("linux_raid_member", "mounted on /srv/md", "volume vg0/data", "mounted on /srv/xfs"):
+        assert part in table
+    text = "\n".join(plan_steps(layout(SDA), read_present(machine(), layout(SDA)), [SDA]).refusals)
+    assert "can be another disk after a reboot" not in text
+    for part in ("/dev/md127 would be destroyed, but is mounted on /srv/md", "vg0 is also on /dev/sdb2", "/dev/md127 is also on /dev/sdb1"):
+        assert part in text
+
+
+def test_reports_that_are_none_tell_nothing():
+    for text in ("", "{}", "[]", '{"report": 3}'):
+        present = read_present(machine().with_command(PVS, text).with_command(LVS, text), layout(SDA))
+        assert present.physical == present.logical == ()

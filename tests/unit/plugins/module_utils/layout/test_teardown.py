@@ -1,0 +1,34 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The order in which what is built on a disk is closed."""
+
+from __future__ import annotations
+
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Tree
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Doomed, closing_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CloseMapping, DeactivateGroup, StopArray
+
+MIB = 1024**2
+
+
+def volume(name: str, *parents: str) -> Device:
+    return Device(name, f"/dev/{name}", "lvm", 100 * MIB, parents, title=name, group="old")
+
+
+def test_a_group_with_a_thin_pool_is_closed_once_after_what_is_on_it_and_before_its_array():
+    devices = [
+        Device("sda", "/dev/sda", "disk", 1024 * MIB),
+        Device("sdb", "/dev/sdb", "disk", 1024 * MIB),
+        Device("md0", "/dev/md0", "raid1", 1000 * MIB, ("sda", "sdb")),
+        volume("dm-0", "md0"),
+        volume("dm-1", "md0"),
+        volume("dm-2", "dm-0", "dm-1"),
+        volume("dm-3", "dm-2"),
+        Device("dm-4", "/dev/mapper/sealed", "crypt", 90 * MIB, ("dm-3",)),
+    ]
+    tree = Tree({device.name: device for device in devices})
+    steps = closing_steps(Present(tree, ()), Doomed((devices[0], devices[1])))
+    assert steps == (CloseMapping("sealed"), DeactivateGroup("old"), StopArray("/dev/md0"))

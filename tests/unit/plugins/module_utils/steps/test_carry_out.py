@@ -1,0 +1,269 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.steps import filesystem as steps_filesystem
+from ansible_collections.bareon.allocator.plugins.module_utils.steps import luks as steps_luks
+from ansible_collections.bareon.allocator.plugins.module_utils.steps import lvm as steps_lvm
+from ansible_collections.bareon.allocator.plugins.module_utils.steps import md as steps_md
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import (
+    MIB,
+    CloseMapping,
+    CreateArray,
+    CreateLogicalVolume,
+    CreatePhysicalVolume,
+    CreateVolumeGroup,
+    DeactivateGroup,
+    ExtendLogicalVolume,
+    ExtendVolumeGroup,
+    FinishLogicalVolumes,
+    FormatLuks,
+    GrowFilesystem,
+    MakeFilesystem,
+    MakeSwap,
+    OpenLuks,
+    RemoveLogicalVolume,
+    ResizeLuks,
+    RewriteGroup,
+    StartArray,
+    StopArray,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+
+UUIDS = [f"{digit * 8}-{digit * 4}-{digit * 4}-{digit * 4}-{digit * 12}" for digit in "123456"]
+
+ARRAY = UUIDS[1]
+ARRAY_COLONS = "22222222:22222222:22222222:22222222"
+
+
+def detail(level="raid1", uuid=ARRAY_COLONS):
+    return {"mdadm --detail --export /dev/md/boot": f"MD_LEVEL={level}\nMD_UUID={uuid}\nMD_DEVICES=2\n"}
+
+
+def test_an_array_is_created_with_its_identity_and_built_up():
+    step = CreateArray("/dev/md/boot", "boot", "raid1", ("/dev/sda1", "/dev/sdb1"), ("/dev/sdc1",), "1.0", ARRAY)
+    machine = RecordingMachine(detail())
+    steps_md.create_array(step, machine)
+    (command,) = machine.commands
+    assert command == (
+        f"mdadm --create /dev/md/boot --run --name=boot --uuid={ARRAY_COLONS} --homehost=any --level=raid1 --metadata=1.0 "
+        "--bitmap=internal --raid-devices=2 --spare-devices=1 /dev/sda1 /dev/sdb1 /dev/sdc1"
+    )
+    assert "--assume-clean" not in command
+
+
+def test_stripes_have_no_bitmap():
+    step = CreateArray("/dev/md/boot", "boot", "raid0", ("/dev/sda1", "/dev/sdb1"), (), "default", ARRAY)
+    command = steps_md.create_command(step)
+    assert not {word for word in command if word.startswith(("--bitmap", "--metadata", "--spare"))}
+
+
+@pytest.mark.parametrize("answers", [{}, detail(level="raid0"), detail(uuid="33333333:22222222:22222222:22222222")])
+def test_another_array_than_the_wanted_is_a_failure(answers):
+    step = CreateArray("/dev/md/boot", "boot", "raid1", ("/dev/sda1", "/dev/sdb1"), (), "1.2", ARRAY)
+    with pytest.raises(StepFailed, match="/dev/md/boot"):
+        steps_md.create_array(step, RecordingMachine(answers))
+
+
+def test_arrays_start_and_stop():
+    machine = RecordingMachine(detail())
+    steps_md.start_array(StartArray("/dev/md/boot", ("/dev/sda1", "/dev/sdb1"), ARRAY), machine)
+    steps_md.stop_array(StopArray("/dev/md127"), machine)
+    assert machine.commands == [
+        f"mdadm --assemble /dev/md/boot --uuid={ARRAY_COLONS} --homehost=any /dev/sda1 /dev/sdb1",
+        "mdadm --stop /dev/md127",
+    ]
+
+
+KEY = Key(b"open sesame")
+
+
+def test_keys_never_stand_in_commands():
+    machine = RecordingMachine({"cryptsetup luksUUID /dev/sda1": f"{UUIDS[1]}\n"})
+    steps_luks.format_luks(FormatLuks("/dev/sda1", UUIDS[1], aligned=False), machine, KEY)
+    steps_luks.open_luks(OpenLuks("/dev/sda1", "keys"), machine, KEY)
+    steps_luks.resize_luks(ResizeLuks("keys"), machine, KEY)
+    steps_luks.close_mapping(CloseMapping("keys"), machine)
+    assert machine.commands == [
+        f"cryptsetup luksFormat --batch-mode --type=luks2 --uuid={UUIDS[1]} --offset=32768 --key-file=- /dev/sda1",
+        "cryptsetup open --type=luks --key-file=- /dev/sda1 keys",
+        "cryptsetup resize --key-file=- keys",
+        "cryptsetup close keys",
+    ]
+    assert set(machine.given.values()) == {b"open sesame"}
+    assert "sesame" not in repr(KEY)
+
+
+def test_key_files_are_named_and_arrays_keep_their_own_alignment():
+    machine = RecordingMachine({"cryptsetup luksUUID /dev/md/x": UUIDS[1]})
+    steps_luks.format_luks(FormatLuks("/dev/md/x", UUIDS[1], aligned=True), machine, Key(file="/etc/key"))
+    assert machine.commands == [f"cryptsetup luksFormat --batch-mode --type=luks2 --uuid={UUIDS[1]} --key-file=/etc/key /dev/md/x"]
+    assert machine.given == {}
+
+
+def test_what_goes_wrong_with_luks_is_said():
+    with pytest.raises(StepFailed, match="the key does not open /dev/sda1"):
+        steps_luks.open_luks(OpenLuks("/dev/sda1", "keys"), RecordingMachine(failing={"cryptsetup open": 2}), KEY)
+    with pytest.raises(StepFailed, match="failed with code 5"):
+        steps_luks.open_luks(OpenLuks("/dev/sda1", "keys"), RecordingMachine(failing={"cryptsetup open": 5}), KEY)
+    with pytest.raises(StepFailed, match="no LUKS header"):
+        steps_luks.format_luks(FormatLuks("/dev/sda1", UUIDS[1], aligned=True), RecordingMachine(), KEY)
+    with pytest.raises(StepFailed, match="luks_key"):
+        steps_luks.open_luks(OpenLuks("/dev/sda1", "keys"), RecordingMachine(), Key())
+
+
+def test_key_files_have_to_be_there(tmp_path):
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    empty.touch()
+    full.write_bytes(b"x")
+    assert [list(Key(file=str(path)).problems()) == [] for path in (tmp_path, tmp_path / "none", empty, full)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    keys = Key(file=str(empty), files={"one": str(full), "two": str(tmp_path / "none"), "three": 0})
+    assert [problem.split(":")[0] for problem in keys.problems()] == ["luks_key_file", "luks_key_files.two", "luks_key_files.three"]
+
+
+def test_a_container_can_have_a_key_of_its_own():
+    keys = Key(b"open sesame", files={"own": "/etc/own"})
+    machine = RecordingMachine({"cryptsetup luksUUID /dev/sda1": UUIDS[1]})
+    steps_luks.format_luks(FormatLuks("/dev/sda1", UUIDS[1], aligned=True, name="own"), machine, keys)
+    steps_luks.open_luks(OpenLuks("/dev/sda1", "own"), machine, keys)
+    steps_luks.resize_luks(ResizeLuks("own"), machine, keys)
+    steps_luks.open_luks(OpenLuks("/dev/sda2", "other"), machine, keys)
+    *own, other = machine.commands
+    assert all("--key-file=/etc/own" in command for command in own)
+    assert "--key-file=-" in other
+    assert machine.given == {other: b"open sesame"}
+
+
+def report(kind, **row):
+    return json.dumps({"report": [{kind: [row]}]})
+
+
+COLUMNS = "--reportformat json --units b --nosuffix --options"
+
+
+def test_physical_volumes_begin_at_whole_mib_but_on_arrays():
+    machine = RecordingMachine({f"pvs {COLUMNS} pv_uuid {device}": report("pv", pv_uuid="x") for device in ("/dev/sda1", "/dev/md/x")})
+    steps_lvm.create_physical_volume(CreatePhysicalVolume("/dev/sda1", 28 * MIB, 2, aligned=False), machine)
+    steps_lvm.create_physical_volume(CreatePhysicalVolume("/dev/md/x", 0, 1, aligned=True), machine)
+    assert [command for command in machine.commands if command.startswith("pvcreate")] == [
+        "pvcreate --yes --quiet --metadatasize=29360128b --dataalignment=1m --pvmetadatacopies=2 /dev/sda1",
+        "pvcreate --yes --quiet --pvmetadatacopies=1 /dev/md/x",
+    ]
+
+
+def test_groups_are_made_and_extended_over_disks_of_all_sectors():
+    rows = {"report": [{"vg": [{"pv_name": "/dev/sda1"}, {"pv_name": "/dev/sdb1"}]}]}
+    machine = RecordingMachine({f"vgs {COLUMNS} pv_name os": json.dumps(rows)})
+    steps_lvm.create_volume_group(CreateVolumeGroup("os", ("/dev/sda1",)), machine)
+    steps_lvm.extend_volume_group(ExtendVolumeGroup("os", ("/dev/sdb1",)), machine)
+    mixed = "--config devices{allow_mixed_block_sizes=1}"
+    assert [command for command in machine.commands if not command.startswith("vgs")] == [
+        f"vgcreate --yes --quiet {mixed} --physicalextentsize=4194304b os /dev/sda1",
+        f"vgextend --yes --quiet {mixed} os /dev/sdb1",
+    ]
+    steps_lvm.rewrite_group(RewriteGroup("os"), machine)
+    assert machine.commands[-1] == "vgck --updatemetadata os"
+    with pytest.raises(StepFailed, match="lacks /dev/sdc1"):
+        steps_lvm.extend_volume_group(ExtendVolumeGroup("os", ("/dev/sdc1",)), machine)
+
+
+def test_a_volume_is_made_unfinished_unseen_and_finished_at_last():
+    rows = {"report": [{"lv": [{"lv_name": "c", "lv_tags": ""}, {"lv_name": "a-b", "lv_tags": "other"}]}]}
+    machine = RecordingMachine({f"lvs {COLUMNS} lv_name,lv_tags os/a-b os/c": json.dumps(rows)}, {"/sys/class/block/os-a--b/size": "16384"})
+    steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a-b", 8 * MIB, "/dev/mapper/os-a--b"), machine)
+    steps_lvm.finish_logical_volumes(FinishLogicalVolumes("os", ("a-b", "c")), machine)
+    assert machine.commands[:2] == [
+        "lvcreate --yes --quiet --wipesignatures y --zero y --addtag bareon.unfinished --name a-b --size 8388608b os",
+        "lvchange --quiet --deltag bareon.unfinished os/a-b os/c",
+    ]
+    with pytest.raises(StepFailed, match="8388608 bytes instead of 9437184"):
+        steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a-b", 9 * MIB, "/dev/mapper/os-a--b"), machine)
+
+
+def test_a_tag_that_stays_is_a_failure():
+    rows = {"report": [{"lv": [{"lv_name": "a", "lv_tags": "x,bareon.unfinished"}, {"lv_name": "b", "lv_tags": "x"}]}]}
+    machine = RecordingMachine({f"lvs {COLUMNS} lv_name,lv_tags os/a os/b os/c": json.dumps(rows)})
+    with pytest.raises(StepFailed, match="^a, c of os still has the tag"):
+        steps_lvm.finish_logical_volumes(FinishLogicalVolumes("os", ("a", "b", "c")), machine)
+
+
+def test_volumes_grow_and_go():
+    machine = RecordingMachine({f"lvs {COLUMNS} lv_size os/a": [report("lv", lv_size="8388608"), report("lv", lv_size="4194304")]})
+    step = ExtendLogicalVolume("os", "a", 8 * MIB, 4 * MIB)
+    steps_lvm.extend_logical_volume(step, machine)
+    steps_lvm.remove_logical_volume(RemoveLogicalVolume("os", "b"), machine)
+    assert machine.commands[0] == "lvextend --yes --quiet --size 8388608b os/a"
+    assert machine.commands[-1] == "lvremove --yes --quiet os/b"
+    with pytest.raises(StepFailed, match="4194304 bytes after"):
+        steps_lvm.extend_logical_volume(step, machine)
+
+
+def test_of_two_groups_of_one_name_the_right_one_is_deactivated():
+    machine = RecordingMachine()
+    steps_lvm.deactivate_group(DeactivateGroup("os"), machine)
+    steps_lvm.deactivate_group(DeactivateGroup("os", "abc"), machine)
+    assert machine.commands == ["vgchange --activate n os", "vgchange --activate n --select vg_uuid=abc"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "uuid", "label", "options", "expected"),
+    [
+        ("ext4", UUIDS[1], "data", ("-m", "0"), f"mkfs.ext4 -q -U {UUIDS[1]} -L data -m 0 /dev/sda1"),
+        ("ext2", UUIDS[1], "", (), f"mkfs.ext2 -q -U {UUIDS[1]} /dev/sda1"),
+        ("xfs", UUIDS[1], "data", ("-m", "reflink=0"), f"mkfs.xfs -q -m uuid={UUIDS[1]} -L data -m reflink=0 /dev/sda1"),
+        ("btrfs", UUIDS[1], "data", (), f"mkfs.btrfs -q -U {UUIDS[1]} -L data /dev/sda1"),
+        ("vfat", "1A2B-3C4D", "EFI", (), "mkfs.vfat -F 32 -i 1A2B3C4D -n EFI /dev/sda1"),
+    ],
+)
+def test_filesystems_are_made_with_their_identity(kind, uuid, label, options, expected):
+    machine = RecordingMachine({"blkid --probe --output export /dev/sda1": f"TYPE={kind}\nUUID={uuid}\nLABEL={label.upper()}\n"})
+    steps_filesystem.make_filesystem(MakeFilesystem("/dev/sda1", kind, uuid, label, options), machine)
+    assert machine.commands == [expected]
+
+
+def test_swap_is_made():
+    machine = RecordingMachine({"blkid --probe --output export /dev/sda1": f"TYPE=swap\nUUID={UUIDS[1]}\nLABEL=s\n"})
+    steps_filesystem.make_swap(MakeSwap("/dev/sda1", UUIDS[1], "s", ("--pagesize", "4096")), machine)
+    assert machine.commands == [f"mkswap -U {UUIDS[1]} -L s --pagesize 4096 /dev/sda1"]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [("", "has None"), (f"TYPE=xfs\nUUID={UUIDS[1]}", "has xfs"), (f"TYPE=ext4\nUUID={UUIDS[2]}", UUIDS[2])]
+    + [(f"TYPE=ext4\nUUID={UUIDS[1]}\nLABEL=b", "label b instead of a")],
+)
+def test_another_filesystem_than_the_wanted_is_a_failure(found, said):
+    machine = RecordingMachine({"blkid --probe --output export /dev/sda1": found})
+    with pytest.raises(StepFailed, match=said):
+        steps_filesystem.make_filesystem(MakeFilesystem("/dev/sda1", "ext4", UUIDS[1], "a", ()), machine)
+
+
+def test_filesystems_grow_where_they_are_mounted():
+    machine = RecordingMachine()
+    for kind in ("ext4", "xfs", "btrfs"):
+        steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", kind, "/srv"), machine)
+    assert machine.commands == ["resize2fs /dev/sda1", "xfs_growfs -d /srv", "btrfs filesystem resize max /srv"]
+
+
+def test_filesystems_that_are_not_mounted_grow_apart():
+    machine = RecordingMachine(failing={"e2fsck": 1})
+    for kind in ("ext3", "xfs", "btrfs"):
+        steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", kind, None), machine)
+    assert machine.commands[:2] == ["e2fsck -f -p /dev/sda1", "resize2fs /dev/sda1"]
+    assert machine.commands[2].startswith("unshare --mount -- sh -c ")
+    assert machine.commands[2].endswith(" sh /dev/sda1 /mnt xfs_growfs -d /mnt")
+    assert machine.commands[3].endswith(" sh /dev/sda1 /mnt btrfs filesystem resize max /mnt")
+    with pytest.raises(StepFailed, match="e2fsck"):
+        steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", "ext4", None), RecordingMachine(failing={"e2fsck": 4}))

@@ -1,0 +1,48 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is done before Ansible forks, and that it never keeps a task from its own message."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema import yaql as expressions
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.warm_up import rehearse
+
+PROFILES = pathlib.Path(__file__).parents[5] / "profiles"
+
+
+def test_the_general_profile_is_read_and_its_expressions_parsed_once() -> None:
+    rehearse(PROFILES)
+    schema = load_profile(PROFILES / "general.yml")
+    assert load_profile(PROFILES / "general.yml") is schema
+    parsed = expressions._parsed.cache_info().misses
+    rehearse(PROFILES)
+    assert expressions._parsed.cache_info().misses == parsed
+
+
+def test_a_profile_that_cannot_be_read_or_planned_is_left_to_its_task(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "broken.yml").write_text("schema: [", encoding="utf-8")
+    (tmp_path / "general.yml").write_text("schema: [{id: a, type: lv, min_size: 9 TiB}]", encoding="utf-8")
+    rehearse(tmp_path)
+    with pytest.raises(InputError, match=r"broken\.yml: cannot be read"):
+        load_profile(tmp_path / "broken.yml")
+
+
+def test_a_folder_that_is_not_there_has_no_profiles(tmp_path: pathlib.Path) -> None:
+    rehearse(tmp_path / "absent")
+
+
+def test_a_profile_that_has_changed_is_read_anew(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "mine.yml"
+    path.write_text("[{id: a, type: lv}]", encoding="utf-8")
+    assert load_profile(path) == [{"id": "a", "type": "lv"}]
+    path.write_text("[{id: b, type: lv}]", encoding="utf-8")
+    os.utime(path, ns=(0, 0))
+    assert load_profile(path) == [{"id": "b", "type": "lv"}]

@@ -1,0 +1,208 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Emptied nodes: complete whenever that is possible, by moves that can be carried out, with reasons for what stays."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
+    AllocPolicy,
+    DiskTemplate,
+    Group,
+    Policy,
+    Spec,
+    SpecInterval,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+
+OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
+
+
+def group(name, **fields):
+    return Group(name, f"uuid-{name}", **{"policy": OPEN, **fields})
+
+
+def run(bench, members, guests, groups=(), tags=(), **arguments):
+    cluster = bench.cluster(members, guests, groups or [group("g")], tags)
+    return evacuate_named(Message(cluster, {}), arguments)
+
+
+def homes(result):
+    return {placed["instance"]: placed["nodes"] for placed in result["placed"]}
+
+
+def test_primaries_fail_over(bench):
+    nodes = [bench.node(name) for name in "abc"]
+    found = run(bench, nodes, [bench.instance("i", "a", "b"), bench.instance("j", "b", "a")], nodes=["a"], mode="primary")
+    assert homes(found) == {"i": ["b", "a"]}
+    assert found["plan"]["commands"] == ["gnt-instance migrate -f i"]
+
+
+def test_a_primary_that_cannot_fail_over_goes_elsewhere(bench):
+    nodes = [bench.node("a"), bench.node("b", total_cpus=0.2, total_memory=2000.0, free_memory=2000), bench.node("c")]
+    found = run(bench, nodes, [bench.instance("i", "a", "b")], nodes=["a"], mode="primary")
+    assert homes(found) in ({"i": ["c", "a"]}, {"i": ["c", "b"]})
+
+
+def test_secondaries_are_replaced(bench):
+    nodes = [bench.node(name) for name in "abc"]
+    found = run(bench, nodes, [bench.instance("i", "a", "b"), bench.instance("j", "b", "a")], nodes=["b"], mode="secondary")
+    assert homes(found) == {"i": ["a", "c"]}
+    assert found["plan"]["moves"][0]["data"] == 1000
+    assert found["plan"]["commands"] == ["gnt-instance replace-disks -n c i"]
+
+
+def test_emptying_a_node_does_not_avoid_the_mirrors_of_its_instances(bench):
+    """Ganeti's hail avoids every node that any of them has, and then finds none left."""
+    nodes = [bench.node(name) for name in "abcd"]
+    instances = [bench.instance(f"i{other}", "a", other) for other in "bcd"]
+    found = run(bench, nodes, instances, nodes=["a"], mode="all")
+    assert not found["unplaced"]
+    assert all("a" not in placed["nodes"] for placed in found["placed"])
+    assert all(move["data"] == 1000 for move in found["plan"]["moves"])
+    asked = Message(bench.cluster(nodes, instances, [group("g")]), {"type": "node-evacuate", "instances": ["ib", "ic", "id"]})
+    assert len(evacuate_named(asked, {"mode": "all"})["placed"]) == 3
+
+
+def test_an_exact_packing_is_found(bench):
+    """Rooms of 500 and 700 MiB take 300 + 200 and 400 + 300, which filling by size or by balance misses."""
+    nodes = [bench.node("x", total_memory=2000.0, free_memory=2000), bench.node("b", free_memory=500, total_memory=500.0)]
+    nodes.append(bench.node("c", free_memory=700, total_memory=700.0))
+    shared = DiskTemplate.EXT
+    sizes = (400, 300, 300, 200)
+    instances = [bench.instance(f"i{number}", "x", memory=memory, disk_template=shared) for number, memory in enumerate(sizes)]
+    found = run(bench, nodes, instances, nodes=["x"])
+    assert not found["unplaced"]
+    assert sorted(tuple(sorted(memory for i, memory in zip(instances, sizes) if homes(found)[i.name] == [node])) for node in "bc") == [
+        (200, 300),
+        (300, 400),
+    ]
+
+
+def shared(bench, name, node, memory):
+    return bench.instance(name, node, memory=memory, disk_template=DiskTemplate.EXT)
+
+
+def test_room_to_restart_after_the_next_failure_is_left(bench):
+    """On b it would take what the large one needs when c fails; the other group, which nothing goes to, is of no concern."""
+    rooms = {"a": 600, "b": 900, "c": 1000, "d": 500}
+    nodes = [bench.node(name, total_memory=float(room), free_memory=room) for name, room in rooms.items()]
+    bad = [bench.node("x", "h"), bench.node("y", "h")]
+    instances = [shared(bench, "small", "a", 300), shared(bench, "large", "c", 800), shared(bench, "on a", "a", 200)]
+    instances += [shared(bench, "bad", "x", 900), shared(bench, "worse", "y", 900)]
+    found = run(bench, [*nodes, *bad], instances, [group("g"), group("h")], nodes=["a"])
+    assert not found["unplaced"]
+    assert "b" not in [node for placed in found["placed"] for node in placed["nodes"]]
+
+
+def test_what_would_leave_no_room_to_restart_stays_and_says_so(bench):
+    nodes = [bench.node("a", total_memory=500.0, free_memory=500), bench.node("b"), bench.node("c")]
+    instances = [shared(bench, "small", "a", 300), shared(bench, "large", "c", 900)]
+    found = run(bench, nodes, instances, nodes=["a"])
+    assert found["placed"] == []
+    reasons = {reason["limit"]: reason for reason in found["unplaced"][0]["reasons"]}
+    assert reasons["shared_redundancy"]["short"] == 300
+    assert "strand" in reasons["shared_redundancy"]["says"]
+    dead = [bench.node("a", offline=True), *nodes[1:]]
+    saved = run(bench, dead, instances, nodes=["a"])
+    assert [(placed["nodes"], placed["relaxed"]) for placed in saved["placed"]] == [(["b"], True)]
+
+
+def test_a_place_that_is_left_by_another_is_room_to_restart(bench):
+    """Two that leave the same node, one of which makes the room that the other takes."""
+    nodes = [bench.node("a"), bench.node("b"), bench.node("c", total_memory=600.0, free_memory=600)]
+    instances = [shared(bench, "i", "a", 400), shared(bench, "j", "a", 500), shared(bench, "k", "b", 100)]
+    found = run(bench, nodes, instances, nodes=["a"])
+    assert not found["unplaced"]
+
+
+def test_running_instances_come_first_and_the_others_have_reasons(bench):
+    nodes = [bench.node("x"), bench.node("b", free_memory=300, total_memory=300.0)]
+    instances = [
+        bench.instance("stopped", "x", memory=250, disk_template=DiskTemplate.EXT, status="ADMIN_down"),
+        bench.instance("running", "x", memory=200, disk_template=DiskTemplate.EXT),
+    ]
+    found = run(bench, nodes, instances, nodes=["x"])
+    assert homes(found) == {"running": ["b"]}
+    assert found["unplaced"] == [{"instance": "stopped", "reasons": [{"node": "b", "limit": "memory", "short": 150}]}]
+
+
+def test_other_groups_are_used_only_when_asked(bench):
+    nodes = [bench.node("a"), bench.node("b", free_disk=0), *(bench.node(name, "h") for name in "cde")]
+    nodes += [bench.node(name, "closed") for name in "fg"]
+    groups = [group("g"), group("h"), group("closed", alloc_policy=AllocPolicy.UNALLOCABLE)]
+    instances = [bench.instance("i", "a", "b")]
+    inside = run(bench, nodes, instances, groups, nodes=["a"])
+    assert inside["unplaced"][0]["reasons"]
+    across = run(bench, nodes, instances, groups, nodes=["a"], across_groups="true")
+    assert across["placed"][0]["group"] == "h"
+    assert across["plan"]["moves"][0]["kind"] == "replace_both"
+    assert len(across["plan"]["commands"]) == 3
+    assert across["plan"]["moves"][0]["data"] == 2000
+    roomy = [bench.node("a"), bench.node("b"), bench.node("z"), *nodes[2:]]
+    assert run(bench, roomy, instances, groups, nodes=["a"], across_groups="true")["placed"][0]["group"] == "g"
+    assert run(bench, roomy, instances, groups, nodes=["a"], across_groups="only")["placed"][0]["group"] == "h"
+
+
+def test_a_dead_node_is_left_by_failovers(bench):
+    nodes = [bench.node("a", offline=True), bench.node("b"), bench.node("c")]
+    instances = [bench.instance("i", "a", "b"), bench.instance("j", "b", "a")]
+    found = run(bench, nodes, instances)
+    assert {name: sorted(places) for name, places in homes(found).items()} == {"i": ["b", "c"], "j": ["b", "c"]}
+    of_i = [line for line in found["plan"]["commands"] if line.endswith(" i")]
+    assert of_i[:2] == ["gnt-instance failover -f --ignore-consistency i", "gnt-instance replace-disks -n c i"]
+    assert [move["data"] for move in found["plan"]["moves"]] == [1000, 1000]
+    primary = run(bench, nodes, instances, mode="primary")
+    assert homes(primary) == {"i": ["b", "a"]}
+
+
+def test_after_a_failure_soft_limits_give_way_and_that_is_told(bench):
+    """Starting both on b leaves no room for the failure of c, which is what the room was for."""
+    nodes = [bench.node("a", offline=True), bench.node("b"), bench.node("c", free_disk=0)]
+    instances = [bench.instance("i", "a", "b", memory=500, disk=100), bench.instance("k", "c", "b", memory=600, disk=0)]
+    found = run(bench, nodes, instances, mode="primary")
+    assert [(placed["instance"], placed["nodes"], placed["relaxed"]) for placed in found["placed"]] == [("i", ["b", "a"], True)]
+
+
+def test_what_cannot_move_says_so(bench):
+    nodes = [bench.node("a"), bench.node("b")]
+    found = run(bench, nodes, [bench.instance("i", "a")], nodes=["a"])
+    assert found["unplaced"][0]["reasons"][0]["limit"] == "template"
+    dead = [bench.node("a", offline=True), bench.node("b", offline=True), bench.node("c"), bench.node("d")]
+    lost = run(bench, dead, [bench.instance("i", "a", "b")])
+    assert lost["unplaced"][0]["reasons"] == [
+        {"node": "a", "limit": "offline", "short": 0, "says": "its primary is down, so that its disks cannot be copied from there"},
+    ]
+
+
+def test_stages_hold_moves_that_do_not_need_each_other(bench):
+    nodes = [bench.node(name) for name in "abcdef"]
+    instances = [bench.instance("i", "a", "b"), bench.instance("j", "a", "c"), bench.instance("k", "a", "d")]
+    found = run(bench, nodes, instances, nodes=["a"], mode="primary")
+    assert found["plan"]["stages"] == [[0, 1, 2]]
+    assert [move["after"] for move in found["plan"]["moves"]] == [[], [], []]
+
+
+def test_migration_tags_are_kept(bench):
+    nodes = [bench.node("a", tags=("hv:new",)), bench.node("b"), bench.node("c", tags=("hv:new",))]
+    found = run(bench, nodes, [bench.instance("i", "a", "b")], (), ("htools:migration:hv",), nodes=["a"], mode="primary")
+    assert homes(found)["i"][0] == "c"
+
+
+def test_nothing_to_do_is_an_empty_plan(bench):
+    found = run(bench, [bench.node("a")], [])
+    assert (found["placed"], found["unplaced"], found["plan"]["moves"], found["plan"]["stages"]) == ([], [], [], [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [({"nodes": ["x", "b"]}, "nodes[0]"), ({"instances": ["y"]}, "instances[0]"), ({"nodes": []}, "nodes")],
+)
+def test_unknown_names_are_told(bench, arguments, place):
+    with pytest.raises(InputError) as raised:
+        run(bench, [bench.node("b")], [], **arguments)
+    assert [mistake.place for mistake in raised.value.mistakes] == [place]

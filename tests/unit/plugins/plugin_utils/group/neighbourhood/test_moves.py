@@ -1,0 +1,27 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What single moves are told to cost, where a node is left with exactly the memory that it must keep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import Bounds
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, NoPrice
+
+
+@pytest.mark.parametrize("mode", list(ScoreMode))
+def test_a_move_that_leaves_exactly_what_is_kept_costs_what_the_score_then_says(bench, mode):
+    nodes = [bench.node("a"), bench.node("b", free_memory=200), bench.node("c")]
+    state = bench.state(nodes, [bench.instance("one", "a", "b"), bench.instance("two", "c", "b")])
+    scorer = Scorer(state, mode, state.group_nodes(0))
+    look = Lookout(state, scorer, Bounds.of_start(state), MoveOptions())
+    (block,) = look.board.blocks(state, np.array([0, 1]))
+    told = look.costs(look.view(state, scorer.score(state)), block, NoPrice())[MoveKind.FAILOVER]
+    state.place(0, 1, 0)
+    assert told[0] == pytest.approx(scorer.score(state))
+    assert state.fails_n1[1]

@@ -1,0 +1,105 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The task provider_candidates: worlds inline and from a database, groups and queries, results and reasons."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.candidates import run_provider_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+
+WORLD = {
+    "providers": [
+        {"name": "host"},
+        {"name": "numa0", "parent": "host", "inventories": {"VCPU": 4}},
+        {"name": "numa1", "parent": "host", "inventories": {"VCPU": 8}},
+    ]
+}
+DEFAULTS = {
+    "database": None,
+    "world": None,
+    "query": None,
+    "limit": None,
+    "distinct": "allocations",
+    "order": "none",
+    "budget": 1000000,
+    "explain_below": 1,
+    "groups": None,
+}
+NUMA0, NUMA1 = provider_uuid("numa0"), provider_uuid("numa1")
+
+
+def run(**arguments):
+    return run_provider_candidates({**DEFAULTS, **arguments})
+
+
+def test_candidates_with_the_names_of_their_providers():
+    result = run(world=WORLD, groups={"A": {"resources": {"VCPU": 2}}})
+    assert result == {
+        "candidates": [
+            {"allocations": {NUMA0: {"VCPU": 2}}, "mappings": {"A": [NUMA0]}, "score": 0.5},
+            {"allocations": {NUMA1: {"VCPU": 2}}, "mappings": {"A": [NUMA1]}, "score": 0.25},
+        ],
+        "truncated": False,
+        "names": {NUMA0: "numa0", NUMA1: "numa1"},
+    }
+
+
+def test_a_query_is_the_same_request_and_the_task_s_limit_goes_before_its_own():
+    groups = run(world=WORLD, groups={"A": {"resources": {"VCPU": 2}}}, limit=1)
+    assert run(world=WORLD, query="resourcesA=VCPU:2&limit=2", limit=1) == groups
+    assert len(run(world=WORLD, query="resourcesA=VCPU:2&limit=2")["candidates"]) == 2
+
+
+def test_a_database_answers_as_the_same_world_inline(tmp_path):
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: store_world(connection, parse_world(WORLD)))
+    groups = {"": {"resources": {"VCPU": 6}}}
+    assert run(database=url, groups=groups, can_split=["VCPU"]) == run(world=WORLD, groups=groups, can_split=["VCPU"])
+
+
+def test_a_database_that_is_not_there_yet_has_no_providers(tmp_path):
+    result = run(database=f"sqlite:///{tmp_path}/none.sqlite", query="resources=VCPU:1")
+    assert result["msg"] == "There are no providers at all."
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_no_candidates_come_with_reasons():
+    result = run(world=WORLD, query="resources=VCPU:9")
+    assert result["candidates"] == []
+    assert result["why"]["first"]["kind"] == "room"
+    assert "It would fit with 8 VCPU instead of 9" in result["msg"]
+
+
+def test_few_candidates_come_with_reasons_when_asked_for():
+    assert "why" not in run(world=WORLD, query="resources=VCPU:5")
+    assert run(world=WORLD, query="resources=VCPU:5", explain_below=2)["why"]["says"] == [
+        "More would fit with 4 VCPU instead of 5 (groups.''.resources.VCPU)."
+    ]
+
+
+def test_a_spent_budget_is_told():
+    assert run(world=WORLD, query="resources=VCPU:1", budget=1)["truncated"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"world": {"providers": [{"name": ""}]}, "query": "resources=VCPU:1"}, "world.providers"),
+        ({"world": WORLD, "query": "resources=VCPUS:1"}, "did you mean VCPU"),
+        ({"world": WORLD, "groups": {"A": {"resources": {"VCPU": 1}, "required": ["CUSTOM_X"]}}}, "there is no trait 'CUSTOM_X'"),
+        ({"world": WORLD, "query": "resources=VCPU:1", "budget": 0, "explain_below": -1}, "2 mistakes"),
+        ({"world": WORLD, "query": "resources=VCPU:1", "limit": 0}, "limit"),
+        ({"database": "nothing", "query": "resources=VCPU:1"}, "database"),
+    ],
+)
+def test_mistakes(arguments, says):
+    with pytest.raises(InputError, match=says):
+        run(**arguments)
