@@ -19,8 +19,7 @@ from ..plugin_utils.common.plain import plain
 IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
-    from ..plugin_utils.disk.render.layout_diff import planned_layout, present_layout
-    from ..plugin_utils.disk.render.text import summary
+    from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
     from ..plugin_utils.disk.schema.profiles import find_profile, load_profile, merge
     from ..plugin_utils.disk.warm_up import rehearse
 except ImportError as error:

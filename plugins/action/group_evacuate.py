@@ -16,7 +16,7 @@ IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
     from ..plugin_utils.group.tasks.evacuate import evacuate_named
-    from ..plugin_utils.group.tasks.place_table import evacuation_summary
+    from ..plugin_utils.group.tasks.place import evacuation_summary
 except ImportError as error:
     IMPORT_ERROR = error
 

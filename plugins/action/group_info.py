@@ -16,10 +16,9 @@ IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
     from ..plugin_utils.group.metrics.score import ScoreMode
-    from ..plugin_utils.group.sources.inline_output import write_inline
-    from ..plugin_utils.group.sources.text_output import write_text
-    from ..plugin_utils.group.tasks.info import report
-    from ..plugin_utils.group.tasks.report_table import summary
+    from ..plugin_utils.group.sources.inline import write_inline
+    from ..plugin_utils.group.sources.text import write_text
+    from ..plugin_utils.group.tasks.info import report, summary
 except ImportError as error:
     IMPORT_ERROR = error
 

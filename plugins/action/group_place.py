@@ -15,8 +15,7 @@ from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINT
 IMPORT_ERROR: ImportError | None = None
 try:
     from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.group.tasks.place import place
-    from ..plugin_utils.group.tasks.place_table import place_summary
+    from ..plugin_utils.group.tasks.place import place, place_summary
 except ImportError as error:
     IMPORT_ERROR = error
 

@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.group.plan.journal import follow
+from ..plugin_utils.group.plan.progress import follow
 
 
 class ActionModule(PlanningAction):

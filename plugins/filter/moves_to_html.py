@@ -62,7 +62,7 @@ from collections.abc import Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.group.plan.render_html import moves_page
+from ..plugin_utils.group.plan.page import moves_page
 
 
 def moves_to_html(result: t.Any, title: str = "Moves") -> str:

@@ -63,7 +63,7 @@ from ..plugin_utils.common.plain import plain
 
 IMPORT_ERROR: ImportError | None = None
 try:
-    from ..plugin_utils.provider.tasks.usages_lookup import look_up_tree_usages, look_up_usages
+    from ..plugin_utils.provider.tasks.info import look_up_tree_usages, look_up_usages
 except ImportError as error:
     IMPORT_ERROR = error
 

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import possible_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.render_html import moves_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.page import moves_page
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import plan_told, stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text

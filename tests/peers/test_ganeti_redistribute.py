@@ -16,10 +16,9 @@ import subprocess
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import redistribute_named
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -40,8 +40,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.lim
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 PRINTED = 1e-8

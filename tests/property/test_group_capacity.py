@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.co
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.tiered import count_tiers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Disk, DiskTemplate, Group, Instance, Node
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import Strategy
 from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, assert_nothing_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances

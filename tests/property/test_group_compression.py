@@ -12,7 +12,7 @@ import random
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import order_moves, stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.compression import compress

@@ -17,10 +17,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.do
     NonRedundant,
     leave,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation_room import EvacuationRoom
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.rolling_maintenance import roll
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.rolling_maintenance import EvacuationRoom, roll
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.squeezing import room_wanted, squeeze
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
 from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters

@@ -12,9 +12,9 @@ import random
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, DiskTemplate, Group, Instance, Node
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.group_health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.safe_course import order_safely, stage_together
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import order_safely, stage_together
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.load_balancing import LevelOptions, level
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.redistribution import leavers, redistribute

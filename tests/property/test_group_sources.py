@@ -23,16 +23,14 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.ial
     read_instance,
     read_node,
     requested_instances,
+    usual_instance,
+    usual_node,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator_usual import usual_instance, usual_node
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline_output import write_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.report_table import summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report, summary
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 

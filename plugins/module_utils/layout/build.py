@@ -38,7 +38,7 @@ from ..steps.kinds import (
 )
 from .capacity import array_head, size_of
 from .contents import Base, Verdict, look, look_at_volume, top_of, unused_below
-from .layout_match import Spot, Status
+from .partitions import Spot, Status
 from .present import Present
 from .volume_groups import GroupPlan, VolumePlan, VolumeVerdict
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from ..facts.tree import Device, Tree
 from ..schema.model import Layout, WantedArray, WantedGroup
 from ..steps.kinds import OpenLuks, StartArray, Step
-from .layout_match import Spot, Status
+from .partitions import Spot, Status
 from .present import Present, VolumeGroup
 
 

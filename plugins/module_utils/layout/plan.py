@@ -26,8 +26,7 @@ from ..steps.kinds import OpenLuks, StartArray, Step
 from .build import Site, building_steps, removals
 from .contents import Base, Verdict, judge_bases, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
-from .layout_match import Status, lose, match_disk
-from .partitions import Conditions, TablePlan, plan_table
+from .partitions import Conditions, Status, TablePlan, lose, match_disk, plan_table
 from .present import Present
 from .teardown import Doomed, closing_refusals, closing_steps, companions
 from .volume_groups import GroupPlan, VolumeVerdict, check_room, judge_groups

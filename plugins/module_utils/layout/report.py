@@ -8,14 +8,115 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from ..facts.tree import Device
+from ..schema import identities as derived
+from ..schema.model import Layout, WantedArray, WantedContainer, WantedFilesystem, WantedVolume
 from ..steps.kinds import Step
 from .apply import Report, Request
-from .disks import find_disks
-from .layout_identities import identities
+from .contents import Base, Verdict, judge_bases
+from .disks import FoundDisk, find_disks
+from .partitions import Spot, match_disk
+from .present import Present
 from .preview import after, picture_of, render
 
 Plain = dict[str, t.Any]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The layout, the state, and what there is of the layout's partitions and arrays that stays."""
+
+    layout: Layout
+    present: Present
+    spots: Mapping[str, Spot]
+    bases: Mapping[str, Base]
+
+
+def identities(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -> dict[str, list[Plain]]:
+    """Return `{arrays, containers, filesystems}`, each thing with `device` as the schema calls it, its `uuid`, and its `node` of this boot.
+
+    What is not there yet has the UUID that it will have, and no node. File systems have their `mountpoints`.
+    """
+    spots = {spot.wanted.device: spot for disk in found for spot in match_disk(disk, present.tree)}
+    bases = {base.device: base for base in judge_bases(layout, present, spots) if base.verdict is not Verdict.BUILD}
+    known = _Known(layout, present, spots, bases)
+    return {
+        "arrays": [_array(known, array) for array in layout.arrays],
+        "containers": [_container(known, container) for container in layout.containers],
+        "filesystems": [_filesystem(known, filesystem) for filesystem in layout.filesystems],
+    }
+
+
+def _array(known: _Known, array: WantedArray) -> Plain:
+    device = _below(known, array.device)
+    uuid = device.uuid if device is not None and device.uuid else known.layout.identity(array.device)
+    return {"device": array.device, "uuid": uuid, "node": _node(device)}
+
+
+def _container(known: _Known, container: WantedContainer) -> Plain:
+    below = _below(known, container.below)
+    there = below.filesystem if below is not None else None
+    uuid = there.uuid if there is not None and there.type == "crypto_LUKS" else None
+    derived_uuid = derived.container_uuid(known.layout.identity(container.below))
+    return {"name": container.name, "device": container.below, "uuid": uuid or derived_uuid, "node": _node(below)}
+
+
+def _filesystem(known: _Known, filesystem: WantedFilesystem) -> Plain:
+    device = _top(known, filesystem.device)
+    there = device.filesystem if device is not None else None
+    uuid = there.uuid if there is not None and there.type == filesystem.type else None
+    container = _container_at(known, filesystem.device)
+    below = known.layout.identity(container.below if container is not None else filesystem.device)
+    derived_uuid = filesystem.uuid or derived.filesystem_uuid(filesystem.type, below)
+    mountpoints = list(device.mountpoints) if device is not None and uuid else []
+    return {
+        "device": filesystem.device,
+        "type": filesystem.type,
+        "uuid": uuid or derived_uuid,
+        "node": _node(device),
+        "mountpoints": mountpoints,
+    }
+
+
+def _node(device: t.Optional[Device]) -> t.Optional[str]:
+    return device.dev if device is not None else None
+
+
+def _below(known: _Known, device: str) -> t.Optional[Device]:
+    """Return the present device of a partition, an array or a volume; None when there is none that stays."""
+    thing = known.layout.thing(device)
+    if isinstance(thing, WantedVolume):
+        return _volume(known, thing)
+    base = known.bases.get(device)
+    if base is not None and base.array is None:
+        return base.spots[0].device
+    members = {spot.device.name for spot in base.spots if spot.device is not None} if base is not None else set()
+    children = (child for name in members for child in known.present.tree.children(name) if child.running)
+    return next((child for child in children if child.kind.startswith("raid")), None)
+
+
+def _volume(known: _Known, wanted: WantedVolume) -> t.Optional[Device]:
+    disks = {spot.disk.device.name for spot in known.spots.values()}
+    descendants = (device for name in disks for device in known.present.tree.descendants(name))
+    return next((device for device in descendants if (device.group, device.title) == (wanted.group, wanted.name)), None)
+
+
+def _top(known: _Known, device: str) -> t.Optional[Device]:
+    """Return the present device on which a file system is."""
+    container = _container_at(known, device)
+    if container is None:
+        return _below(known, device)
+    below = _below(known, container.below)
+    children = known.present.tree.children(below.name) if below is not None else ()
+    return next((child for child in children if child.kind == "crypt" and child.running), None)
+
+
+def _container_at(known: _Known, device: str) -> t.Optional[WantedContainer]:
+    return next((container for container in known.layout.containers if container.device == device), None)
+
 
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

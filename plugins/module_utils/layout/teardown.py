@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..facts.tree import Device, Tree
 from ..steps.kinds import CloseMapping, DeactivateGroup, Step, StopArray
-from .layout_words import describe_one
+from .partitions import describe_one
 from .present import Present
 
 _ARRAYS = ("raid", "linear", "md")

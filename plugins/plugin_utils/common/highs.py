@@ -6,8 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
+import threading
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +19,39 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
-from .silence import silence
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Send what C code writes to standard output nowhere while the block runs.
+
+    HiGHS 1.12 prints a line of its own even when it is told not to display anything, and Ansible reads our standard output.
+    May be nested; threads wait for each other, because there is only one standard output.
+    """
+    with _ONE_AT_A_TIME:
+        _flush()
+        try:
+            kept = os.dup(1)
+        except OSError:
+            # Standard output is closed: nothing can be spoilt.
+            yield
+            return
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.close(nowhere)
+            yield
+        finally:
+            _flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _flush() -> None:
+    # C's own buffer: without this the text would come out after the block, when standard output is back in place.
+    ctypes.CDLL(None).fflush(None)
+
 
 FREE = float("inf")
 _OPTIMAL, _LIMIT, _INFEASIBLE = 0, 1, 2

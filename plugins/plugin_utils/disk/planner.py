@@ -18,8 +18,7 @@ from ..common.units import format_mib
 from .fair.solve import allocate_fair
 from .model import Allocation, Hardware, Schema, SpaceType
 from .ordered.convert import allocate_ordered
-from .problem.boot import with_boot_partition
-from .problem.formulate import canonical_order
+from .problem.formulate import canonical_order, with_boot_partition
 from .schema.hardware import in_mib, parse_hardware, reordered
 from .schema.memo import Memory
 from .schema.parse import parse_schema

@@ -13,12 +13,152 @@ import itertools
 import json
 import typing as t
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .bareon_disks import TABLE_HEAD, TABLE_TAIL, FoundDisk
-from .bareon_mirrors import Array, mount_name
-from .parse import NOT_MOUNTED, SWAP, Mistakes, Volume
+from .parse import LEAST_LEGS, NOT_MOUNTED, SWAP, DiskEntry, Mistakes, Volume
+
+Facts = Mapping[str, t.Any]
+
+TABLE_HEAD = 1
+TABLE_TAIL = 1
+"""MiB before the first and behind the last partition: the GPT, its copy, and the alignment."""
+
+
+@dataclass(frozen=True)
+class FoundDisk:
+    """An entry and the facts of its disk; `room` MiB of partitions may be made."""
+
+    entry: DiskEntry
+    facts: Facts
+    room: int
+
+
+def find_disks(entries: Sequence[DiskEntry], hardware: Facts, mistakes: Mistakes) -> tuple[FoundDisk, ...]:
+    """Return the disks of the entries; one that no or several disks match, or that is asked for twice, is a mistake."""
+    known = list(hardware.get("disks") or ())
+    found: list[FoundDisk] = []
+    users: dict[str, str] = {}
+    for entry in entries:
+        if not entry.id_value:
+            continue
+        matching = [disk for disk in known if _matches(disk, entry)]
+        if len(matching) != 1:
+            mistakes.append(f"{entry.place}.id: {_says(entry, matching, known)}")
+            continue
+        disk = matching[0]
+        if users.setdefault(str(disk["id"]), entry.place) != entry.place:
+            mistakes.append(
+                f"{entry.place}.id: is the disk {disk['id']} of {users[str(disk['id'])]}; put all volumes of a disk into one entry"
+            )
+            continue
+        found.append(FoundDisk(entry, disk, _room(entry, disk, mistakes)))
+    return tuple(found)
+
+
+def names_of(disk: Facts) -> tuple[str, ...]:
+    """Return all paths by which a disk is known, the most durable first."""
+    names = (disk.get("id"), disk.get("path"), *(disk.get("links") or ()), disk.get("dev"), *(disk.get("path_devices") or ()))
+    return tuple(dict.fromkeys(str(name) for name in names if name))
+
+
+def _matches(disk: Facts, entry: DiskEntry) -> bool:
+    if entry.id_type == "scsi":
+        return str(disk.get("hctl") or "") == entry.id_value
+    path = entry.id_value if entry.id_value.startswith("/") else f"/dev/{entry.id_value}"
+    if entry.id_type == "name":
+        return path in (disk.get("dev"), *(disk.get("path_devices") or ()))
+    return path in names_of(disk) or entry.id_value == disk.get("id")
+
+
+def _says(entry: DiskEntry, matching: Sequence[Facts], known: Iterable[Facts]) -> str:
+    if matching:
+        return f"the {entry.id_type} {entry.id_value!r} is that of several disks: {', '.join(str(disk['id']) for disk in matching)}"
+    there = [_described(disk, entry.id_type) for disk in known]
+    return f"no disk has the {entry.id_type} {entry.id_value!r}; there are {', '.join(there) or 'none'}"
+
+
+def _described(disk: Facts, id_type: str) -> str:
+    if id_type == "scsi":
+        return f"{disk.get('dev') or disk['id']} ({disk.get('hctl') or 'no SCSI address'})"
+    return str(disk.get("dev") or disk["id"]) if id_type == "name" else str(disk["id"])
+
+
+def _room(entry: DiskEntry, disk: Facts, mistakes: Mistakes) -> int:
+    """Return how many MiB of partitions there may be: what the entry says, as far as the disk has room for it."""
+    size = int(disk["size"])
+    usable = max(0, size - TABLE_HEAD - TABLE_TAIL)
+    if entry.size.amount is None:
+        return usable
+    if entry.size.amount > size:
+        mistakes.append(f"{entry.place}.size: is {int(entry.size.amount)} MiB, but {disk.get('dev') or disk['id']} has only {size} MiB")
+    return min(usable, int(entry.size.amount))
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array; its first leg says what becomes of it, as in Bareon."""
+
+    name: str
+    legs: tuple[Volume, ...]
+
+    @property
+    def first(self) -> Volume:
+        """The leg that comes first in the schema."""
+        return self.legs[0]
+
+
+def gather_arrays(disks: Sequence[FoundDisk], mistakes: Mistakes) -> tuple[Array, ...]:
+    """Return the arrays, ordered by what their legs have in common; legs that contradict each other or are too few are mistakes."""
+    legs: dict[str, list[Volume]] = {}
+    places: dict[str, list[str]] = {}
+    for disk in disks:
+        for volume in disk.entry.volumes:
+            if volume.kind != "raid":
+                continue
+            common = volume.name if volume.files.mount == NOT_MOUNTED else volume.files.mount
+            if common is None:
+                mistakes.append(f"{volume.place}.mount: the legs of an array share a mount, or a name where it is not mounted; give either")
+                continue
+            legs.setdefault(common, []).append(volume)
+            places.setdefault(common, []).append(disk.entry.place)
+    for common, volumes in legs.items():
+        _check(common, volumes, places[common], mistakes)
+    arrays = tuple(Array(_name(volumes), tuple(volumes)) for _common, volumes in sorted(legs.items()))
+    names = [array.name for array in arrays]
+    mistakes.extend(f"{array.first.place}.name: two arrays are called {array.name}" for array in arrays if names.count(array.name) > 1)
+    return arrays
+
+
+def _check(common: str, volumes: Sequence[Volume], places: Sequence[str], mistakes: Mistakes) -> None:
+    first = volumes[0]
+    if len(volumes) < LEAST_LEGS[first.level]:
+        need = LEAST_LEGS[first.level]
+        mistakes.append(f"{first.place}: the array at {common} has {len(volumes)} of the {need} legs that a {first.level} needs at least")
+    mistakes.extend(
+        f"{volume.place}: the array at {common} has a leg on that disk already, see {volumes[places.index(place)].place}"
+        for number, (volume, place) in enumerate(zip(volumes, places))
+        if place in places[:number]
+    )
+    for volume in volumes[1:]:
+        for key, own, other in (
+            ("name", volume.name, first.name),
+            ("level", volume.level, first.level),
+            ("file_system", volume.files.type, first.files.type),
+        ):
+            if own is not None and own != other:
+                mistakes.append(f"{volume.place}.{key}: is {own!r}, but {first.place} says {other!r} for the same array")
+
+
+def _name(volumes: Sequence[Volume]) -> str:
+    named = next((volume.name for volume in volumes if volume.name), None)
+    return named or mount_name(volumes[0].files.mount)
+
+
+def mount_name(mount: str) -> str:
+    """Return what a mount point is called where a path cannot stand: `/` is root, `/var/log` is var-log."""
+    return "root" if mount == "/" else mount.strip("/").replace("/", "-")
+
 
 Plain = dict[str, t.Any]
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from ...common.errors import NoSolution
 from ...common.highs import Undecided
-from ..flat.divisible import only_divisible, share_out
+from ..flat.share import only_divisible, share_out
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..problem.conflict import explain, obvious_conflict
 from ..problem.formulate import formulate

@@ -24,10 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .flow import route
+from ..fair.rounding import Sizes
+from ..problem.model import Choice, Problem
+from .flow import route, split
 from .lay_out import Item, Shelf, lay
 from .levels import Grower, fill, whole_weights
-from .preferences import split
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -208,3 +209,55 @@ def _lay_out(sizes: Sequence[int], parts: Sequence[Mapping[int, int]], grid: _Gr
     for (item, disk), amount in lay(items, grid.shelf).items():
         result[items[item].space, disk] += amount
     return result
+
+
+def only_divisible(problem: Problem) -> bool:
+    """Tell whether nothing but pools without heads, one volume each, is to be laid on disks of one area each."""
+    one_each = len({area.disk for area in problem.areas}) == len(problem.areas)
+    loose = all(pool.head == 0 and pool.grain == 1 and len(pool.volumes) == 1 for pool in problem.pools)
+    return one_each and loose and len(problem.demands) == len(problem.pools) and not problem.companions
+
+
+def share_out(problem: Problem) -> tuple[Choice, Sizes] | None:
+    """Return placement and sizes of a divisible problem, or None when its minimums do not fit."""
+    volumes = [problem.demands[pool.volumes[0]] for pool in problem.pools]
+    if any(volume.hi is not None and volume.hi < volume.lo for volume in volumes):
+        return None
+    allowed, tier = _cells(problem)
+    request = Request(
+        low=np.array([volume.lo for volume in volumes], dtype=np.int64),
+        high=np.array([NO_MAXIMUM if volume.hi is None else volume.hi for volume in volumes], dtype=np.int64),
+        weight=np.array([volume.weight for volume in volumes], dtype=np.float64),
+        allowed=allowed,
+        tier=tier,
+        capacity=np.array([area.size for area in problem.areas], dtype=np.int64),
+    )
+    try:
+        shared = share(request)
+    except Infeasible:
+        return None
+    parts = {(pool, area): int(shared[pool, area]) for pool, area in zip(*(positions.tolist() for positions in np.nonzero(shared)))}
+    steps = [0] * len(problem.demands)
+    for position, pool in enumerate(problem.pools):
+        steps[pool.volumes[0]] = int(shared[position].sum())
+    left = tuple(int(size) for size in request.capacity - shared.sum(axis=0))
+    choice = Choice(
+        sites=((),) * len(problem.demands),
+        parts=tuple(tuple(area for area in pool.areas if (at, area) in parts) for at, pool in enumerate(problem.pools)),
+        companions=(),
+    )
+    return choice, Sizes(tuple(steps), parts, left)
+
+
+def _cells(problem: Problem) -> tuple[BoolArray, IntArray]:
+    """Return where each pool may lie and how much it likes each area, both (pools, areas)."""
+    shape = len(problem.pools), len(problem.areas)
+    allowed = np.zeros(shape, dtype=np.bool_)
+    tier = np.zeros(shape, dtype=np.int64)
+    for position, pool in enumerate(problem.pools):
+        allowed[position, list(pool.areas)] = True
+        if pool.tiers:
+            tier[position] = UNPREFERRED
+        for rank in reversed(range(len(pool.tiers))):
+            tier[position, sorted(pool.tiers[rank])] = rank
+    return allowed, tier

@@ -19,11 +19,40 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..flat.flow import Transport
 from ..flat.levels import Grower, fill, whole_weights
 from ..flat.share import BoolArray, IntArray, check_minimums
 from .program import Groups, OrderedRequest, broken_groups, coefficients, pin_singles, solve_program, weight_groups
-from .rounding import whole
+
+# What HiGHS leaves of noise on sizes of up to 1e9 MiB, with room to spare; real fractions come from weights.
+_NOISE = 1e-4
+
+
+def whole(values: NDArray[np.float64], request: OrderedRequest) -> IntArray:
+    """Return (S, D) whole sizes near `values` (S, D): totals are rounded down or up and stay within the bounds."""
+    sizes = np.floor(values + _NOISE).astype(np.int64)
+    total = values.sum(axis=1)
+    least = np.clip(np.floor(total + _NOISE).astype(np.int64), request.low, request.high)
+    most = np.clip(np.ceil(total - _NOISE).astype(np.int64), request.low, request.high)
+    if (sizes.sum(axis=1) >= most).all():
+        return sizes
+    fraction = values - sizes > _NOISE
+    room = (request.capacity - sizes.sum(axis=0)).tolist()
+    transport = Transport([_mask(row) for row in fraction], room)
+    missing = least - sizes.sum(axis=1)
+    for space in np.flatnonzero(missing > 0).tolist():
+        transport.push(space, int(missing[space]))
+    # Equal fractions differ by noise; rounded, they are served in the order of the schema.
+    urgency = np.round(least - total, 3)
+    for space in sorted(np.flatnonzero(most > least).tolist(), key=lambda space: urgency[space]):
+        transport.push(space, 1)
+    return sizes + np.array(transport.flow, dtype=np.int64)
+
+
+def _mask(row: BoolArray) -> int:
+    return sum(1 << disk for disk in np.flatnonzero(row).tolist())
 
 
 @dataclass(frozen=True)
@@ -97,7 +126,3 @@ def _share_within(request: OrderedRequest, groups: Groups, totals: IntArray) -> 
         for space, size in zip(group, fill(growers, fixed, masks + growth, request.capacity.tolist()), strict=True):
             sizes[space] = size
     return np.array(sizes, dtype=np.int64)
-
-
-def _mask(row: BoolArray) -> int:
-    return sum(1 << disk for disk in np.flatnonzero(row).tolist())

@@ -9,13 +9,112 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import overhead
 from ...common.errors import Mistakes
-from ..model import Disk, Hardware, RaidLevel, Schema, Space, SpaceType
-from .keep import Kept, find_kept
+from ..model import Disk, ExistingSpace, Firmware, Hardware, Piece, RaidLevel, Schema, Space, SpaceType
 from .model import Area, Companion, Demand, Kind, Pool, Problem, Tiers, Turn
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What stays: `spaces` (positions) as `pieces` with a start, and `volumes` (position -> MiB).
+
+    `extents` of kept vgs (by position) are those that no kept volume takes.
+    """
+
+    spaces: frozenset[int] = frozenset()
+    pieces: tuple[Piece, ...] = ()
+    volumes: Mapping[int, int] = field(default_factory=dict)
+    extents: Mapping[int, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def find_kept(hardware: Hardware, schema: Schema) -> Kept:
+    """Return where the spaces with `keep_data` are now; those that are not there yet are planned as new, with a warning.
+
+    A vg stays with the first of its volumes that does, and with the arrays it is on. Raises InputError for an lv that is there
+    while its vg is not: making the vg anew would destroy it.
+    """
+    wanted = {at for at, space in enumerate(schema.spaces) if space.keep_data}
+    needed = {space.volume_group for at, space in enumerate(schema.spaces) if at in wanted and space.volume_group}
+    staying = [at for at, space in enumerate(schema.spaces) if at in wanted or space.id in needed]
+    found = {at: list(_existing(hardware, schema.spaces[at])) for at in staying}
+    pieces = [
+        Piece(at, disk, existing.size, existing.start)
+        for at in staying
+        if schema.spaces[at].volume_group is None
+        for disk, existing in found[at]
+    ]
+    kept = {piece.space for piece in pieces}
+    kept |= {at for at in staying if _arrays_of(schema, at) and _arrays_of(schema, at) <= kept}
+    volumes = {at: sum(existing.size for _disk, existing in found[at]) for at in staying if schema.spaces[at].volume_group and found[at]}
+    _check_groups(schema, kept, volumes)
+    missing = [schema.spaces[at].id for at in staying if at in wanted and at not in kept and at not in volumes]
+    return Kept(
+        spaces=frozenset(kept | volumes.keys()),
+        pieces=tuple(pieces),
+        volumes=volumes,
+        extents=_free_extents(hardware, schema, pieces, volumes),
+        warnings=tuple(f"{name} is to be kept, but is not on any disk yet; it will be made" for name in missing),
+    )
+
+
+def _existing(hardware: Hardware, space: Space) -> Iterator[tuple[int, ExistingSpace]]:
+    for position, disk in enumerate(hardware.disks):
+        for existing in disk.existing:
+            if existing.volume_group == space.volume_group and space.id in (existing.name, existing.label):
+                yield position, existing
+
+
+def _arrays_of(schema: Schema, group: int) -> set[int]:
+    contained = schema.spaces[group].contains
+    return {at for at, space in enumerate(schema.spaces) if space.type is SpaceType.RAID and space.id in contained}
+
+
+def _check_groups(schema: Schema, kept: set[int], volumes: Mapping[int, int]) -> None:
+    mistakes = Mistakes()
+    for position in volumes:
+        space = schema.spaces[position]
+        if not any(schema.spaces[at].id == space.volume_group for at in kept):
+            says = f"{space.id} is there, but no PV named {space.volume_group} (its vg) is; name the PVs' partitions after the vg"
+            mistakes.add(f"{space.place}.keep_data", says)
+    mistakes.check()
+
+
+def _free_extents(hardware: Hardware, schema: Schema, pieces: list[Piece], volumes: Mapping[int, int]) -> dict[int, int]:
+    """Return what vgs on kept partitions and arrays have for new volumes: all but the kept ones and those the schema does not know."""
+    extents: dict[int, int] = {}
+    for group, space in enumerate(schema.spaces):
+        if space.type is not SpaceType.VOLUME_GROUP:
+            continue
+        encrypted = space.encrypt or any(member.encrypt for member in schema.spaces if member.volume_group == space.id)
+        room = [overhead.pv_extents(piece.size, overhead.pv_head(encrypted)) for piece in pieces if piece.space == group]
+        room += [_extents_on(schema.spaces[array], pieces, array, encrypted) for array in _arrays_of(schema, group)]
+        if any(room):
+            extents[group] = sum(room) - _taken(hardware, schema, space.id, volumes)
+    return {group: max(0, free) for group, free in extents.items()}
+
+
+def _extents_on(array: Space, pieces: list[Piece], position: int, encrypted: bool) -> int:
+    """Return the extents that a kept array offers; 0 for one that is not kept."""
+    legs = [piece.size for piece in pieces if piece.space == position]
+    if not legs or array.level is None:
+        return 0
+    leg, data = min(legs), overhead.data_legs(array.level, len(legs))
+    capacity = data * (leg - overhead.md_reserve(leg, overhead.md_metadata(array.boot), data))
+    return overhead.pv_extents(capacity, overhead.array_pv_head(data, encrypted))
+
+
+def _taken(hardware: Hardware, schema: Schema, group: str, volumes: Mapping[int, int]) -> int:
+    staying = [size for at, size in volumes.items() if schema.spaces[at].volume_group == group]
+    known = {member.id for member in schema.spaces if member.volume_group == group}
+    present = [there for disk in hardware.disks for there in disk.existing if there.volume_group == group]
+    staying += [there.size for there in present if there.name not in known]
+    return sum(-(-size // overhead.EXTENT) for size in staying)
+
 
 _COMPANIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
 _BOOT_MOUNTS = ("/boot", "/")
@@ -339,3 +438,48 @@ def _turn(space: Space, tiers: Tiers, pool: int | None, kind: Kind) -> Turn:
 def _default_size(space: Space) -> int:
     default = overhead.ESP_DEFAULT if space.type is SpaceType.ESP else overhead.BIOS_GRUB
     return space.min_size or min(default, space.max_size or default)
+
+
+_ESP_MOUNT = "/boot/efi"
+
+
+def with_boot_partition(hardware: Hardware, schema: Schema) -> Schema:
+    """Return the schema with an ESP (UEFI) or a BIOS boot partition added, if a space with `boot: true` needs one and none is there.
+
+    Where it lies follows from the spaces that boot. Without known firmware nothing is added.
+    """
+    needed = {Firmware.UEFI: SpaceType.ESP, Firmware.BIOS: SpaceType.BIOS_GRUB}
+    if hardware.firmware is None or not any(space.boot for space in schema.spaces):
+        return schema
+    needed_type = needed[hardware.firmware]
+    if any(space.type is needed_type for space in schema.spaces) or _is_mirrored_esp(schema, needed_type):
+        return schema
+    return replace(schema, spaces=(*schema.spaces, _added(hardware, schema, needed_type)))
+
+
+def _is_mirrored_esp(schema: Schema, needed_type: SpaceType) -> bool:
+    """Return whether an array stands for the ESP: mirrored with its superblock at the end it looks like one to the firmware."""
+    return needed_type is SpaceType.ESP and any(space.type is SpaceType.RAID and space.mount == _ESP_MOUNT for space in schema.spaces)
+
+
+def _added(hardware: Hardware, schema: Schema, needed_type: SpaceType) -> Space:
+    size = overhead.ESP_DEFAULT if needed_type is SpaceType.ESP else overhead.BIOS_GRUB
+    is_esp = needed_type is SpaceType.ESP
+    return Space(
+        id=_free_id(schema, needed_type.value),
+        type=needed_type,
+        place=f"the {needed_type} that was added",
+        min_size=size,
+        max_size=size,
+        allowed=frozenset(range(len(hardware.disks))),
+        mount=_ESP_MOUNT if is_esp and all(space.mount != _ESP_MOUNT for space in schema.spaces) else None,
+        fs_type="vfat" if is_esp else None,
+    )
+
+
+def _free_id(schema: Schema, wanted: str) -> str:
+    taken = {space.id for space in schema.spaces}
+    name = wanted
+    while name in taken:
+        name = f"{name}_added"
+    return name

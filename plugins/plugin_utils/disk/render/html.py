@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 
 from ...common.html import page_templates
 from ...common.units import format_mib
-from .geometry import SMALLEST_LEGIBLE
-from .palette import Paint, paints
+from .geometry import SMALLEST_LEGIBLE, Paint, paints
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
 from .words import free_tip, label, percent, run_link, run_name, run_size, strip, tip, unallocated_tip
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from ...common.units import format_mib
-from .geometry import SMALLEST_LEGIBLE, Label, lengths, rows_of_labels, text_width
-from .palette import TEXT_ON_COLOUR, Paint, paints
+from .geometry import SMALLEST_LEGIBLE, TEXT_ON_COLOUR, Label, Paint, lengths, paints, rows_of_labels, text_width
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
 from .words import free_tip, run_link, run_name, run_size, strip, tip, unallocated_tip
 

@@ -20,10 +20,27 @@ from ...common.errors import Mistakes, NoSolution, suggest
 from ..model import Hardware, RaidLevel, Schema, Space, SpaceType
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .hardware import kind_of
-from .keys import KEYS, LABEL_LENGTHS
 from .memo import Memory
 from .values import Bounds, Entry
 from .yaql import Evaluator, ExpressionError, is_expression
+
+_ALL = frozenset(SpaceType)
+_CARRYING_FILES = _ALL - {SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB}
+
+KEYS: Mapping[str, frozenset[SpaceType]] = {
+    **dict.fromkeys(("id", "type", "size", "min_size", "max_size", "weight"), _ALL),
+    **dict.fromkeys(("best_with_disks", "disks", "avoid_disks", "none_order", "keep_data", "boot"), _ALL),
+    **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
+    **dict.fromkeys(("contains", "max_pvs"), frozenset({SpaceType.VOLUME_GROUP})),
+    **dict.fromkeys(("level", "legs"), frozenset({SpaceType.RAID})),
+    "per_disk": frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS}),
+    "encrypt": _ALL - {SpaceType.ESP, SpaceType.BIOS_GRUB},
+}
+"""Every key of the dynamic schema and the types that it makes sense for."""
+
+LABEL_LENGTHS: Mapping[str, int] = {"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "vfat": 11, "fat": 11, "btrfs": 255, "swap": 16}
+"""How many bytes a label may have (mke2fs(8), mkfs.xfs(8), mkfs.fat(8), mkfs.btrfs(8), mkswap(8))."""
+
 
 _ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
 _RESERVED_IDS = frozenset({"unallocated", ".", ".."})

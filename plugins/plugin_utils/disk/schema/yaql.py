@@ -13,15 +13,57 @@ from __future__ import annotations
 import functools
 import re
 import typing as t
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 import yaql  # comes after collections.abc, which it uses without importing it
+from yaql.language import specs, yaqltypes
+from yaql.language.contexts import ContextBase
 from yaql.language.exceptions import YaqlException
 from yaql.language.expressions import Statement
 from yaql.language.utils import limit_iterable
 
-from .functions import register
 from .memo import Memory
+
+SYSTEM_DISK_MIB = 32768
+"""An SSD of less is a cache or a boot stick rather than the disk of an operating system."""
+
+
+def register(context: ContextBase) -> None:
+    """Add all functions to a context under their names in camel case."""
+    for function in (order_for_system, recommended_swap):
+        context.register_function(function)
+
+
+@specs.parameter("disks", yaqltypes.Iterable())
+@specs.name("orderForSystem")
+@specs.method
+def order_for_system(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
+    """Return the disks, the fittest for an operating system first: SSDs of 32 GiB or more, then others, each from small to large.
+
+    Disks that are removable or read-only come last. Raises KeyError for a disk without `type` or `size`.
+    """
+    return sorted(disks, key=_unfitness)
+
+
+def _unfitness(disk: Mapping[str, t.Any]) -> tuple[bool, bool, int]:
+    size = disk["size"]
+    unsuited = bool(disk.get("removable") or disk.get("read_only"))
+    return unsuited, disk["type"] != "ssd" or size < SYSTEM_DISK_MIB, size
+
+
+@specs.parameter("ram", yaqltypes.Number())
+@specs.name("recommendedSwap")
+def recommended_swap(ram: float) -> float:
+    """Return whole MiB of swap for MiB of memory: twice of up to 2 GiB, as much as up to 8 GiB, half of up to 64 GiB, else 4 GiB.
+
+    The steps are the seed's ("Dynamic parameters"), with the gap closed that it leaves at exactly 8 GiB.
+    """
+    if ram <= 2048:
+        return ram * 2
+    if ram <= 8192:
+        return ram
+    return ram // 2 if ram <= 65536 else 4096
+
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ....module_utils.storage import overhead
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
-from ..schema.keys import LABEL_LENGTHS
+from ..schema.parse import LABEL_LENGTHS
 from .partitions import Partition, device_name, is_encrypted, partitions
 
 Plain = dict[str, t.Any]

@@ -20,8 +20,7 @@ from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import SharedReserve
 from ..plan.order import Budget, Guard, find_way, follow
-from ..plan.safe_stages import stage_safely
-from ..plan.stages import Plan, stage_moves
+from ..plan.stages import Plan, stage_moves, stage_safely
 from .hbal import HbalOptions, steps_like_hbal
 from .search import Aims, balance
 

@@ -35,7 +35,45 @@ from ..neighbourhood.limits import Bounds
 from ..neighbourhood.moves import BestMoves, Lookout, MoveOptions, View, make_move
 from ..neighbourhood.price import Home, PlacementPrice, Tariff
 from .hbal import candidates
-from .move_queue import MoveQueue
+
+
+@dataclass(frozen=True)
+class MoveQueue:
+    """What the best move of each instance gained when it was looked at last; changed in place."""
+
+    gains: Floats
+    """[I]: -inf for one that has no move or is not to be looked at."""
+    targets: Integers
+    """[I]: where that move went, or NOWHERE."""
+
+    @classmethod
+    def of(cls, best: BestMoves, cost: float, instances: int) -> MoveQueue:
+        """Return the queue of what was found from a placement of that cost, in a cluster with so many instances."""
+        queue = cls(np.full(instances, -np.inf), np.full(instances, NOWHERE))
+        queue.tell(best, cost)
+        return queue
+
+    @property
+    def promise(self) -> float:
+        """Return the most that any move promises; -inf without any."""
+        return float(self.gains.max(initial=-np.inf))
+
+    def next(self, least: float, most: int) -> Integers:
+        """Return the instances that promise most, `most` at most, in their order, without those that promise less than `least`."""
+        size = len(self.gains)
+        first = np.argpartition(-self.gains, most)[:most] if most < size else np.arange(size)
+        worthy: Integers = np.sort(first[self.gains[first] >= least])
+        return worthy
+
+    def tell(self, best: BestMoves, cost: float) -> None:
+        """Take down what was found from a placement of that cost."""
+        self.gains[best.instances] = cost - best.cost
+        self.targets[best.instances] = best.target
+
+    def drop(self, instances: Integers | int) -> None:
+        """Do not look at instances any more."""
+        self.gains[instances] = -np.inf
+
 
 _TOGETHER = 16
 """Instances that are looked at again for the next move: those that promised most."""

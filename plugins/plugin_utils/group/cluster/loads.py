@@ -13,9 +13,16 @@ primaries that have none of their own: CPU by virtual CPUs, memory by memory, di
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import typing as t
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
+
+from ...common.errors import Mistakes, suggest
+from .arrays import NOWHERE, Quantity
 from .model import Cluster, Instance, Load
+from .moves import Move
+from .state import ClusterState
 
 _SHARES: Mapping[str, Callable[[Instance], float]] = {
     "cpu": lambda instance: float(instance.vcpus),
@@ -47,3 +54,89 @@ def _shared(cluster: Cluster, node: str, load: Load, known: Mapping[str, Load]) 
         for instance in unknown:
             parts[instance.name][kind] = left * share(instance) / total if total else 0.0
     return {name: Load(**found) for name, found in parts.items()}
+
+
+_LOAD_FIELDS = ("cpu", "memory", "disk", "net")
+
+
+def read_loads(
+    arguments: Mapping[str, t.Any],
+    option: str,
+    known: Sequence[str],
+    kind: str,
+    mistakes: Mistakes,
+) -> dict[str, Load]:
+    """Return the loads of an option by name; add a mistake for every unknown name and every part that is no number."""
+    found = {}
+    names = set(known)
+    for name, given in (arguments.get(option) or {}).items():
+        place = f"{option}[{name}]"
+        if name not in names:
+            mistakes.add(place, f"unknown {kind}{suggest(str(name), known)}")
+        if not isinstance(given, Mapping):
+            mistakes.add(place, f"is {given!r}; must be a mapping of {', '.join(_LOAD_FIELDS)}")
+            continue
+        found[name] = _load(place, given, mistakes)
+    return found
+
+
+def _load(place: str, given: Mapping[str, t.Any], mistakes: Mistakes) -> Load:
+    """Return a load; parts that were not measured are 0."""
+    parts = dict.fromkeys(_LOAD_FIELDS, 0.0)
+    for name, value in given.items():
+        if name not in parts:
+            mistakes.add(f"{place}.{name}", f"is not known here{suggest(str(name), _LOAD_FIELDS)}")
+            continue
+        try:
+            parts[name] = float(value)
+        except (TypeError, ValueError):
+            mistakes.add(f"{place}.{name}", f"is {value!r}; must be a number")
+            continue
+        if not 0 <= parts[name] < float("inf"):
+            mistakes.add(f"{place}.{name}", f"is {value!r}; must be 0 or more")
+    return Load(**parts)
+
+
+def touched_groups(state: ClusterState, moves: Iterable[Move]) -> frozenset[int]:
+    """Return the groups of all nodes that moves leave or reach."""
+    places = (place for move in moves for place in (move.source, *move.steps))
+    return frozenset(int(state.facts.nodes.group[node]) for place in places for node in place if node != NOWHERE)
+
+
+def node_loads(before: ClusterState, after: ClusterState, groups: Iterable[int]) -> list[dict[str, t.Any]]:
+    """Return, for each node of the groups, its capacity and what is used of it in two states of a cluster.
+
+    Memory (of instances, of the node itself, and `reserved` for failovers to it) and disk are MiB, `cpus` virtual ones,
+    `load` the sum of the four loads; `capacity.cpus` is how many virtual CPUs the group's policy allows.
+    """
+    nodes = before.facts.nodes
+    return [
+        {
+            "node": nodes.names[node],
+            "group": before.facts.cluster.groups[nodes.group[node]].name,
+            "offline": bool(before.offline[node]),
+            "capacity": {
+                "memory": round(nodes.total_memory[node]),
+                "disk": round(nodes.total_disk[node]),
+                "cpus": float(nodes.total_cpus[node] * nodes.vcpu_ratio[node]),
+            },
+            "before": _used(before, node),
+            "after": _used(after, node),
+        }
+        for node in np.flatnonzero(np.isin(nodes.group, list(groups))).tolist()
+    ]
+
+
+def _used(state: ClusterState, node: int) -> dict[str, t.Any]:
+    quantity = state.quantities[:, node]
+    nodes = state.facts.nodes
+    loads = (Quantity.CPU_LOAD, Quantity.MEMORY_LOAD, Quantity.DISK_LOAD, Quantity.NET_LOAD)
+    return {
+        "memory": round(nodes.total_memory[node] - quantity[Quantity.MEMORY]),
+        "reserved": round(state.reserved[node]),
+        "disk": round(nodes.total_disk[node] - quantity[Quantity.DISK]),
+        "cpus": round(quantity[Quantity.CPUS]),
+        "load": round(float(sum(quantity[load] for load in loads)), 6),
+        "primaries": round(quantity[Quantity.PRIMARIES]),
+        "secondaries": round(quantity[Quantity.SECONDARIES]),
+    }

@@ -27,7 +27,7 @@ from ..cluster.state import ClusterState
 from ..cluster.tags import STANDBY
 from ..metrics.limits import EXACT, primary_verdict
 from ..place.relocation import Offer, can_move, home_of, relocate, with_moves
-from ..plan.safe_course import order_safely
+from ..plan.order import order_safely
 from ..plan.stages import order_moves
 from ..redistribute.redistribution import strands_more
 

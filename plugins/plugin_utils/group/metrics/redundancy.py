@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from ...common.silence import silence
+from ...common.highs import silence
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import PoolName
 from ..cluster.state import ClusterState

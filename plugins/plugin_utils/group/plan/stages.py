@@ -19,10 +19,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..cluster.arrays import NOWHERE
+from ..cluster.loads import node_loads, touched_groups
 from ..cluster.moves import Move, Place, commands, copied_data, possible_moves, told_steps
-from ..cluster.node_loads import node_loads, touched_groups
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
+from ..metrics.shared_redundancy import SharedReserve
 from ..place.assignment import got_worse
 
 HARD_LIMITS = frozenset({"memory", "disk", "spindles", "pool"})
@@ -148,3 +149,30 @@ def move_told(state: ClusterState, move: Move) -> dict[str, t.Any]:
 def nodes_told(state: ClusterState, place: Place) -> list[str]:
     """Return the names of a place's nodes."""
     return [state.facts.nodes.names[node] for node in place if node != NOWHERE]
+
+
+def stage_safely(state: ClusterState, moves: Sequence[Move], reserve: SharedReserve, most_at_node: int | None) -> Plan:
+    """Return a plan from `state` that keeps `reserve` in every order it allows; a sequence of `moves` must keep it."""
+    plan = stage_moves(moves, most_at_node)
+    if reserve.holds_in_any_order(state, moves):
+        return plan
+    stages = _cut(state, moves, reserve, most_at_node)
+    before = {number: stages[position - 1] for position, stage in enumerate(stages) if position for number in stage}
+    return Plan(tuple(moves), tuple(before.get(number, ()) for number in range(len(moves))), tuple(stages))
+
+
+def _cut(state: ClusterState, moves: Sequence[Move], reserve: SharedReserve, most_at_node: int | None) -> list[tuple[int, ...]]:
+    """Return runs of moves, each of which may be made in any order from where the one before leads."""
+    now = state.copy()
+    stages: list[tuple[int, ...]] = []
+    current: list[int] = []
+    for number in range(len(moves)):
+        trial = [moves[position] for position in (*current, number)]
+        alone = len(stage_moves(trial, most_at_node).stages) == 1
+        if current and not (alone and reserve.holds_in_any_order(now, trial)):
+            stages.append(tuple(current))
+            for position in current:
+                now.place(moves[position].instance, *moves[position].target)
+            current = []
+        current.append(number)
+    return [*stages, tuple(current)] if current else stages

@@ -24,7 +24,7 @@ import numpy as np
 from ..cluster.arrays import NOWHERE, Floats, Quantity
 from ..cluster.moves import Move, Place, copied_data
 from ..cluster.state import ClusterState
-from ..metrics.group_health import peer_groups, target_groups
+from ..metrics.health import peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..place.placement import Reason, Refusal
 from ..place.relocation import Offer, Refused, can_move, home_of, place_elsewhere, place_in, relocate, with_moves

@@ -23,7 +23,7 @@ import numpy as np
 from ..cluster.arrays import Booleans, Floats, Integers, Quantity
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
-from ..metrics.group_health import takes_storage
+from ..metrics.health import takes_storage
 from ..metrics.score import ScoreMode, Scorer
 from ..place.relocation import Refused, can_move, home_of, place_in
 from ..plan.stages import order_moves

@@ -27,11 +27,11 @@ from ..cluster.arrays import NOWHERE, Quantity
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
 from ..evacuate.evacuation import AcrossGroups, EvacuationMode, evacuate, tasks_of_nodes
-from ..metrics.group_health import Cause, Health, causes, group_health, peer_groups, target_groups
+from ..metrics.health import Cause, Health, causes, group_health, peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..place.placement import Refusal, stranded_memory, strands_more_than
 from ..place.relocation import FEWEST_LEAVE, Offer, Refused, Relocation, can_move, home_of, place_elsewhere, place_in, relocate, with_moves
-from ..plan.safe_course import order_safely
+from ..plan.order import order_safely
 from .shared_storage import Search
 
 Answer = t.TypeVar("Answer")

@@ -24,7 +24,7 @@ from ..cluster.arrays import NOWHERE
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
-from ..metrics.group_health import PROOF_SECONDS, Health, group_health, target_groups
+from ..metrics.health import PROOF_SECONDS, Health, group_health, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..place.placement import candidates
 from ..place.relocation import Refused, can_move, home_of, place_in

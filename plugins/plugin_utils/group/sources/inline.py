@@ -31,6 +31,7 @@ from ..cluster.model import (
     Policy,
     PoolKind,
     PoolName,
+    Spec,
     Status,
     StoragePool,
 )
@@ -259,3 +260,76 @@ def _storage(fields: Fields) -> StoragePool:
     total = fields.capacity("total") if "total" in fields else None
     free = fields.capacity("free") if "free" in fields else None
     return StoragePool(name, total, free)
+
+
+def write_inline(cluster: Cluster) -> dict[str, t.Any]:
+    """Return the cluster as dictionaries and lists; parse_inline gives the same cluster back."""
+    return {
+        "groups": [_plain_group(group) for group in cluster.groups],
+        "nodes": [_plain_node(node) for node in cluster.nodes],
+        "instances": [_instance(instance) for instance in cluster.instances],
+        "tags": list(cluster.tags),
+        "ipolicy": _policy(cluster.policy),
+    }
+
+
+def _plain_group(group: Group) -> dict[str, t.Any]:
+    return {
+        "name": group.name,
+        "uuid": group.uuid,
+        "alloc_policy": str(group.alloc_policy),
+        "tags": list(group.tags),
+        "networks": list(group.networks),
+        "ipolicy": _policy(group.policy),
+    }
+
+
+def _policy(policy: Policy) -> dict[str, t.Any]:
+    return {
+        "minmax": [{"min": _spec(interval.minimum), "max": _spec(interval.maximum)} for interval in policy.intervals],
+        "std": _spec(policy.standard),
+        "disk-templates": [str(template) for template in policy.disk_templates],
+        "vcpu-ratio": policy.vcpu_ratio,
+        "spindle-ratio": policy.spindle_ratio,
+    }
+
+
+def _spec(spec: Spec) -> dict[str, int]:
+    return {
+        "memory-size": spec.memory,
+        "cpu-count": spec.cpus,
+        "disk-size": spec.disk_size,
+        "disk-count": spec.disk_count,
+        "nic-count": spec.nics,
+        "spindle-use": spec.spindle_use,
+    }
+
+
+def _plain_node(node: Node) -> dict[str, t.Any]:
+    fields = {name: getattr(node, name) for name in Node.__dataclass_fields__}
+    return fields | {"tags": list(node.tags), "storage": [_pool(pool) for pool in node.storage]}
+
+
+def _pool(pool: StoragePool) -> dict[str, t.Any]:
+    return _pool_text(pool.name) | {name: size for name, size in (("total", pool.total), ("free", pool.free)) if size is not None}
+
+
+def _pool_text(name: PoolName) -> dict[str, t.Any]:
+    return {"type": str(name.kind), "pool": name.pool}
+
+
+def _instance(instance: Instance) -> dict[str, t.Any]:
+    fields = {name: getattr(instance, name) for name in Instance.__dataclass_fields__ if name != "storage"}
+    fields |= {
+        "status": str(instance.status),
+        "disk_template": str(instance.disk_template),
+        "disks": [_plain_disk(disk) for disk in instance.disks],
+        "tags": list(instance.tags),
+        "load": {name: getattr(instance.load, name) for name in Load.__dataclass_fields__},
+        "networks": list(instance.networks),
+    }
+    return fields if instance.storage is None else fields | {"storage": _pool_text(instance.storage)}
+
+
+def _plain_disk(disk: Disk) -> dict[str, int]:
+    return {"size": disk.size} | ({} if disk.spindles is None else {"spindles": disk.spindles})

@@ -18,8 +18,7 @@ from ..arguments import SourceType
 from .iallocator import Message, parse_iallocator, parse_json
 from .inline import parse_inline
 from .proxmox import parse_proxmox
-from .rapi import RESOURCES, fetch_rapi, parse_rapi
-from .server import Server
+from .rapi import RESOURCES, Server, fetch_rapi, parse_rapi
 from .text import parse_text
 
 _READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], bool]] = {

@@ -30,8 +30,7 @@ from ..place.placement import Reason
 from ..plan.stages import nodes_told, stage_moves
 from ..sources.fields import Fields
 from ..sources.iallocator import Message
-from .place import group_named, place, positions_of, reason_told
-from .place_table import reasons_line
+from .place import group_named, place, positions_of, reason_told, reasons_line
 
 Plain = dict[str, t.Any]
 _MODES = {"primary-only": EvacuationMode.PRIMARY, "secondary-only": EvacuationMode.SECONDARY, "all": EvacuationMode.ALL}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import collections
 import typing as t
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...common.units import format_mib
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity, storage_of
 from ..cluster.model import Cluster, PoolKind, PoolName
 from ..cluster.state import ClusterState
@@ -185,3 +186,84 @@ def _pool(state: ClusterState, name: PoolName, column: int, instances: int) -> d
         "total": (max(totals) if shared else sum(totals)) if totals else None,
         "free": int(min(free) if shared else sum(free)) if free else None,
     }
+
+
+_MOST_PROBLEMS = 40
+"""A summary is to be read; all problems are in the data."""
+
+
+def summary(report: Mapping[str, t.Any]) -> str:
+    """Return the report of report.report as lines of text."""
+    parts = [
+        _head(report),
+        table(("group", "policy", "nodes", "offline", "instances", "free memory", "free disk", "score", "health"), _groups(report)),
+        table(("", "node", "group", "memory", "free", "reserved", "disk", "free", "CPUs", "used", "prim", "sec"), _nodes(report)),
+        _problems(report["problems"]),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(report: Mapping[str, t.Any]) -> str:
+    health = report["health"]
+    counts = ", ".join(f"{name} {count}" for name, count in health.items() if name != "healthy" and count)
+    state = "healthy" if health["healthy"] else f"not healthy: {counts}"
+    return f"Cluster score {report['score']:.8f} ({report['score_mode']}), {state}"
+
+
+def _groups(report: Mapping[str, t.Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            group["name"],
+            str(group["alloc_policy"]),
+            str(group["nodes"]),
+            str(group["offline"]),
+            str(group["instances"]),
+            format_mib(group["capacity"]["memory"]["free"]),
+            format_mib(group["capacity"]["disk"]["free"]),
+            f"{group['score']:.8f}",
+            "healthy" if group["health"]["healthy"] else "not healthy",
+        )
+        for group in report["groups"]
+    ]
+
+
+def _nodes(report: Mapping[str, t.Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            "-" if node["offline"] else "*" if node["n1_fails"] else "",
+            node["name"],
+            node["group"],
+            format_mib(node["total_memory"]),
+            format_mib(node["unallocated_memory"]),
+            format_mib(node["reserved_memory"]),
+            format_mib(node["total_disk"]),
+            format_mib(node["free_disk"]),
+            f"{node['total_cpus']:g}",
+            str(node["used_cpus"]),
+            str(node["primaries"]),
+            str(node["secondaries"]),
+        )
+        for node in report["nodes"]
+    ]
+
+
+def _problems(problems: Sequence[Mapping[str, t.Any]]) -> str:
+    lines = [f"{problem['kind']}: {problem['says']}" for problem in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append(f"... and {len(problems) - _MOST_PROBLEMS} more")
+    return "\n".join(lines)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows in columns: the first ones, which are names, to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    numbers = [all(_is_number(row[column]) for row in rows) for column in range(len(head))]
+    lines = (
+        "  ".join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers))
+        for row in (head, *rows)
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _is_number(text: str) -> bool:
+    return text[:1].isdigit() or text[:1] == "-" and text[1:2].isdigit()

@@ -21,7 +21,7 @@ from ..evacuate.rolling_maintenance import NodeSet, roll
 from ..evacuate.squeezing import room_wanted, squeeze
 from ..metrics.score import ScoreMode
 from ..place.relocation import with_moves
-from ..plan.safe_course import stage_together
+from ..plan.order import stage_together
 from ..plan.stages import Plan, plan_told, stage_moves
 from ..sources.iallocator import Message
 from .evacuate import positions_of

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from ...common.errors import Mistakes
-from ..cluster.load_input import read_loads
-from ..cluster.loads import with_loads
+from ..cluster.loads import read_loads, with_loads
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState
-from ..metrics.group_health import Health, group_health, peer_groups
+from ..metrics.health import Health, group_health, peer_groups
 from ..metrics.score import ScoreMode
 from ..place.placement import Reason, Refusal
-from ..plan.safe_course import stage_together
+from ..plan.order import stage_together
 from ..plan.stages import plan_told, stage_moves
 from ..redistribute.load_balancing import KINDS, GroupLoads, LevelOptions, level
 from ..redistribute.redistribution import Missing, Repair, Run, leavers, redistribute

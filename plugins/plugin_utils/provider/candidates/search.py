@@ -12,10 +12,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product, repeat
 
-from .bounds import cannot_hold
 from .can_split import Part, Source, fillings
-from .constraints import Choices, keeps_step, loads_of
-from .levels import Plan
+from .constraints import Choices, Rules, keeps_step, loads_of
+from .levels import Plan, are_isolated
+
+
+def cannot_hold(plan: Plan, options: Sequence[Choices]) -> bool:
+    """Whether some of the columns certainly cannot be satisfied together in a tree with these options."""
+    sets = [frozenset(choices) for choices in options]
+    distinct = set(sets)
+    return any(_lacks_room(plan, sets, union) or _lacks_providers(plan, sets, union) for union in distinct)
+
+
+def _lacks_room(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int]) -> bool:
+    """Whether the columns that choose only within `union` ask more of a class than is free there, or more pieces than can be cut.
+
+    Pieces are counted for each size: those of at least that size are at most as many as pieces of exactly that size could be cut.
+    """
+    for name, levels in plan.contended.items():
+        amounts = sorted((amount for level, amount in levels if sets[level] <= union), reverse=True)
+        rules: Rules = plan.index.classes[name].rules
+        free = [max(0, rules[position][0]) for position in union if position in rules]
+        if sum(amounts) > sum(free):
+            return True
+        if any(count > sum(most // amount for most in free) for count, amount in enumerate(amounts, start=1)):
+            return True
+    return False
+
+
+def _lacks_providers(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int]) -> bool:
+    """Whether more columns that must all differ choose only within `union` than it has providers."""
+    if not plan.request.isolated:
+        return False
+    inside = [plan.columns[level] for level, choices in enumerate(sets) if choices <= union and not plan.columns[level].unsuffixed]
+    alone = [column for column in inside if column.group.suffix in plan.request.isolated]
+    others = any(not are_isolated(plan.request, column, column) for column in inside)
+    return len(alone) + others > len(union)
+
 
 Pick = tuple[tuple[int, ...], tuple[tuple[Part, ...], ...]]
 """One candidate as positions: of each of the plan's columns, and of each split column its parts."""

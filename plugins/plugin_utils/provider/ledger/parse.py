@@ -17,7 +17,7 @@ from ..world.model import Allocations, Inventory
 from ..world.names import LONGEST_NAME, canonical_uuid, why_no_provider_name, why_no_trait, why_no_uuid
 from ..world.parse import parse_aggregates, parse_amounts, parse_inventories, parse_name_list
 from .claims import Claim
-from .ledger_changes import ROOT, ProviderChange
+from .providers import ROOT, ProviderChange
 
 _PROVIDER_KEYS = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
 _CLAIM_KEYS = ("consumer", "allocations", "project", "user", "consumer_generation")

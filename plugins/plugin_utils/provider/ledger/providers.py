@@ -10,20 +10,150 @@ that moves; a provider that is as declared is not written at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+import typing as t
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, Delete, Insert, Table, Update, bindparam, delete, insert, update
 
-from ...common.errors import Mistakes
+from ...common.errors import Mistakes, NoSolution, suggest
 from ..world.model import Inventory, inventory_warnings
+from ..world.names import provider_uuid
 from ..world.parse import INVENTORY_FIELDS
 from .guards import guard_providers, guard_topology
 from .import_world import ensure_names
-from .ledger_changes import ProviderChange, ProvidersChanged, StillInUse
-from .ledger_tree import moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents
-from .read import StoredProvider, batches, read_children, read_providers, read_users
+from .read import StoredProvider, batches, read_children, read_numbers, read_parent, read_providers, read_users
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
+
+ROOT = ""
+"""As a parent: none."""
+
+
+@dataclass(frozen=True)
+class ProviderChange:
+    """What a provider shall be; None leaves a part as it is, and is nothing where the provider is new.
+
+    At least one of `uuid` and `name` is given; `parent` is a UUID, a name or ROOT. `generation` is the one the caller saw.
+    `place` is where the caller wrote it.
+    """
+
+    place: str
+    uuid: str | None = None
+    name: str | None = None
+    parent: str | None = None
+    inventories: Mapping[str, Inventory] | None = None
+    traits: frozenset[str] | None = None
+    aggregates: frozenset[str] | None = None
+    generation: int | None = None
+
+    @property
+    def reference(self) -> str:
+        """What finds the provider in the ledger."""
+        return t.cast("str", self.uuid or self.name)
+
+    def place_of(self, part: str) -> str:
+        """Return where the caller wrote a part of it."""
+        return f"{self.place}.{part}" if self.place else part
+
+    def uuid_among(self, stored: Mapping[str, StoredProvider]) -> str:
+        """Return the provider's UUID: its own, the one it has in the ledger, or that of its name."""
+        known = stored.get(self.reference)
+        return known.uuid if known else self.uuid or provider_uuid(t.cast("str", self.name))
+
+
+@dataclass(frozen=True)
+class ProvidersChanged:
+    """Providers before and after by UUID, those that are not there left out."""
+
+    before: Mapping[str, StoredProvider]
+    after: Mapping[str, StoredProvider]
+    warnings: Sequence[str] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written."""
+        return self.before != self.after
+
+
+class StillInUse(NoSolution):
+    """Something cannot be removed because it is used; `conflict` says by whom."""
+
+
+_PLACE = update(providers).where(providers.c.id == bindparam("number")).values(parent_id=bindparam("parent"))
+
+
+def wanted_parents(
+    connection: Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]
+) -> dict[str, str | None]:
+    """Return the UUID of the parent of each provider that is given one, by the provider's UUID; None for a root.
+
+    A parent may be a provider that the same call makes. Raises InputError for those that are nowhere.
+    """
+    declared = {change.name: change.uuid_among(stored) for change in changes if change.name}
+    declared.update((uuid, uuid) for uuid in list(declared.values()))
+    asked = {change.parent for change in changes if change.parent}
+    known = {reference: uuid for reference, (_number, uuid) in read_numbers(connection, asked - declared.keys()).items()}
+    known.update((name, uuid) for name, uuid in declared.items() if name is not None)
+    mistakes = Mistakes()
+    parents: dict[str, str | None] = {}
+    for change in changes:
+        if change.parent == ROOT:
+            parents[change.uuid_among(stored)] = None
+        elif change.parent is not None and change.parent in known:
+            parents[change.uuid_among(stored)] = known[change.parent]
+        elif change.parent is not None:
+            mistakes.add(change.place_of("parent"), f"there is no provider {change.parent!r}{suggest(change.parent, known)}")
+    mistakes.check()
+    return parents
+
+
+def moved_numbers(stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]) -> set[int]:
+    """Return the numbers of the stored providers that get another parent."""
+    return {provider.id for provider in stored.values() if provider.uuid in parents and parents[provider.uuid] != provider.parent}
+
+
+def refuse_loops(
+    connection: Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
+) -> None:
+    """Raise InputError for each provider that would be its own ancestor; if stored ones move, the topology is guarded already."""
+    # The way up never leads back from a stored provider to a new one, unless one of the stored ones moves.
+    follow = bool(moved_numbers(stored, parents))
+    mistakes = Mistakes()
+    for change in changes:
+        uuid = change.uuid_among(stored)
+        if parents.get(uuid) is not None and _is_its_own_ancestor(connection, uuid, parents, follow_stored=follow):
+            mistakes.add(change.place_of("parent"), f"{change.parent} is the provider itself or below it; parents must not form a loop")
+    mistakes.check()
+
+
+def numbers_below(connection: Connection, numbers: Collection[int]) -> set[int]:
+    """Return the numbers of all providers below some, whose roots change when those move."""
+    below: set[int] = set()
+    level = set(numbers)
+    while level:
+        level = set(read_children(connection, level)) - below
+        below |= level
+    return below
+
+
+def write_parents(connection: Connection, present: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> None:
+    """Put providers below their parents where they are not; all of them exist by now."""
+    parents = {child: parent for child, parent in wanted.items() if present[child] != parent}
+    numbers = {uuid: number for number, uuid in read_numbers(connection, {*parents, *filter(None, parents.values())}).values()}
+    rows = [{"number": numbers[child], "parent": None if parent is None else numbers[parent]} for child, parent in parents.items()]
+    for part in batches(rows):
+        connection.execute(_PLACE, part)
+
+
+def _is_its_own_ancestor(connection: Connection, uuid: str, parents: Mapping[str, str | None], *, follow_stored: bool) -> bool:
+    seen: set[str] = set()
+    here = parents[uuid]
+    while here is not None and here != uuid and here not in seen:
+        seen.add(here)
+        stored = read_parent(connection, here) if follow_stored and here not in parents else None
+        here = parents.get(here, stored)
+    return here == uuid
+
 
 _RENAME = update(providers).where(providers.c.id == bindparam("number")).values(name=bindparam("called"))
 _STOCK = (inventories.c.provider_id == bindparam("provider"), inventories.c.resource_class == bindparam("class"))

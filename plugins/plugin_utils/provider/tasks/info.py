@@ -11,13 +11,44 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
+from ...common.errors import Mistakes, suggest
 from ..ledger.audit import audit
+from ..ledger.open import load_world
 from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
 from ..ledger.read import Consumer, read_consumers, read_world
 from ..world.model import Allocations, Provider, World
 from ..world.names import canonical_uuid
+from ..world.parse import find_reference
 from .provider import task_ledger
-from .provider_table import summary
+
+_HEAD = ("provider", "class", "used", "capacity", "free", "consumers")
+
+
+def summary(
+    providers: Sequence[Provider],
+    usages: Mapping[str, Mapping[str, Mapping[str, int]]],
+    allocations: Mapping[str, Mapping[str, Mapping[str, int]]],
+) -> str:
+    """Return one line for each inventory, below its provider's name; providers come before those below them."""
+    depths: dict[str | None, int] = {None: -1}
+    rows: list[Sequence[str]] = [_HEAD]
+    for provider in providers:
+        depths[provider.uuid] = depths[provider.parent] + 1
+        label = "  " * depths[provider.uuid] + provider.name
+        for name, amounts in usages[provider.uuid].items():
+            users = sum(1 for held in allocations.get(provider.uuid, {}).values() if name in held)
+            rows.append((label, name, *(str(amounts[key]) for key in ("used", "capacity", "free")), str(users)))
+            label = ""
+        if label:
+            rows.append((label, "", "", "", "", ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    texts = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+    numbers = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+    return "  ".join([*texts, *numbers]).rstrip()
 
 
 def run_provider_info(arguments: Mapping[str, t.Any]) -> Plain:
@@ -107,3 +138,52 @@ def _by_project(allocations: Mapping[str, Allocations], consumers: Mapping[str, 
             for name, amount in amounts.items():
                 found[consumers[consumer].project or ""][name] += amount
     return {project: dict(sorted(found[project].items())) for project in sorted(found)}
+
+
+Usages = Mapping[str, Mapping[str, int]]
+
+
+def look_up_usages(references: Sequence[str], database: str | None) -> list[Usages]:
+    """Return {class: {capacity, used, free}} of each provider; without references, that of all providers together.
+
+    Raises InputError for unknown providers, Unavailable.
+    """
+    world = load_world(database)
+    usages = plain_usages(world.providers, world.usages())
+    if not references:
+        return [plain_totals(usages)]
+    return [usages[provider.uuid] for provider in _find_all(references, world.providers)]
+
+
+def look_up_tree_usages(references: Sequence[str], database: str | None) -> list[Usages]:
+    """Return the same as look_up_usages, but that of each provider together with all below it."""
+    world = load_world(database)
+    usages = plain_usages(world.providers, world.usages())
+    if not references:
+        return [plain_totals(usages)]
+    children: dict[str | None, list[str]] = defaultdict(list)
+    for provider in world.providers:
+        children[provider.parent].append(provider.uuid)
+    found = _find_all(references, world.providers)
+    return [plain_totals({uuid: usages[uuid] for uuid in _subtree(provider.uuid, children)}) for provider in found]
+
+
+def _find_all(references: Sequence[str], providers: Sequence[Provider]) -> list[Provider]:
+    by_reference = {**{provider.name: provider for provider in providers}, **{provider.uuid: provider for provider in providers}}
+    mistakes = Mistakes()
+    found = []
+    for reference in references:
+        provider = find_reference(reference, by_reference)
+        if provider is None:
+            mistakes.add("usages", f"there is no provider {reference!r}{suggest(str(reference), by_reference)}")
+        else:
+            found.append(provider)
+    mistakes.check()
+    return found
+
+
+def _subtree(root: str, children: Mapping[str | None, Sequence[str]]) -> list[str]:
+    found = [root]
+    for uuid in found:
+        found.extend(children.get(uuid, ()))
+    return found

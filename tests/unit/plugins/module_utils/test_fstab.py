@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.fstab import Entry, has_entry, with_entries
+from ansible_collections.bareon.allocator.plugins.module_utils.mounting import Entry, has_entry, with_entries
 
 ROOT = "UUID=1 / ext4 defaults 0 1"
 FSTAB = f"# what is mounted\n\n{ROOT}\nUUID=2\t/srv\txfs\nbroken\nUUID=9 none swap sw 0 0\n"

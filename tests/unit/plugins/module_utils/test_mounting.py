@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.fstab import Entry
-from ansible_collections.bareon.allocator.plugins.module_utils.mounting import carry_out, entry_of, plan_mounts
+from ansible_collections.bareon.allocator.plugins.module_utils.mounting import Entry, carry_out, entry_of, plan_mounts
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common import silence as module
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.silence import silence
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common import highs as module
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import silence
 
 
 def test_nothing_that_c_prints_gets_out(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.flow import route
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.preferences import split
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.flow import route, split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.share import NO_MAXIMUM
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.ordered.allocate import whole
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.ordered.program import OrderedRequest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.ordered.rounding import whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

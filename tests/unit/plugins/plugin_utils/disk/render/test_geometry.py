@@ -10,8 +10,14 @@ import colorsys
 import itertools
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.geometry import Label, lengths, rows_of_labels
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.palette import COLOURS, PATTERNS, paints
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.geometry import (
+    COLOURS,
+    PATTERNS,
+    Label,
+    lengths,
+    paints,
+    rows_of_labels,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

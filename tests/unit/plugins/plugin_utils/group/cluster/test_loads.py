@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.loads import node_loads, touched_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import possible_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.node_loads import node_loads, touched_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import plan_told, stage_moves
 

@@ -11,14 +11,15 @@ import math
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate import evacuation_search as module
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate import evacuation as module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import (
     AcrossGroups,
     EvacuationMode,
+    Offer,
     evacuate,
+    most_that_hold,
     tasks_of_nodes,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation_search import Offer, most_that_hold
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 

@@ -14,10 +14,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mov
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.shared_redundancy import SharedReserve
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Budget, Guard, find_way
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.safe_stages import stage_safely
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves, stage_safely
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 
 SHARED = {"disk_template": DiskTemplate.EXT}
 UNLIMITED = Budget()

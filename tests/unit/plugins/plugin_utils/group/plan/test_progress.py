@@ -10,8 +10,15 @@ import json
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.journal import follow, read_journal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.progress import Outcome, Progress, read_plan, read_where, schedule
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.progress import (
+    Outcome,
+    Progress,
+    follow,
+    read_journal,
+    read_plan,
+    read_where,
+    schedule,
+)
 
 
 def move(instance, *places, after=(), data=0):

@@ -11,8 +11,7 @@ import copy
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import AllocPolicy, Disk, Status
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import fetch_rapi, parse_rapi
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.server import Server
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import Server, fetch_rapi, parse_rapi
 from ansible_collections.bareon.allocator.tests.support.group.replay_server import (
     RECORDED,
     recorded_answers,

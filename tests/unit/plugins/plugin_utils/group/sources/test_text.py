@@ -9,8 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Disk, Policy, Status
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text_output import write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 
 SHORT = """\
 g1|u1|preferred|a,b

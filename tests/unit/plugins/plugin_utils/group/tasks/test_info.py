@@ -16,8 +16,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.sta
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import find_problems
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.report_table import summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report, summary
 
 SAN = PoolName(PoolKind.EXTERNAL, "san")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Group, Policy, Spec, SpecInterval
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place_table import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import (
     evacuation_summary,
+    place,
     place_summary,
     reasons_line,
 )

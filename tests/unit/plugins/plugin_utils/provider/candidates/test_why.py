@@ -10,8 +10,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.columns import column_filters, request_columns
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.relaxation import relaxations
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.why import explain, resource_steps
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.why import explain, relaxations, resource_steps
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
 

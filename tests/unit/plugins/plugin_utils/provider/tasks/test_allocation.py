@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks import placing
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks import allocation as placing
 
 DEFAULTS = {name: spec.get("default") for name, spec in REQUEST_ARGUMENTS.items()}
 
