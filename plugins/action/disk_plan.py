@@ -12,22 +12,16 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.errors import InputError, Mistake, NoSolution
 from ..plugin_utils.common.plain import plain
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
-    from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
-    from ..plugin_utils.disk.schema.profiles import find_profile, load_profile, merge
-    from ..plugin_utils.disk.warm_up import rehearse
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
+from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
+from ..plugin_utils.disk.schema.profiles import find_profile, load_profile, merge
+from ..plugin_utils.disk.warm_up import rehearse
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
-if IMPORT_ERROR is None:
-    rehearse(PROFILES)
+rehearse(PROFILES)
 _FACT = "bareon_hardware"
 
 
@@ -50,8 +44,6 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the host of the task, or all of `hosts`."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "scipy") from IMPORT_ERROR
         planner = Planner(self._schema(arguments), Objective(arguments["objective"]), parse_reserve(arguments["reserve"]))
         if arguments["hosts"] is not None:
             return self._plan_hosts(planner, arguments["hosts"], task_vars)

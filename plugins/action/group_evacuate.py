@@ -9,16 +9,11 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.bridge.cluster_source import load_any_cluster
+from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.group.tasks.evacuate import evacuate_named
-    from ..plugin_utils.group.tasks.place import evacuation_summary
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.group.tasks.evacuate import evacuate_named
+from ..plugin_utils.group.tasks.place import evacuation_summary
 
 
 class ActionModule(PlanningAction):
@@ -46,7 +41,5 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the evacuation."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
         answer = evacuate_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)
         return answer | {"summary": evacuation_summary(answer)}

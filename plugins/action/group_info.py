@@ -9,18 +9,13 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.bridge.cluster_source import load_any_cluster
+from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.group.metrics.score import ScoreMode
-    from ..plugin_utils.group.sources.inline import write_inline
-    from ..plugin_utils.group.sources.text import write_text
-    from ..plugin_utils.group.tasks.info import report, summary
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.group.metrics.score import ScoreMode
+from ..plugin_utils.group.sources.inline import write_inline
+from ..plugin_utils.group.sources.text import write_text
+from ..plugin_utils.group.tasks.info import report, summary
 
 
 class ActionModule(PlanningAction):
@@ -35,8 +30,6 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Report on the cluster."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
         message = load_any_cluster(arguments, self._loader.path_dwim)
         told = report(message.cluster, ScoreMode(arguments["score"]))
         writers = {"cluster": write_inline, "ganeti_text": write_text}

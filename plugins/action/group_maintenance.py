@@ -9,15 +9,10 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.bridge.cluster_source import load_any_cluster
+from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.group.tasks.maintenance import maintain_named
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.group.tasks.maintenance import maintain_named
 
 
 class ActionModule(PlanningAction):
@@ -37,6 +32,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the moves."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
         return maintain_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)

@@ -9,17 +9,12 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.bridge.cluster_source import load_any_cluster
+from ..plugin_utils.common.action import PlanningAction
+from ..plugin_utils.common.parallel import Resources
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.bridge.cluster_source import load_any_cluster
-    from ..plugin_utils.common.parallel import Resources
-    from ..plugin_utils.group.tasks.redistribute import redistribute_named
-    from ..plugin_utils.group.tasks.side_by_side import side_by_side
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.group.tasks.redistribute import redistribute_named
+from ..plugin_utils.group.tasks.side_by_side import side_by_side
 
 
 class ActionModule(PlanningAction):
@@ -44,8 +39,6 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the moves."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
         message = load_any_cluster(arguments, self._loader.path_dwim)
         resources = Resources(scheduler=arguments["scheduler"] or "", workers=arguments["workers"])
         run = side_by_side(resources, self.show_progress, [group.name for group in message.cluster.groups])

@@ -9,14 +9,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.provider.tasks.provider import run_provider
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.provider.tasks.provider import run_provider
 
 _ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
 
@@ -43,6 +38,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Make the providers what they are declared to be; in check mode, take it back."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "sqlalchemy") from IMPORT_ERROR
         return run_provider(arguments, rehearsal=self._task.check_mode)

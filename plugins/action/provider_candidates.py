@@ -9,14 +9,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.provider.tasks.candidates import run_provider_candidates
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.provider.tasks.candidates import run_provider_candidates
 
 
 class ActionModule(PlanningAction):
@@ -30,6 +25,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Look for candidates; nothing is changed, whether in check mode or not."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "numpy") from IMPORT_ERROR
         return run_provider_candidates(arguments)

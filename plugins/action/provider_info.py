@@ -9,14 +9,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import MissingLibrary, PlanningAction
+from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.provider.tasks.info import run_provider_info
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.provider.tasks.info import run_provider_info
 
 
 class ActionModule(PlanningAction):
@@ -33,6 +28,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Read the ledger."""
-        if IMPORT_ERROR is not None:
-            raise MissingLibrary(IMPORT_ERROR.name or "sqlalchemy") from IMPORT_ERROR
         return run_provider_info(arguments)

@@ -144,28 +144,22 @@ _value:
 import typing as t
 
 from ansible.errors import AnsibleFilterError
-from ansible.module_utils.basic import missing_required_lib
 
+from ..plugin_utils.bridge import plan_inventory
 from ..plugin_utils.common.errors import InputError
+from ..plugin_utils.common.libraries import MissingLibraries, refuse_missing
 from ..plugin_utils.common.plain import plain
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.bridge import plan_inventory
-except ImportError as error:
-    IMPORT_ERROR = error
 
 
 def plan_to_providers(
     plan: t.Any, host: t.Any, facts: t.Any, numa: t.Any = None, hardware: t.Any = None, limits: t.Any = None, volume_groups: t.Any = None
 ) -> list[dict[str, t.Any]]:
     """Return the providers of a host; AnsibleFilterError with everything that is wrong with the input."""
-    if IMPORT_ERROR is not None:
-        raise AnsibleFilterError(missing_required_lib(IMPORT_ERROR.name or "os-traits")) from IMPORT_ERROR
     try:
+        refuse_missing()
         given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups)]
         return plan_inventory.plan_to_providers(*given)
-    except (InputError, TypeError) as error:
+    except (InputError, MissingLibraries, TypeError) as error:
         raise AnsibleFilterError(f"plan_to_providers: {error}") from error
 
 

@@ -55,17 +55,12 @@ _raw:
 import typing as t
 
 from ansible.errors import AnsibleLookupError
-from ansible.module_utils.basic import missing_required_lib
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.common.errors import InputError, Unavailable
+from ..plugin_utils.common.libraries import MissingLibraries, refuse_missing
 from ..plugin_utils.common.plain import plain
-
-IMPORT_ERROR: ImportError | None = None
-try:
-    from ..plugin_utils.provider.tasks.info import look_up_tree_usages, look_up_usages
-except ImportError as error:
-    IMPORT_ERROR = error
+from ..plugin_utils.provider.tasks.info import look_up_tree_usages, look_up_usages
 
 
 class LookupModule(LookupBase):
@@ -73,11 +68,10 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
         """Return one mapping of usages by class for each provider."""
-        if IMPORT_ERROR is not None:
-            raise AnsibleLookupError(missing_required_lib(IMPORT_ERROR.name or "sqlalchemy"))
         self.set_options(var_options=variables, direct=kwargs)
         look_up = look_up_tree_usages if self.get_option("tree") else look_up_usages
         try:
+            refuse_missing()
             return t.cast("list[t.Any]", plain(look_up(plain(terms), plain(self.get_option("database")))))
-        except (InputError, Unavailable) as error:
+        except (InputError, MissingLibraries, Unavailable) as error:
             raise AnsibleLookupError(str(error)) from None

@@ -20,9 +20,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import os_traits
-
 from ..common.errors import Mistakes, suggest
+from ..common.libraries import os_traits
 from ..group.cluster.check import Places, check_cluster
 from ..group.cluster.model import (
     NODE_DISK,

@@ -16,9 +16,8 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import os_traits
-
 from ..common.errors import Mistakes, suggest
+from ..common.libraries import os_traits
 from ..common.units import parse_mib
 from ..provider.world.model import LARGEST_AMOUNT
 from ..provider.world.names import LONGEST_NAME, why_no_provider_name

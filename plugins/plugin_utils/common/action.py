@@ -14,21 +14,14 @@ import typing as t
 from collections.abc import Mapping
 
 from ansible.errors import AnsibleActionFail
-from ansible.module_utils.basic import missing_required_lib
 from ansible.plugins.action import ActionBase
 
 from .errors import InputError, NoSolution, Unavailable
+from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .plain import plain
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
-
-
-class MissingLibrary(Exception):
-    """A third-party library that the action's room needs could not be imported on the controller."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(missing_required_lib(name))
 
 
 class Progress(t.Protocol):
@@ -68,9 +61,12 @@ class PlanningAction(ActionBase):
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         arguments = self._validated_arguments()
         try:
+            refuse_missing()
             planned = self.plan(arguments, task_vars or {})
-        except (InputError, MissingLibrary, Unavailable) as error:
+        except (InputError, MissingLibraries, Unavailable) as error:
             raise AnsibleActionFail(str(error)) from None
+        except ImportError as error:
+            raise AnsibleActionFail(describe_missing(error)) from error
         except NoSolution as error:
             raise AnsibleActionFail(str(error), result={"conflict": plain(error.conflict)}) from None
         result.setdefault("changed", False)

@@ -14,10 +14,7 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-from scipy.sparse import csr_array
+from .libraries import np, npt, optimize, sparse
 
 _ONE_AT_A_TIME = threading.RLock()
 
@@ -61,7 +58,7 @@ _OPTIMAL, _LIMIT, _INFEASIBLE = 0, 1, 2
 class Solved:
     """Values of all columns. `proven` is False when a limit ended the search, `gap` then the relative distance to the bound."""
 
-    values: NDArray[np.float64]
+    values: npt.NDArray[np.float64]
     objective: float
     proven: bool = True
     gap: float = 0.0
@@ -95,7 +92,7 @@ class Program:
         self._row_of: list[int] = []
         self._column_of: list[int] = []
         self._factor: list[float] = []
-        self._matrix: csr_array | None = None
+        self._matrix: sparse.csr_array | None = None
 
     def column(self, lower: float = 0.0, upper: float = FREE, *, integral: bool = False) -> int:
         """Add a column and return its position."""
@@ -115,11 +112,11 @@ class Program:
         self.row_high.append(high)
         return position
 
-    def matrix(self) -> csr_array:
+    def matrix(self) -> sparse.csr_array:
         """Return the rows as a sparse matrix."""
         shape = (len(self.row_low), len(self.lower))
         if self._matrix is None or self._matrix.shape != shape:
-            self._matrix = csr_array((self._factor, (self._row_of, self._column_of)), shape=shape)
+            self._matrix = sparse.csr_array((self._factor, (self._row_of, self._column_of)), shape=shape)
         return self._matrix
 
 
@@ -131,10 +128,10 @@ def maximise(program: Program, objective: Mapping[int, float], limits: Limits | 
     limits = limits or Limits()
     costs = _costs(program, objective)
     options: t.Any = {"mip_rel_gap": limits.gap, "time_limit": limits.seconds, "node_limit": limits.nodes}
-    rows = LinearConstraint(program.matrix(), np.array(program.row_low), np.array(program.row_high))
-    bounds = Bounds(np.array(program.lower), np.array(program.upper))
+    rows = optimize.LinearConstraint(program.matrix(), np.array(program.row_low), np.array(program.row_high))
+    bounds = optimize.Bounds(np.array(program.lower), np.array(program.upper))
     with silence():
-        result = milp(costs, integrality=np.array(program.integral), bounds=bounds, constraints=[rows], options=options)
+        result = optimize.milp(costs, integrality=np.array(program.integral), bounds=bounds, constraints=[rows], options=options)
     if result.status == _INFEASIBLE:
         return None
     if result.x is None:
@@ -143,7 +140,7 @@ def maximise(program: Program, objective: Mapping[int, float], limits: Limits | 
     return Solved(result.x, -float(result.fun), proven=result.status == _OPTIMAL, gap=0.0 if result.status == _OPTIMAL else gap)
 
 
-def maximise_with_prices(program: Program, objective: Mapping[int, float]) -> tuple[Solved, NDArray[np.float64]] | None:
+def maximise_with_prices(program: Program, objective: Mapping[int, float]) -> tuple[Solved, npt.NDArray[np.float64]] | None:
     """Solve without regard to integrality; return values and, for every row, how hard it binds (its dual, never negative).
 
     None when nothing satisfies the rows.
@@ -162,7 +159,7 @@ def maximise_with_prices(program: Program, objective: Mapping[int, float]) -> tu
         rows |= {"A_eq": matrix[np.flatnonzero(equal)], "b_eq": low[equal]}
     bounds: t.Any = np.column_stack([program.lower, program.upper])
     with silence():
-        result = linprog(_costs(program, objective), bounds=bounds, method="highs-ds", **rows)
+        result = optimize.linprog(_costs(program, objective), bounds=bounds, method="highs-ds", **rows)
     if result.status != _OPTIMAL or result.x is None or result.fun is None:
         return None
     prices = np.zeros(len(low))
@@ -173,7 +170,7 @@ def maximise_with_prices(program: Program, objective: Mapping[int, float]) -> tu
     return Solved(result.x, -float(result.fun)), prices
 
 
-def _costs(program: Program, objective: Mapping[int, float]) -> NDArray[np.float64]:
+def _costs(program: Program, objective: Mapping[int, float]) -> npt.NDArray[np.float64]:
     costs = np.zeros(len(program.lower))
     for column, worth in objective.items():
         costs[column] = -worth

@@ -14,6 +14,7 @@ import contextlib
 from pathlib import Path
 
 from ..common.errors import InputError, NoSolution
+from ..common.libraries import MissingLibraries, refuse_missing
 from ..common.plain import plain
 from .planner import Planner
 from .render.text import summary
@@ -31,6 +32,12 @@ _MACHINE = {
 
 def rehearse(folder: Path) -> None:
     """Load the profiles of a folder and plan a small machine by `general`; whatever fails is left to the task that needs it."""
+    with contextlib.suppress(MissingLibraries):
+        refuse_missing()
+        _plan_once(folder)
+
+
+def _plan_once(folder: Path) -> None:
     for path in folder.glob("*.yml"):
         with contextlib.suppress(InputError, NoSolution):
             schema = load_profile(path)

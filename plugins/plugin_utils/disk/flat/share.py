@@ -21,17 +21,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...common.libraries import np, npt
 from ..fair.rounding import Sizes
 from ..problem.model import Choice, Problem
 from .flow import route, split
 from .lay_out import Item, Shelf, lay
 from .levels import Grower, fill, whole_weights
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 NO_MAXIMUM = int(np.iinfo(np.int64).max)
 UNPREFERRED = 127
@@ -48,7 +46,7 @@ class Request:
     """(S,) minimums."""
     high: IntArray
     """(S,) maximums, NO_MAXIMUM for none."""
-    weight: NDArray[np.float64]
+    weight: npt.NDArray[np.float64]
     """(S,) share of what is left; 0 never grows."""
     allowed: BoolArray
     """(S, D) where a space may lie."""

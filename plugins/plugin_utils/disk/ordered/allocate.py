@@ -18,9 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...common.libraries import np, npt
 from ..flat.flow import Transport
 from ..flat.levels import Grower, fill, whole_weights
 from ..flat.share import BoolArray, IntArray, check_minimums
@@ -30,7 +28,7 @@ from .program import Groups, OrderedRequest, broken_groups, coefficients, pin_si
 _NOISE = 1e-4
 
 
-def whole(values: NDArray[np.float64], request: OrderedRequest) -> IntArray:
+def whole(values: npt.NDArray[np.float64], request: OrderedRequest) -> IntArray:
     """Return (S, D) whole sizes near `values` (S, D): totals are rounded down or up and stay within the bounds."""
     sizes = np.floor(values + _NOISE).astype(np.int64)
     total = values.sum(axis=1)

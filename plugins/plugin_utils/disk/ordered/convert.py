@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ....module_utils.storage import overhead
 from ...common.errors import Mistakes, NoSolution
+from ...common.libraries import np
 from ..flat.share import NO_MAXIMUM, Infeasible, IntArray
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..problem.conflict import explain

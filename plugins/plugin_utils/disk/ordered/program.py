@@ -15,13 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...common.highs import Limits, Program, maximise
+from ...common.libraries import np, npt
 from ..flat.share import NO_MAXIMUM, BoolArray, IntArray
 
-FloatArray = NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 Groups = tuple[tuple[int, ...], ...]
 """Positions of the spaces whose sizes are tied by their weights."""
 

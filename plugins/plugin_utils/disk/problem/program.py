@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ....module_utils.storage.overhead import md_reserve
 from ...common.highs import FREE, Program
+from ...common.libraries import np, npt
 from .model import Choice, Companion, Demand, Kind, Pool, Problem, by_disk, pool_minimum
 
 Terms = list[tuple[int, float]]
@@ -78,7 +76,7 @@ def minimum_program(problem: Problem, reach: Sequence[float]) -> Minimum:
     return model
 
 
-def choice_of(problem: Problem, model: Minimum, values: NDArray[np.float64]) -> Choice:
+def choice_of(problem: Problem, model: Minimum, values: npt.NDArray[np.float64]) -> Choice:
     """Return the placement of a solution; pools keep exactly the parts it has."""
     sites = [tuple(area for area in demand.areas if values[model.site[at, area]] > 0.5) for at, demand in _placed(problem)]
     by_position = dict(zip((at for at, _demand in _placed(problem)), sites))

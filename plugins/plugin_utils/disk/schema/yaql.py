@@ -15,28 +15,22 @@ import re
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-import yaql  # comes after collections.abc, which it uses without importing it
-from yaql.language import specs, yaqltypes
-from yaql.language.contexts import ContextBase
-from yaql.language.exceptions import YaqlException
-from yaql.language.expressions import Statement
-from yaql.language.utils import limit_iterable
-
+from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions, yaql_specs, yaql_utils, yaqltypes
 from .memo import Memory
 
 SYSTEM_DISK_MIB = 32768
 """An SSD of less is a cache or a boot stick rather than the disk of an operating system."""
 
 
-def register(context: ContextBase) -> None:
+def register(context: yaql_contexts.ContextBase) -> None:
     """Add all functions to a context under their names in camel case."""
     for function in (order_for_system, recommended_swap):
         context.register_function(function)
 
 
-@specs.parameter("disks", yaqltypes.Iterable())
-@specs.name("orderForSystem")
-@specs.method
+@yaql_specs.parameter("disks", yaqltypes.Iterable())
+@yaql_specs.name("orderForSystem")
+@yaql_specs.method
 def order_for_system(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
     """Return the disks, the fittest for an operating system first: SSDs of 32 GiB or more, then others, each from small to large.
 
@@ -51,8 +45,8 @@ def _unfitness(disk: Mapping[str, t.Any]) -> tuple[bool, bool, int]:
     return unsuited, disk["type"] != "ssd" or size < SYSTEM_DISK_MIB, size
 
 
-@specs.parameter("ram", yaqltypes.Number())
-@specs.name("recommendedSwap")
+@yaql_specs.parameter("ram", yaqltypes.Number())
+@yaql_specs.name("recommendedSwap")
 def recommended_swap(ram: float) -> float:
     """Return whole MiB of swap for MiB of memory: twice of up to 2 GiB, as much as up to 8 GiB, half of up to 64 GiB, else 4 GiB.
 
@@ -69,7 +63,7 @@ PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 
 _LONGEST_COLLECTION = 100_000
 _MEMORY_QUOTA = 64 * 1024**2
-_EVALUATION_ERRORS = (YaqlException, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+_EVALUATION_ERRORS = (yaql_exceptions.YaqlException, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 _ENGINE = yaql.YaqlFactory().create(
     options={
@@ -120,12 +114,12 @@ def _collected(value: t.Any) -> t.Any:
     if isinstance(value, (Mapping, str)):
         return value
     if isinstance(value, (Iterator, Set, list, tuple)):
-        return [_collected(item) for item in limit_iterable(value, _LONGEST_COLLECTION)]
+        return [_collected(item) for item in yaql_utils.limit_iterable(value, _LONGEST_COLLECTION)]
     return value
 
 
 @functools.lru_cache(maxsize=1024)
-def _parsed(source: str) -> Statement:
+def _parsed(source: str) -> yaql_expressions.Statement:
     if not source:
         raise ValueError("it is empty")
     return _ENGINE(source)

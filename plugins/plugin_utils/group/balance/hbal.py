@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState

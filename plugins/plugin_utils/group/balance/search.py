@@ -23,8 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.moves import Move, MoveKind
 from ..cluster.state import ClusterState

@@ -21,8 +21,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, InstanceFacts, Integers, collect_facts
 from ..cluster.model import Cluster, Instance
 from ..cluster.moves import Place

@@ -21,8 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE
 from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance, Node
 from ..cluster.moves import Place

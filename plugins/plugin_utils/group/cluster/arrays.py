@@ -13,9 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-import numpy as np
-import numpy.typing as npt
-
+from ...common.libraries import np, npt
 from .model import MIRRORED_OUTSIDE, NODE_DISK, ON_NODE_DISK, Cluster, DiskTemplate, Instance, Node, PoolKind, PoolName, StoragePool
 from .tags import TagRules, chosen, read_rules, received
 

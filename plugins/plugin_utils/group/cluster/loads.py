@@ -16,9 +16,8 @@ import dataclasses
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-
 from ...common.errors import Mistakes, suggest
+from ...common.libraries import np
 from .arrays import NOWHERE, Quantity
 from .model import Cluster, Instance, Load
 from .moves import Move

@@ -27,8 +27,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from .arrays import ANYWHERE, NOWHERE, Booleans, Facts, Floats, Integers, Quantity, collect_facts, storage_of
 from .model import Cluster, Instance, Node
 

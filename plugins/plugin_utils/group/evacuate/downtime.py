@@ -18,8 +18,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place, possible_moves

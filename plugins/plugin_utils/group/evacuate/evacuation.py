@@ -25,8 +25,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState

@@ -22,8 +22,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import networkx
-import numpy as np
 
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.state import ClusterState

@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Disk, DiskTemplate, Instance
 from ..cluster.moves import Move, Place

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Quantity
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState

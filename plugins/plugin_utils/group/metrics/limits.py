@@ -21,9 +21,7 @@ import dataclasses
 from dataclasses import dataclass
 from enum import IntEnum
 
-import numpy as np
-import numpy.typing as npt
-
+from ...common.libraries import np, npt
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import DiskTemplate, Instance, Policy, Spec
 from ..cluster.state import ClusterState

@@ -15,11 +15,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
-
 from ...common.highs import silence
+from ...common.libraries import np, optimize, sparse
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import PoolName
 from ..cluster.state import ClusterState
@@ -226,11 +223,11 @@ def _exact(problem: _Restart, stranded: list[int], seconds: float) -> tuple[list
     if not len(rows):
         return stranded, True
     with silence():
-        answer = milp(
+        answer = optimize.milp(
             -problem.memory[rows],
             integrality=np.ones(len(rows), dtype=np.int64),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(*_program(problem, rows, columns)),
+            bounds=optimize.Bounds(0, 1),
+            constraints=optimize.LinearConstraint(*_program(problem, rows, columns)),
             options={"time_limit": seconds},
         )
     if answer.x is None:

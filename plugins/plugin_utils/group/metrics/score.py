@@ -27,8 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Facts, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 

@@ -19,8 +19,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place

@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState

@@ -19,8 +19,7 @@ import copy
 import typing as t
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.moves import Move, MoveKind, Place, is_idle
 from ..cluster.state import ClusterState

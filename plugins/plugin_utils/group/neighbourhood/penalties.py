@@ -10,8 +10,7 @@ penalties.changes(block, kept, needs)     # {kind: [R, T] or, for failover, [R]}
 
 from __future__ import annotations
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState

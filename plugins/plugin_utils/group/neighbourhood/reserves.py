@@ -11,8 +11,7 @@ Q + x(x + 2 c_x) + y(y + 2 c_y) - (x + y)^2 / n, as in candidate_spreads.py.
 
 from __future__ import annotations
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState

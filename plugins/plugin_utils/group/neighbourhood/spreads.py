@@ -24,8 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import Booleans, Floats, Integers
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer, Spread, centred_values

@@ -18,11 +18,8 @@ import collections
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
-
 from ...common.highs import silence
+from ...common.libraries import np, optimize, sparse
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 
@@ -113,14 +110,14 @@ def assign(
     cost = np.concatenate([want.costs for want in wanted]) / (2.0 * len(wanted))
     objective = np.concatenate([cost - importance[columns.owner], np.zeros(len(reserve))])
     with silence():
-        answer = milp(
+        answer = optimize.milp(
             objective,
             integrality=np.concatenate([np.ones(len(every)), np.zeros(len(reserve))]),
-            bounds=Bounds(
+            bounds=optimize.Bounds(
                 np.concatenate([np.zeros(len(every)), lifted.reserved[reserve]]),
                 np.concatenate([np.ones(len(every)), np.full(len(reserve), np.inf)]),
             ),
-            constraints=LinearConstraint(rows.matrix(width), -np.inf, np.array(rows.upper)),
+            constraints=optimize.LinearConstraint(rows.matrix(width), -np.inf, np.array(rows.upper)),
             options={"time_limit": seconds, "mip_rel_gap": 0.0},
         )
     if answer.x is None:

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import Floats, Integers
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState

@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers, Quantity
 from ..cluster.model import NODE_DISK, Policy
 from ..cluster.state import ClusterState

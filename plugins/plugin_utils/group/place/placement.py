@@ -22,9 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-import numpy.typing as npt
-
+from ...common.libraries import np, npt
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Place

@@ -18,8 +18,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE, AllocPolicy
 from ..cluster.moves import Place

@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Integers, Quantity
 from ..cluster.moves import Move, Place, copied_data, copies, possible_moves
 from ..cluster.state import ClusterState

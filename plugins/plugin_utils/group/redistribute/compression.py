@@ -19,8 +19,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Quantity
 from ..cluster.moves import Move, Place, copied_data
 from ..cluster.state import ClusterState

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import Booleans, Floats, Integers, Quantity
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState

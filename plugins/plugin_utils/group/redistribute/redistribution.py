@@ -21,8 +21,7 @@ import typing as t
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Quantity
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState

@@ -18,8 +18,7 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Place

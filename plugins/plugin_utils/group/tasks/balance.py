@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 from ...common.errors import Mistakes
+from ...common.libraries import np
 from ...common.parallel import Resources, Solved
 from ...common.units import format_mib, parse_mib
 from ..balance.group import Assignment, GroupPlan, apply_moves, plan_group

@@ -16,9 +16,8 @@ import dataclasses
 import typing as t
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from ...common.errors import InputError, Mistake, Mistakes
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import DiskTemplate
 from ..cluster.moves import Move

@@ -10,8 +10,7 @@ import collections
 import typing as t
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from ...common.libraries import np
 from ...common.units import format_mib
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity, storage_of
 from ..cluster.model import Cluster, PoolKind, PoolName

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from ...common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
 from .index import Index, Mask
 

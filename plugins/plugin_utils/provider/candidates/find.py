@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-
+from ...common.libraries import np
 from ..request.model import UNSUFFIXED, Request
 from .columns import Column
 from .constraints import Choices

@@ -14,9 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
+from ...common.libraries import np, npt
 from ..world.model import Inventory, Provider, World
 from ..world.names import SHARING_TRAIT, KnownNames, known_names
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from ...common.libraries import np
 from ..request.model import Request
 from .columns import Column, feasible_trees, request_columns, required_together
 from .constraints import Apart, Isolated, LeavesEnough, MergedSteps, Narrowing, NotBefore, RequiredTogether, Room, Rules, Together

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-import numpy as np
-import numpy.typing as npt
-
+from ...common.libraries import np, npt
 from .columns import Column
 from .index import Index
 from .levels import Plan

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
+from ...common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
 from .columns import Filter, column_amounts, column_filters, request_columns, required_together, root_filters, trees_with
 from .find import Manner, find_candidates

@@ -14,9 +14,8 @@ import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, select
-
 from ...common.errors import Mistakes
+from ...common.libraries import sa
 from ..world.model import Inventory
 from ..world.names import why_no_provider_name, why_no_trait, why_no_uuid
 from ..world.parse import INVENTORY_FIELDS, parse_inventory
@@ -32,15 +31,15 @@ class Finding:
     says: str
 
 
-def audit(connection: Connection) -> list[Finding]:
+def audit(connection: sa.Connection) -> list[Finding]:
     """Return every finding; an empty list for a ledger in order."""
     checks = (_loops, _malformed, _stocks, _pieces, _dangling_allocations, _dangling_parents, _idle_consumers)
     return [finding for check in checks for finding in check(connection)]
 
 
-def _loops(connection: Connection) -> Iterator[Finding]:
-    parents = {row.id: row.parent_id for row in connection.execute(select(providers.c.id, providers.c.parent_id))}
-    uuids = {row.id: row.uuid for row in connection.execute(select(providers.c.id, providers.c.uuid))}
+def _loops(connection: sa.Connection) -> Iterator[Finding]:
+    parents = {row.id: row.parent_id for row in connection.execute(sa.select(providers.c.id, providers.c.parent_id))}
+    uuids = {row.id: row.uuid for row in connection.execute(sa.select(providers.c.id, providers.c.uuid))}
     rooted: set[int] = set()
     for start in parents:
         path: dict[int, None] = {}
@@ -54,27 +53,27 @@ def _loops(connection: Connection) -> Iterator[Finding]:
             rooted.update(path)
 
 
-def _malformed(connection: Connection) -> Iterator[Finding]:
-    for row in connection.execute(select(providers.c.uuid, providers.c.name, providers.c.generation)):
+def _malformed(connection: sa.Connection) -> Iterator[Finding]:
+    for row in connection.execute(sa.select(providers.c.uuid, providers.c.name, providers.c.generation)):
         for says in (why_no_uuid(row.uuid), why_no_provider_name(row.name), "" if row.generation >= 0 else "has a negative generation"):
             if says:
                 yield Finding("malformed", row.uuid, f"provider {row.uuid}: {says}")
-    for consumer in connection.execute(select(consumers.c.uuid, consumers.c.generation)):
+    for consumer in connection.execute(sa.select(consumers.c.uuid, consumers.c.generation)):
         for says in (why_no_uuid(consumer.uuid), "" if consumer.generation >= 0 else "has a negative generation"):
             if says:
                 yield Finding("malformed", consumer.uuid, f"consumer {consumer.uuid}: {says}")
-    named = select(provider_traits.c.trait, providers.c.uuid).join_from(provider_traits, providers)
+    named = sa.select(provider_traits.c.trait, providers.c.uuid).join_from(provider_traits, providers)
     for trait, uuid in connection.execute(named):
         says = why_no_trait(trait)
         if says:
             yield Finding("malformed", uuid, f"provider {uuid}: {says}")
 
 
-def _stocks(connection: Connection) -> Iterator[Finding]:
-    total = func.coalesce(func.sum(allocations.c.used), 0)
+def _stocks(connection: sa.Connection) -> Iterator[Finding]:
+    total = sa.func.coalesce(sa.func.sum(allocations.c.used), 0)
     kept = (providers.c.uuid, inventories.c.resource_class, inventories.c.used, *(inventories.c[name] for name in INVENTORY_FIELDS))
     rows = connection.execute(
-        select(*kept, total).select_from(inventories.join(providers).outerjoin(allocations, _same_stock())).group_by(*kept)
+        sa.select(*kept, total).select_from(inventories.join(providers).outerjoin(allocations, _same_stock())).group_by(*kept)
     )
     for uuid, name, used, *fields, recomputed in rows:
         stock = f"{name} of provider {uuid}"
@@ -89,10 +88,10 @@ def _stocks(connection: Connection) -> Iterator[Finding]:
             yield Finding("overfull", uuid, f"{stock}: {says}")
 
 
-def _pieces(connection: Connection) -> Iterator[Finding]:
+def _pieces(connection: sa.Connection) -> Iterator[Finding]:
     held = (consumers.c.uuid, providers.c.uuid, allocations.c.resource_class, allocations.c.used)
     rows = connection.execute(
-        select(*held, *(inventories.c[name] for name in INVENTORY_FIELDS)).select_from(
+        sa.select(*held, *(inventories.c[name] for name in INVENTORY_FIELDS)).select_from(
             allocations.join(consumers).join(inventories, _same_stock()).join(providers)
         )
     )
@@ -103,9 +102,9 @@ def _pieces(connection: Connection) -> Iterator[Finding]:
             )
 
 
-def _dangling_allocations(connection: Connection) -> Iterator[Finding]:
+def _dangling_allocations(connection: sa.Connection) -> Iterator[Finding]:
     rows = connection.execute(
-        select(allocations.c.consumer_id, allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid, inventories.c.total)
+        sa.select(allocations.c.consumer_id, allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid, inventories.c.total)
         .select_from(allocations.outerjoin(consumers).outerjoin(inventories, _same_stock()))
         .where((consumers.c.id.is_(None)) | (inventories.c.provider_id.is_(None)))
     )
@@ -116,10 +115,10 @@ def _dangling_allocations(connection: Connection) -> Iterator[Finding]:
         )
 
 
-def _dangling_parents(connection: Connection) -> Iterator[Finding]:
+def _dangling_parents(connection: sa.Connection) -> Iterator[Finding]:
     above = providers.alias()
     rows = connection.execute(
-        select(providers.c.uuid, providers.c.parent_id)
+        sa.select(providers.c.uuid, providers.c.parent_id)
         .select_from(providers.outerjoin(above, above.c.id == providers.c.parent_id))
         .where(providers.c.parent_id.is_not(None), above.c.id.is_(None))
     )
@@ -127,11 +126,11 @@ def _dangling_parents(connection: Connection) -> Iterator[Finding]:
         yield Finding("dangling", uuid, f"provider {uuid} has a parent that is not there (row {parent})")
 
 
-def _idle_consumers(connection: Connection) -> Iterator[Finding]:
-    idle = select(consumers.c.uuid).outerjoin_from(consumers, allocations).where(allocations.c.consumer_id.is_(None))
+def _idle_consumers(connection: sa.Connection) -> Iterator[Finding]:
+    idle = sa.select(consumers.c.uuid).outerjoin_from(consumers, allocations).where(allocations.c.consumer_id.is_(None))
     for uuid in connection.scalars(idle):
         yield Finding("idle", uuid, f"consumer {uuid} is kept although it has nothing")
 
 
 def _same_stock() -> t.Any:
-    return and_(allocations.c.provider_id == inventories.c.provider_id, allocations.c.resource_class == inventories.c.resource_class)
+    return sa.and_(allocations.c.provider_id == inventories.c.provider_id, allocations.c.resource_class == inventories.c.resource_class)

@@ -16,9 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sqlalchemy import Connection, bindparam, delete, insert, update
-
 from ...common.errors import NoSolution
+from ...common.libraries import sa
 from ..world.model import Allocations
 from .guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers
 from .read import Consumer, Guarded, Holding, StoredInventory, batches, read_guarded, read_holdings, read_numbers
@@ -29,21 +28,24 @@ Key = tuple[int, str]
 """A provider's number and a class."""
 
 _KEYS = (
-    allocations.c.consumer_id == bindparam("consumer"),
-    allocations.c.provider_id == bindparam("provider"),
-    allocations.c.resource_class == bindparam("name"),
+    allocations.c.consumer_id == sa.bindparam("consumer"),
+    allocations.c.provider_id == sa.bindparam("provider"),
+    allocations.c.resource_class == sa.bindparam("name"),
 )
 _TAKE = Statement(
-    insert(allocations).values(
-        consumer_id=bindparam("consumer"), provider_id=bindparam("provider"), resource_class=bindparam("name"), used=bindparam("amount")
+    sa.insert(allocations).values(
+        consumer_id=sa.bindparam("consumer"),
+        provider_id=sa.bindparam("provider"),
+        resource_class=sa.bindparam("name"),
+        used=sa.bindparam("amount"),
     )
 )
-_ALTER = Statement(update(allocations).where(*_KEYS).values(used=bindparam("amount")))
-_GIVE_BACK = Statement(delete(allocations).where(*_KEYS))
+_ALTER = Statement(sa.update(allocations).where(*_KEYS).values(used=sa.bindparam("amount")))
+_GIVE_BACK = Statement(sa.delete(allocations).where(*_KEYS))
 _COUNT = Statement(
-    update(inventories)
-    .where(inventories.c.provider_id == bindparam("provider"), inventories.c.resource_class == bindparam("name"))
-    .values(used=inventories.c.used + bindparam("more"))
+    sa.update(inventories)
+    .where(inventories.c.provider_id == sa.bindparam("provider"), inventories.c.resource_class == sa.bindparam("name"))
+    .values(used=inventories.c.used + sa.bindparam("more"))
 )
 
 
@@ -138,7 +140,7 @@ class ClaimPlan:
         return {number: self.expected.get(number) for number in numbers}
 
 
-def apply_claims(connection: Connection, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
+def apply_claims(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
     """Carry claims out in the caller's transaction; a consumer that has what it claims is left as it is.
 
     `generations` are those of providers (by UUID or name) that the caller saw. Raises ClaimRefused, GenerationMoved, LostRace.
@@ -151,7 +153,7 @@ def apply_claims(connection: Connection, claims: Collection[Claim], generations:
     return describe_claims(plan, guarded)
 
 
-def plan_claims(connection: Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> ClaimPlan:
+def plan_claims(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> ClaimPlan:
     """Read what the claimed providers and consumers are now. Raises ClaimRefused for unknown providers, GenerationMoved."""
     references = {reference for claim in claims for reference in claim.amounts}.union(generations)
     numbers = read_numbers(connection, references)
@@ -169,12 +171,12 @@ def plan_claims(connection: Connection, claims: Collection[Claim], generations: 
     return ClaimPlan(changes, {numbers[reference][0]: generation for reference, generation in generations.items()}, uuids)
 
 
-def guard_consumers(connection: Connection, needed: Iterable[Change]) -> dict[str, int]:
+def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict[str, int]:
     """Guard the consumers that change; return their numbers by UUID."""
     return {change.wanted.uuid: guard_consumer(connection, change.held, change.wanted) for change in needed}
 
 
-def settle(connection: Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded) -> None:
+def settle(connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded) -> None:
     """Check what the guarded changes ask for and write them. Raises ClaimRefused."""
     refusals = [*_poor_pieces(plan, guarded.stocks), *_overfull(plan, guarded.stocks)]
     if refusals:
@@ -262,7 +264,7 @@ def _refusal(consumer: str | None, provider: str, resource_class: str | None, re
     return {"consumer": consumer, "provider": provider, "resource_class": resource_class, "reason": reason, "says": says}
 
 
-def _write(connection: Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:
+def _write(connection: sa.Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:
     taken, altered, given_back = [], [], []
     for change in needed:
         consumer = consumers[change.wanted.uuid]

@@ -17,11 +17,8 @@ import time
 import typing as t
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.pool import StaticPool
-
 from ...common.errors import InputError, Mistake, Unavailable
+from ...common.libraries import sa
 from .retry import mysql_code, sqlite_code
 
 ENVIRONMENT = "BAREON_DATABASE"
@@ -86,15 +83,15 @@ def default_database() -> str:
     return f"sqlite:///{Path(data) / 'bareon' / 'providers.sqlite'}"
 
 
-def parse_database(database: str | None) -> URL:
+def parse_database(database: str | None) -> sa.URL:
     """Return the URL of a database, its driver being the one the collection is tested with; None or empty means the default one.
 
     Raises InputError.
     """
     given = database or default_database()
     try:
-        url = make_url(given)
-    except ArgumentError:
+        url = sa.make_url(given)
+    except sa.exc.ArgumentError:
         hint = f"; a file is written sqlite:///{Path(given).absolute()}" if "://" not in given else ""
         says = f"is no URL such as sqlite:////var/lib/bareon.sqlite or postgresql://user@host/name{hint}"
         raise InputError([Mistake("database", says)]) from None
@@ -106,47 +103,47 @@ def parse_database(database: str | None) -> URL:
     return url
 
 
-def is_missing_file(url: URL) -> bool:
+def is_missing_file(url: sa.URL) -> bool:
     """Tell whether the URL names an SQLite file that is not there yet."""
     return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not Path(t.cast("str", url.database)).exists()
 
 
-def reading(engine: Engine) -> Engine:
+def reading(engine: sa.Engine) -> sa.Engine:
     """Return the engine for transactions that only read: all their statements see one moment, and they wait for no writer."""
     if engine.dialect.name == "sqlite":
         return engine.execution_options(bareon_reads_only=True)
     return engine.execution_options(isolation_level="REPEATABLE READ")
 
 
-def memory_engine() -> Engine:
+def memory_engine() -> sa.Engine:
     """Return an empty database of this process, to rehearse in."""
-    return make_engine(make_url("sqlite+pysqlite://"))
+    return make_engine(sa.make_url("sqlite+pysqlite://"))
 
 
-def make_engine(url: URL) -> Engine:
+def make_engine(url: sa.URL) -> sa.Engine:
     """Return the engine of a database; nothing is opened yet. Raises Unavailable when the driver is not installed."""
     backend = url.get_backend_name()
     try:
         if backend == "sqlite":
             return _make_sqlite_engine(url)
         connect = {"connect_timeout": _CONNECT_SECONDS, **({"charset": "utf8mb4"} if backend == "mysql" else {})}
-        engine = create_engine(url, isolation_level="READ COMMITTED", connect_args=connect)
+        engine = sa.create_engine(url, isolation_level="READ COMMITTED", connect_args=connect)
     except ModuleNotFoundError as error:
         library = _LIBRARIES.get(backend, error.name)
         raise Unavailable(f"the database {describe(url)} needs the Python library {library} on the controller") from None
     if backend == "mysql":
-        event.listen(engine, "connect", _read_own_writes)
+        sa.event.listen(engine, "connect", _read_own_writes)
     return engine
 
 
-def _make_sqlite_engine(url: URL) -> Engine:
+def _make_sqlite_engine(url: sa.URL) -> sa.Engine:
     if _is_in_memory(url):
-        engine = create_engine(url, poolclass=StaticPool)
+        engine = sa.create_engine(url, poolclass=sa.pool.StaticPool)
     else:
         _make_folder(t.cast("str", url.database))
-        engine = create_engine(url, connect_args={"timeout": 0})
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+        engine = sa.create_engine(url, connect_args={"timeout": 0})
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
@@ -156,7 +153,7 @@ def _make_folder(database: str) -> None:
         Path(database).parent.mkdir(parents=True, exist_ok=True)
 
 
-def _is_in_memory(url: URL) -> bool:
+def _is_in_memory(url: sa.URL) -> bool:
     return url.database in {None, "", ":memory:"}
 
 
@@ -169,7 +166,7 @@ def _prepare_sqlite(connection: t.Any, _record: t.Any) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
-def _begin_sqlite(connection: Connection) -> None:
+def _begin_sqlite(connection: sa.Connection) -> None:
     """Begin at once as a reader, or wait to be the one writer.
 
     A transaction that read first and wrote later would fail, without waiting, when another one wrote in between.
@@ -202,17 +199,17 @@ def _read_own_writes(connection: t.Any, _record: t.Any) -> None:
             cursor.execute("SET SESSION wsrep_sync_wait = 1")
 
 
-def describe(url: URL) -> str:
+def describe(url: sa.URL) -> str:
     """Return a URL without its password."""
     return url.render_as_string(hide_password=True)
 
 
-def unavailable(url: URL, error: DBAPIError) -> Unavailable:
+def unavailable(url: sa.URL, error: sa.exc.DBAPIError) -> Unavailable:
     """Return what an error of the database means, as one sentence."""
     return Unavailable(f"the database {describe(url)} {_meaning(error)}")
 
 
-def _meaning(error: DBAPIError) -> str:
+def _meaning(error: sa.exc.DBAPIError) -> str:
     original = error.orig
     lines = str(original).strip().splitlines()
     says = f" ({lines[0]})" if lines else ""

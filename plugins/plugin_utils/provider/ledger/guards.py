@@ -16,25 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
-
 from ...common.errors import NoSolution
+from ...common.libraries import sa
 from .read import Consumer, Holding
 from .retry import LostRace
 from .statements import Statement
 from .tables import consumers, providers, topology
 
-_RAISE_TOPOLOGY = Statement(update(topology).values(generation=topology.c.generation + 1))
-_RAISE_ANY_PROVIDER = update(providers).where(providers.c.id == bindparam("number")).values(generation=providers.c.generation + 1)
+_RAISE_TOPOLOGY = Statement(sa.update(topology).values(generation=topology.c.generation + 1))
+_RAISE_ANY_PROVIDER = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(generation=providers.c.generation + 1)
 _RAISE_PROVIDER = Statement(_RAISE_ANY_PROVIDER)
-_RAISE_EXPECTED_PROVIDER = Statement(_RAISE_ANY_PROVIDER.where(providers.c.generation == bindparam("expected")))
-_MAKE_CONSUMER = Statement(insert(consumers).values(uuid=bindparam("who"), generation=1, project=bindparam("whose"), user=bindparam("by")))
-_RAISE_CONSUMER = Statement(
-    update(consumers)
-    .where(consumers.c.id == bindparam("number"), consumers.c.generation == bindparam("expected"))
-    .values(generation=consumers.c.generation + 1, project=bindparam("whose"), user=bindparam("by"))
+_RAISE_EXPECTED_PROVIDER = Statement(_RAISE_ANY_PROVIDER.where(providers.c.generation == sa.bindparam("expected")))
+_MAKE_CONSUMER = Statement(
+    sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, project=sa.bindparam("whose"), user=sa.bindparam("by"))
 )
-_DROP_CONSUMER = Statement(delete(consumers).where(consumers.c.id == bindparam("number")))
+_RAISE_CONSUMER = Statement(
+    sa.update(consumers)
+    .where(consumers.c.id == sa.bindparam("number"), consumers.c.generation == sa.bindparam("expected"))
+    .values(generation=consumers.c.generation + 1, project=sa.bindparam("whose"), user=sa.bindparam("by"))
+)
+_DROP_CONSUMER = Statement(sa.delete(consumers).where(consumers.c.id == sa.bindparam("number")))
 
 
 class GenerationMoved(NoSolution):
@@ -46,12 +47,12 @@ class GenerationMoved(NoSolution):
         super().__init__(f"changed since it was read: {'; '.join(lines)}", {"generations": every})
 
 
-def guard_topology(connection: Connection) -> None:
+def guard_topology(connection: sa.Connection) -> None:
     """From here to the end of the transaction no other one moves a provider below another."""
     _RAISE_TOPOLOGY.change(connection, {})
 
 
-def guard_providers(connection: Connection, expected: Mapping[int, int | None]) -> None:
+def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None]) -> None:
     """Raise the generation of each provider by its number, and make sure that it was the expected one where one is given.
 
     Raises GenerationMoved, or LostRace when a provider has gone.
@@ -68,7 +69,7 @@ def guard_providers(connection: Connection, expected: Mapping[int, int | None]) 
         raise GenerationMoved(moved)
 
 
-def guard_consumer(connection: Connection, held: Holding | None, wanted: Consumer) -> int:
+def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer) -> int:
     """Raise the generation of a consumer from the one that was read, or make the consumer; return its number.
 
     Raises LostRace when it changed since it was read.
@@ -81,13 +82,13 @@ def guard_consumer(connection: Connection, held: Holding | None, wanted: Consume
     return held.id
 
 
-def drop_consumer(connection: Connection, number: int) -> None:
+def drop_consumer(connection: sa.Connection, number: int) -> None:
     """Delete a consumer that has nothing left; its generation starts anew when it comes back."""
     _DROP_CONSUMER.change(connection, {"number": number})
 
 
-def _moved_provider(connection: Connection, number: int, expected: int) -> dict[str, str | int | None]:
-    row = connection.execute(select(providers.c.uuid, providers.c.generation).where(providers.c.id == number)).one_or_none()
+def _moved_provider(connection: sa.Connection, number: int, expected: int) -> dict[str, str | int | None]:
+    row = connection.execute(sa.select(providers.c.uuid, providers.c.generation).where(providers.c.id == number)).one_or_none()
     if row is None:
         raise LostRace
     return {"kind": "provider", "uuid": row.uuid, "expected": expected, "found": row.generation}

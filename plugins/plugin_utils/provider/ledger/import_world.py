@@ -10,14 +10,13 @@ import typing as t
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from sqlalchemy import Connection, Table, bindparam, insert, select, update
-
+from ...common.libraries import sa
 from ..world.model import World
 from .read import batches
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 
 
-def store_world(connection: Connection, world: World) -> None:
+def store_world(connection: sa.Connection, world: World) -> None:
     """Insert everything that a world has; the ledger must be empty. Capacity is not checked: a world may be over its capacity."""
     ensure_names(connection, resource_classes, world.custom_classes.union(*(provider.inventories for provider in world.providers)))
     ensure_names(connection, traits, world.custom_traits.union(*(provider.traits for provider in world.providers)))
@@ -26,27 +25,27 @@ def store_world(connection: Connection, world: World) -> None:
     _insert_allocations(connection, world, numbers)
 
 
-def ensure_names(connection: Connection, table: Table, names: Iterable[str]) -> None:
+def ensure_names(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> None:
     """Insert the classes or traits that are not there yet."""
     wanted = set(names)
     known: set[str] = set()
     for part in batches(wanted):
-        known.update(connection.scalars(select(table.c.name).where(table.c.name.in_(part))))
+        known.update(connection.scalars(sa.select(table.c.name).where(table.c.name.in_(part))))
     _insert(connection, table, ({"name": name} for name in sorted(wanted - known)))
 
 
-def _insert_providers(connection: Connection, world: World) -> dict[str, int]:
+def _insert_providers(connection: sa.Connection, world: World) -> dict[str, int]:
     rows = ({"uuid": provider.uuid, "name": provider.name, "generation": provider.generation} for provider in world.providers)
     _insert(connection, providers, rows)
     numbers = _numbers(connection, providers)
     children = [{"child": numbers[child.uuid], "parent": numbers[child.parent]} for child in world.providers if child.parent is not None]
-    placed = update(providers).where(providers.c.id == bindparam("child")).values(parent_id=bindparam("parent"))
+    placed = sa.update(providers).where(providers.c.id == sa.bindparam("child")).values(parent_id=sa.bindparam("parent"))
     for part in batches(children):
         connection.execute(placed, part)
     return numbers
 
 
-def _insert_belongings(connection: Connection, world: World, numbers: dict[str, int]) -> None:
+def _insert_belongings(connection: sa.Connection, world: World, numbers: dict[str, int]) -> None:
     used = world.usages()
     owners = [(numbers[provider.uuid], provider) for provider in world.providers]
     _insert(
@@ -64,7 +63,7 @@ def _insert_belongings(connection: Connection, world: World, numbers: dict[str, 
     )
 
 
-def _insert_allocations(connection: Connection, world: World, numbers: dict[str, int]) -> None:
+def _insert_allocations(connection: sa.Connection, world: World, numbers: dict[str, int]) -> None:
     held = {uuid: parts for uuid, parts in world.allocations.items() if any(parts.values())}
     _insert(connection, consumers, ({"uuid": uuid, "generation": 1} for uuid in held))
     consumer_numbers = _numbers(connection, consumers)
@@ -80,11 +79,11 @@ def _insert_allocations(connection: Connection, world: World, numbers: dict[str,
     )
 
 
-def _numbers(connection: Connection, table: Table) -> dict[str, int]:
-    return {uuid: number for number, uuid in connection.execute(select(table.c.id, table.c.uuid))}
+def _numbers(connection: sa.Connection, table: sa.Table) -> dict[str, int]:
+    return {uuid: number for number, uuid in connection.execute(sa.select(table.c.id, table.c.uuid))}
 
 
-def _insert(connection: Connection, table: Table, rows: Iterable[dict[str, t.Any]]) -> None:
+def _insert(connection: sa.Connection, table: sa.Table, rows: Iterable[dict[str, t.Any]]) -> None:
     # SQLAlchemy takes an empty list for one row of defaults.
     for part in batches(rows):
-        connection.execute(insert(table), part)
+        connection.execute(sa.insert(table), part)

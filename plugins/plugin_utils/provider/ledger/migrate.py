@@ -9,12 +9,8 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext
-from alembic.script import Script, ScriptDirectory
-from sqlalchemy import Connection, text
-
 from ...common.errors import Unavailable
+from ...common.libraries import alembic_migration, alembic_operations, alembic_script, sa
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x62617265
@@ -22,17 +18,17 @@ _LOCK = 0x62617265
 _LOCK_SECONDS = 60
 
 
-def read_scripts(directory: Path = MIGRATIONS) -> ScriptDirectory:
+def read_scripts(directory: Path = MIGRATIONS) -> alembic_script.ScriptDirectory:
     """Return the migrations in their one order."""
-    return ScriptDirectory(directory)
+    return alembic_script.ScriptDirectory(directory)
 
 
-def current_revision(connection: Connection) -> str | None:
+def current_revision(connection: sa.Connection) -> str | None:
     """Return the revision of a database's tables, None when it has none."""
-    return MigrationContext.configure(connection).get_current_revision()
+    return alembic_migration.MigrationContext.configure(connection).get_current_revision()
 
 
-def upgrade(connection: Connection, scripts: ScriptDirectory) -> None:
+def upgrade(connection: sa.Connection, scripts: alembic_script.ScriptDirectory) -> None:
     """Run the migrations that a database lacks, inside the caller's transaction.
 
     Whoever comes at the same time waits, and then finds nothing to do. Raises Unavailable when the database is of a newer revision.
@@ -40,15 +36,15 @@ def upgrade(connection: Connection, scripts: ScriptDirectory) -> None:
     _lock(connection)
     revision = current_revision(connection)
     refuse_newer(revision, scripts)
-    missing = [script for script in scripts.iterate_revisions("head", revision or "base") if isinstance(script, Script)]
-    context = MigrationContext.configure(connection, opts={"render_as_batch": True})
-    with Operations.context(context):
+    missing = [script for script in scripts.iterate_revisions("head", revision or "base") if isinstance(script, alembic_script.Script)]
+    context = alembic_migration.MigrationContext.configure(connection, opts={"render_as_batch": True})
+    with alembic_operations.Operations.context(context):
         for script in reversed(missing):
             t.cast("t.Any", script.module).upgrade()
     context.stamp(scripts, "head")
 
 
-def refuse_newer(revision: str | None, scripts: ScriptDirectory) -> None:
+def refuse_newer(revision: str | None, scripts: alembic_script.ScriptDirectory) -> None:
     """Raise Unavailable when a revision is none of ours."""
     known = {script.revision for script in scripts.walk_revisions()}
     if revision is not None and revision not in known:
@@ -58,10 +54,10 @@ def refuse_newer(revision: str | None, scripts: ScriptDirectory) -> None:
         )
 
 
-def _lock(connection: Connection) -> None:
+def _lock(connection: sa.Connection) -> None:
     """Make sure that one process at a time alters tables; a transaction on SQLite has begun as the only writer already."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     elif connection.dialect.name == "mysql":
         # Belongs to the session, as MariaDB commits at every CREATE TABLE; it ends with the connection.
-        connection.execute(text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS})
+        connection.execute(sa.text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS})

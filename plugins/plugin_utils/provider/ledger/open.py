@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import URL, Connection, Engine
-from sqlalchemy.exc import DBAPIError
-
 from ...common.errors import NoSolution, Unavailable
+from ...common.libraries import sa
 from ..world.model import World
 from .database import describe, is_missing_file, make_engine, memory_engine, parse_database, reading, unavailable
 from .import_world import store_world
@@ -33,33 +31,33 @@ T = t.TypeVar("T")
 class Ledger:
     """An open database; a rehearsal carries every change out and takes it back, so that its results are the real ones."""
 
-    url: URL
-    engine: Engine
+    url: sa.URL
+    engine: sa.Engine
     policy: RetryPolicy = PATIENT
     rehearsal: bool = False
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
         return self._run(reading(self.engine), work)
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns, all of its changes made at once or none.
 
         Lost races are run again. Raises NoSolution when every attempt was lost, Unavailable, and what `work` raises.
         """
         return self._run(self.engine, _taken_back(work) if self.rehearsal else work)
 
-    def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+    def _run(self, engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         try:
             return run_transaction(engine, self.policy, work)
         except OutOfRetries as error:
             raise NoSolution(f"the ledger is busy: {error}; allow more retries, or fewer writers", {"attempts": error.attempts}) from None
-        except DBAPIError as error:
+        except sa.exc.DBAPIError as error:
             raise unavailable(self.url, error) from None
 
 
-def _taken_back(work: Callable[[Connection], T]) -> Callable[[Connection], T]:
-    def rehearsed(connection: Connection) -> T:
+def _taken_back(work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
+    def rehearsed(connection: sa.Connection) -> T:
         result = work(connection)
         transaction = connection.get_transaction()
         if transaction is not None:
@@ -104,7 +102,7 @@ def load_world(database: str | None = None) -> World:
         return ledger.read(read_world)
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: sa.URL) -> sa.Engine:
     try:
         return make_engine(url)
     except OSError as error:

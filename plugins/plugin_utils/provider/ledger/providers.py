@@ -14,9 +14,8 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, Delete, Insert, Table, Update, bindparam, delete, insert, update
-
 from ...common.errors import Mistakes, NoSolution, suggest
+from ...common.libraries import sa
 from ..world.model import Inventory, inventory_warnings
 from ..world.names import provider_uuid
 from ..world.parse import INVENTORY_FIELDS
@@ -79,11 +78,11 @@ class StillInUse(NoSolution):
     """Something cannot be removed because it is used; `conflict` says by whom."""
 
 
-_PLACE = update(providers).where(providers.c.id == bindparam("number")).values(parent_id=bindparam("parent"))
+_PLACE = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(parent_id=sa.bindparam("parent"))
 
 
 def wanted_parents(
-    connection: Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]
+    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]
 ) -> dict[str, str | None]:
     """Return the UUID of the parent of each provider that is given one, by the provider's UUID; None for a root.
 
@@ -113,7 +112,7 @@ def moved_numbers(stored: Mapping[str, StoredProvider], parents: Mapping[str, st
 
 
 def refuse_loops(
-    connection: Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
+    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
 ) -> None:
     """Raise InputError for each provider that would be its own ancestor; if stored ones move, the topology is guarded already."""
     # The way up never leads back from a stored provider to a new one, unless one of the stored ones moves.
@@ -126,7 +125,7 @@ def refuse_loops(
     mistakes.check()
 
 
-def numbers_below(connection: Connection, numbers: Collection[int]) -> set[int]:
+def numbers_below(connection: sa.Connection, numbers: Collection[int]) -> set[int]:
     """Return the numbers of all providers below some, whose roots change when those move."""
     below: set[int] = set()
     level = set(numbers)
@@ -136,7 +135,7 @@ def numbers_below(connection: Connection, numbers: Collection[int]) -> set[int]:
     return below
 
 
-def write_parents(connection: Connection, present: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> None:
+def write_parents(connection: sa.Connection, present: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> None:
     """Put providers below their parents where they are not; all of them exist by now."""
     parents = {child: parent for child, parent in wanted.items() if present[child] != parent}
     numbers = {uuid: number for number, uuid in read_numbers(connection, {*parents, *filter(None, parents.values())}).values()}
@@ -145,7 +144,7 @@ def write_parents(connection: Connection, present: Mapping[str, str | None], wan
         connection.execute(_PLACE, part)
 
 
-def _is_its_own_ancestor(connection: Connection, uuid: str, parents: Mapping[str, str | None], *, follow_stored: bool) -> bool:
+def _is_its_own_ancestor(connection: sa.Connection, uuid: str, parents: Mapping[str, str | None], *, follow_stored: bool) -> bool:
     seen: set[str] = set()
     here = parents[uuid]
     while here is not None and here != uuid and here not in seen:
@@ -155,13 +154,13 @@ def _is_its_own_ancestor(connection: Connection, uuid: str, parents: Mapping[str
     return here == uuid
 
 
-_RENAME = update(providers).where(providers.c.id == bindparam("number")).values(name=bindparam("called"))
-_STOCK = (inventories.c.provider_id == bindparam("provider"), inventories.c.resource_class == bindparam("class"))
-_ALTER_INVENTORY = update(inventories).where(*_STOCK).values({name: bindparam(f"new_{name}") for name in INVENTORY_FIELDS})
-_DROP_INVENTORY = delete(inventories).where(*_STOCK)
+_RENAME = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(name=sa.bindparam("called"))
+_STOCK = (inventories.c.provider_id == sa.bindparam("provider"), inventories.c.resource_class == sa.bindparam("class"))
+_ALTER_INVENTORY = sa.update(inventories).where(*_STOCK).values({name: sa.bindparam(f"new_{name}") for name in INVENTORY_FIELDS})
+_DROP_INVENTORY = sa.delete(inventories).where(*_STOCK)
 
 
-def put_providers(connection: Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
+def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
     """Make providers what the changes say, all of them or none.
 
     Raises InputError (unknown parent, name taken, loop), StillInUse, GenerationMoved, LostRace.
@@ -187,7 +186,7 @@ def put_providers(connection: Connection, changes: Sequence[ProviderChange]) -> 
     return ProvidersChanged({provider.uuid: provider for provider in stored.values()}, after, _warnings(changes, guarded))
 
 
-def remove_providers(connection: Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
+def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
     """Remove providers with all that belongs to them; those that are not there are as wanted.
 
     Raises StillInUse for providers with children that stay, or with allocations, GenerationMoved, LostRace.
@@ -198,13 +197,13 @@ def remove_providers(connection: Connection, changes: Sequence[ProviderChange]) 
     _refuse_if_used(connection, leaving)
     for table in (inventories, provider_traits, provider_aggregates):
         for part in batches(leaving):
-            connection.execute(delete(table).where(table.c.provider_id.in_(part)))
+            connection.execute(sa.delete(table).where(table.c.provider_id.in_(part)))
     for part in batches(_children_first(leaving.values())):
-        connection.execute(delete(providers).where(providers.c.id == bindparam("number")), [{"number": number} for number in part])
+        connection.execute(sa.delete(providers).where(providers.c.id == sa.bindparam("number")), [{"number": number} for number in part])
     return ProvidersChanged({provider.uuid: provider for provider in found.values()}, {})
 
 
-def write_inventories(connection: Connection, wanted: Sequence[tuple[StoredProvider, Mapping[str, Inventory]]]) -> None:
+def write_inventories(connection: sa.Connection, wanted: Sequence[tuple[StoredProvider, Mapping[str, Inventory]]]) -> None:
     """Make the inventories of guarded providers those that are wanted. Raises StillInUse when one that goes is in use."""
     gone = [(provider, name) for provider, inventory in wanted for name in sorted(provider.inventories.keys() - inventory.keys())]
     _refuse_to_drop(connection, gone)
@@ -217,15 +216,15 @@ def write_inventories(connection: Connection, wanted: Sequence[tuple[StoredProvi
                 new.append({"provider_id": provider.id, "resource_class": name, "used": 0, **fields})
             elif provider.inventories[name].inventory != declared[name]:
                 altered.append({"provider": provider.id, "class": name, **{f"new_{key}": value for key, value in fields.items()}})
-    _run(connection, insert(inventories), new)
+    _run(connection, sa.insert(inventories), new)
     _run(connection, _ALTER_INVENTORY, altered)
 
 
-def _find(connection: Connection, changes: Iterable[ProviderChange]) -> dict[str, StoredProvider]:
+def _find(connection: sa.Connection, changes: Iterable[ProviderChange]) -> dict[str, StoredProvider]:
     return read_providers(connection, [change.reference for change in changes])
 
 
-def _refuse_taken_names(connection: Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
+def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
     """Refuse a name, or a UUID that belongs to a name, that another provider has."""
     wanted = {name for change in changes for name in (change.name, change.uuid_among(stored)) if name is not None}
     owners = read_providers(connection, wanted)
@@ -248,7 +247,7 @@ def _refuse_taken_names(connection: Connection, changes: Sequence[ProviderChange
 
 
 def _guard(
-    connection: Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
+    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
 ) -> None:
     known = [(change, stored[change.reference]) for change in changes if change.reference in stored]
     below = numbers_below(connection, moved_numbers(stored, parents))
@@ -267,17 +266,17 @@ def _differs(change: ProviderChange, provider: StoredProvider, parents: Mapping[
     )
 
 
-def _insert_new(connection: Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
+def _insert_new(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
     new = [change for change in changes if change.reference not in stored]
-    _run(connection, insert(providers), ({"uuid": change.uuid_among(stored), "name": change.name, "generation": 0} for change in new))
+    _run(connection, sa.insert(providers), ({"uuid": change.uuid_among(stored), "name": change.name, "generation": 0} for change in new))
 
 
-def _rename(connection: Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
+def _rename(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
     renamed = [(guarded[change.reference], change.name) for change in changes if change.name not in (None, guarded[change.reference].name)]
     _run(connection, _RENAME, ({"number": provider.id, "called": name} for provider, name in renamed))
 
 
-def _write_sets(connection: Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
+def _write_sets(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
     """Write traits and aggregates where they are declared."""
     known = [(change, guarded[change.reference]) for change in changes]
     trait_sets = [(provider.id, provider.traits, change.traits) for change, provider in known if change.traits is not None]
@@ -286,13 +285,15 @@ def _write_sets(connection: Connection, changes: Sequence[ProviderChange], guard
     _write_members(connection, provider_aggregates, "aggregate", aggregate_sets)
 
 
-def _write_members(connection: Connection, table: Table, column: str, sets: Sequence[tuple[int, frozenset[str], frozenset[str]]]) -> None:
+def _write_members(
+    connection: sa.Connection, table: sa.Table, column: str, sets: Sequence[tuple[int, frozenset[str], frozenset[str]]]
+) -> None:
     """Write the difference between the members that each provider, by its number, has and those it shall have."""
-    keys = (table.c.provider_id == bindparam("provider"), table.c[column] == bindparam("member"))
+    keys = (table.c.provider_id == sa.bindparam("provider"), table.c[column] == sa.bindparam("member"))
     gone = ({"provider": number, "member": name} for number, present, wanted in sets for name in sorted(present - wanted))
     new = ({"provider_id": number, column: name} for number, present, wanted in sets for name in sorted(wanted - present))
-    _run(connection, delete(table).where(*keys), gone)
-    _run(connection, insert(table), new)
+    _run(connection, sa.delete(table).where(*keys), gone)
+    _run(connection, sa.insert(table), new)
 
 
 def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> list[str]:
@@ -308,7 +309,7 @@ def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredPro
     return found
 
 
-def _refuse_to_drop(connection: Connection, gone: Sequence[tuple[StoredProvider, str]]) -> None:
+def _refuse_to_drop(connection: sa.Connection, gone: Sequence[tuple[StoredProvider, str]]) -> None:
     users = read_users(connection, {provider.id for provider, _name in gone})
     used = [(provider, name, users[provider.id, name]) for provider, name in gone if (provider.id, name) in users]
     if used:
@@ -316,7 +317,7 @@ def _refuse_to_drop(connection: Connection, gone: Sequence[tuple[StoredProvider,
         raise StillInUse(f"the inventory cannot go: {'; '.join(lines)}", {"used_by": _by_provider(used)})
 
 
-def _refuse_if_used(connection: Connection, leaving: Mapping[int, StoredProvider]) -> None:
+def _refuse_if_used(connection: sa.Connection, leaving: Mapping[int, StoredProvider]) -> None:
     staying = {child: parent for child, parent in read_children(connection, leaving).items() if child not in leaving}
     used = [(leaving[number], name, consumers) for (number, name), consumers in sorted(read_users(connection, leaving).items())]
     lines = [f"{leaving[number].name} has a provider below it" for number in sorted(set(staying.values()))]
@@ -346,6 +347,6 @@ def _children_first(leaving: Iterable[StoredProvider]) -> list[int]:
     return [provider.id for provider in sorted(by_uuid.values(), key=lambda provider: (-depth(provider), provider.id))]
 
 
-def _run(connection: Connection, statement: Insert | Update | Delete, rows: Iterable[Mapping[str, object]]) -> None:
+def _run(connection: sa.Connection, statement: sa.Insert | sa.Update | sa.Delete, rows: Iterable[Mapping[str, object]]) -> None:
     for part in batches(rows):
         connection.execute(statement, part)

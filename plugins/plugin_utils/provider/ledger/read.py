@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from sqlalchemy import Connection, Row, Select, or_, select
-
+from ...common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import STANDARD_CLASSES, STANDARD_TRAITS, canonical_uuid
 from .statements import Statement, fill, padded, slots
@@ -35,20 +34,20 @@ _INVENTORY_COLUMNS = (
 
 
 # Built once: SQLAlchemy takes as long to build a statement as SQLite takes to run it.
-_WORLD_PROVIDERS = select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, providers.c.parent_id).order_by(
+_WORLD_PROVIDERS = sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, providers.c.parent_id).order_by(
     providers.c.id
 )
 _PARENTS = providers.alias("parents")
 _PROVIDERS = (
-    select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, _PARENTS.c.uuid.label("parent"))
+    sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, _PARENTS.c.uuid.label("parent"))
     .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
     .order_by(providers.c.id)
 )
-_NUMBERS = select(providers.c.id, providers.c.uuid, providers.c.name)
-_HOLDINGS = select(
+_NUMBERS = sa.select(providers.c.id, providers.c.uuid, providers.c.name)
+_HOLDINGS = sa.select(
     consumers, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used, providers.c.uuid.label("provider")
 ).select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
-_GUARDED = select(
+_GUARDED = sa.select(
     providers.c.id, providers.c.generation, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
 ).select_from(providers.outerjoin(inventories))
 
@@ -103,13 +102,13 @@ class Guarded:
     stocks: Mapping[tuple[int, str], StoredInventory]
 
 
-def read_world(connection: Connection) -> World:
+def read_world(connection: sa.Connection) -> World:
     """Return all providers in the order they were made, all allocations, and the names that exist."""
     rows = connection.execute(_WORLD_PROVIDERS).all()
     uuids = {row.id: row.uuid for row in rows}
-    stocks = _read_inventories(connection, select(inventories.c.provider_id, inventories.c.resource_class, *_INVENTORY_COLUMNS))
-    trait_sets = _read_sets(connection, select(provider_traits.c.provider_id, provider_traits.c.trait))
-    aggregate_sets = _read_sets(connection, select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate))
+    stocks = _read_inventories(connection, sa.select(inventories.c.provider_id, inventories.c.resource_class, *_INVENTORY_COLUMNS))
+    trait_sets = _read_sets(connection, sa.select(provider_traits.c.provider_id, provider_traits.c.trait))
+    aggregate_sets = _read_sets(connection, sa.select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate))
     nothing: frozenset[str] = frozenset()
     found = tuple(
         Provider(
@@ -123,23 +122,23 @@ def read_world(connection: Connection) -> World:
         )
         for number, uuid, name, generation, parent in rows
     )
-    custom_traits = frozenset(connection.scalars(select(traits.c.name))) - STANDARD_TRAITS
-    custom_classes = frozenset(connection.scalars(select(resource_classes.c.name))) - STANDARD_CLASSES
+    custom_traits = frozenset(connection.scalars(sa.select(traits.c.name))) - STANDARD_TRAITS
+    custom_classes = frozenset(connection.scalars(sa.select(resource_classes.c.name))) - STANDARD_CLASSES
     return World(found, _read_allocations(connection, uuids), custom_traits, custom_classes)
 
 
-def read_consumers(connection: Connection) -> dict[str, Consumer]:
+def read_consumers(connection: sa.Connection) -> dict[str, Consumer]:
     """Return all consumers by UUID."""
-    rows = connection.execute(select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user))
+    rows = connection.execute(sa.select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user))
     return {row.uuid: Consumer(*row) for row in rows}
 
 
-def read_providers(connection: Connection, references: Iterable[str]) -> dict[str, StoredProvider]:
+def read_providers(connection: sa.Connection, references: Iterable[str]) -> dict[str, StoredProvider]:
     """Return the providers that UUIDs or names mean, by reference; those that mean none are left out."""
     wanted = set(references)
     rows: dict[int, t.Any] = {}
     for part in batches(wanted):
-        matches = or_(providers.c.uuid.in_([canonical_uuid(reference) for reference in part]), providers.c.name.in_(part))
+        matches = sa.or_(providers.c.uuid.in_([canonical_uuid(reference) for reference in part]), providers.c.name.in_(part))
         rows.update((row.id, row) for row in connection.execute(_PROVIDERS.where(matches)))
     stored = _with_belongings(connection, rows.values())
     by_name = {provider.name: provider for provider in stored}
@@ -148,7 +147,7 @@ def read_providers(connection: Connection, references: Iterable[str]) -> dict[st
     return {reference: provider for reference, provider in found.items() if provider is not None}
 
 
-def read_numbers(connection: Connection, references: Iterable[str]) -> dict[str, tuple[int, str]]:
+def read_numbers(connection: sa.Connection, references: Iterable[str]) -> dict[str, tuple[int, str]]:
     """Return the ledger's own number and the UUID of each provider that a UUID or name means; unknown ones are left out."""
     wanted = set(references)
     by_uuid: dict[str, tuple[int, str]] = {}
@@ -161,24 +160,24 @@ def read_numbers(connection: Connection, references: Iterable[str]) -> dict[str,
     return {reference: numbered for reference, numbered in found.items() if numbered is not None}
 
 
-def read_parent(connection: Connection, uuid: str) -> str | None:
+def read_parent(connection: sa.Connection, uuid: str) -> str | None:
     """Return the UUID of a provider's parent, None at a root."""
     child = providers.alias()
     return connection.scalar(
-        select(providers.c.uuid).join_from(child, providers, child.c.parent_id == providers.c.id).where(child.c.uuid == uuid)
+        sa.select(providers.c.uuid).join_from(child, providers, child.c.parent_id == providers.c.id).where(child.c.uuid == uuid)
     )
 
 
-def read_children(connection: Connection, numbers: Iterable[int]) -> dict[int, int]:
+def read_children(connection: sa.Connection, numbers: Iterable[int]) -> dict[int, int]:
     """Return the numbers of the children of providers, each with its parent's."""
     found: dict[int, int] = {}
     for part in batches(numbers):
-        rows = connection.execute(select(providers.c.id, providers.c.parent_id).where(providers.c.parent_id.in_(part)))
+        rows = connection.execute(sa.select(providers.c.id, providers.c.parent_id).where(providers.c.parent_id.in_(part)))
         found.update((row.id, row.parent_id) for row in rows)
     return found
 
 
-def read_guarded(connection: Connection, numbers: Iterable[int]) -> Guarded:
+def read_guarded(connection: sa.Connection, numbers: Iterable[int]) -> Guarded:
     """Return the generations and inventories of guarded providers."""
     generations: dict[int, int] = {}
     stocks: dict[tuple[int, str], StoredInventory] = {}
@@ -190,7 +189,7 @@ def read_guarded(connection: Connection, numbers: Iterable[int]) -> Guarded:
     return Guarded(generations, stocks)
 
 
-def read_holdings(connection: Connection, uuids: Iterable[str]) -> dict[str, Holding]:
+def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, Holding]:
     """Return the consumers that exist among `uuids`, each with all it has; one statement sees both."""
     present: dict[str, tuple[int, Consumer]] = {}
     amounts: dict[str, dict[tuple[int, str], int]] = defaultdict(dict)
@@ -205,10 +204,10 @@ def read_holdings(connection: Connection, uuids: Iterable[str]) -> dict[str, Hol
     return {uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid]) for uuid, (number, consumer) in present.items()}
 
 
-def read_users(connection: Connection, numbers: Iterable[int]) -> dict[tuple[int, str], list[str]]:
+def read_users(connection: sa.Connection, numbers: Iterable[int]) -> dict[tuple[int, str], list[str]]:
     """Return the UUIDs of the consumers of each (provider's number, class) that is in use."""
     found: dict[tuple[int, str], list[str]] = defaultdict(list)
-    columns = select(allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid).join_from(allocations, consumers)
+    columns = sa.select(allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid).join_from(allocations, consumers)
     for part in batches(numbers):
         for number, name, uuid in connection.execute(columns.where(allocations.c.provider_id.in_(part)).order_by(consumers.c.uuid)):
             found[number, name].append(uuid)
@@ -225,7 +224,7 @@ def batches(values: Iterable[Value]) -> Iterator[list[Value]]:
 @cache
 def _numbers_of(count: int) -> Statement:
     by_uuid = providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))
-    return Statement(_NUMBERS.where(or_(by_uuid, providers.c.name.in_(slots(providers.c.name, "name", count)))))
+    return Statement(_NUMBERS.where(sa.or_(by_uuid, providers.c.name.in_(slots(providers.c.name, "name", count)))))
 
 
 @cache
@@ -238,7 +237,7 @@ def _guarded_of(count: int) -> Statement:
     return Statement(_GUARDED.where(providers.c.id.in_(slots(providers.c.id, "number", count))))
 
 
-def _with_belongings(connection: Connection, rows: Collection[Row[t.Any]]) -> list[StoredProvider]:
+def _with_belongings(connection: sa.Connection, rows: Collection[sa.Row[t.Any]]) -> list[StoredProvider]:
     numbers = [row.id for row in rows]
     stocks: dict[int, dict[str, StoredInventory]] = defaultdict(dict)
     for (number, name), stock in read_guarded(connection, numbers).stocks.items():
@@ -246,9 +245,9 @@ def _with_belongings(connection: Connection, rows: Collection[Row[t.Any]]) -> li
     trait_sets: dict[int, frozenset[str]] = {}
     aggregate_sets: dict[int, frozenset[str]] = {}
     for part in batches(numbers):
-        chosen = select(provider_traits.c.provider_id, provider_traits.c.trait).where(provider_traits.c.provider_id.in_(part))
+        chosen = sa.select(provider_traits.c.provider_id, provider_traits.c.trait).where(provider_traits.c.provider_id.in_(part))
         trait_sets.update(_read_sets(connection, chosen))
-        members = select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate)
+        members = sa.select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate)
         aggregate_sets.update(_read_sets(connection, members.where(provider_aggregates.c.provider_id.in_(part))))
     nothing: frozenset[str] = frozenset()
     return [
@@ -266,7 +265,7 @@ def _with_belongings(connection: Connection, rows: Collection[Row[t.Any]]) -> li
     ]
 
 
-def _read_inventories(connection: Connection, chosen: Select[t.Any]) -> dict[int, dict[str, Inventory]]:
+def _read_inventories(connection: sa.Connection, chosen: sa.Select[t.Any]) -> dict[int, dict[str, Inventory]]:
     found: dict[int, dict[str, Inventory]] = defaultdict(dict)
     # A fleet has few kinds of inventory: equal ones are made once, which is half the time of reading it.
     kinds: dict[tuple[t.Any, ...], Inventory] = {}
@@ -279,16 +278,16 @@ def _read_inventories(connection: Connection, chosen: Select[t.Any]) -> dict[int
     return found
 
 
-def _read_sets(connection: Connection, chosen: Select[t.Any]) -> dict[int, frozenset[str]]:
+def _read_sets(connection: sa.Connection, chosen: sa.Select[t.Any]) -> dict[int, frozenset[str]]:
     members: dict[int, list[str]] = defaultdict(list)
     for number, member in connection.execute(chosen):
         members[number].append(member)
     return {number: frozenset(names) for number, names in members.items()}
 
 
-def _read_allocations(connection: Connection, uuids: Mapping[int, str]) -> dict[str, Allocations]:
+def _read_allocations(connection: sa.Connection, uuids: Mapping[int, str]) -> dict[str, Allocations]:
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     columns = (consumers.c.uuid, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used)
-    for consumer, number, name, used in connection.execute(select(*columns).join_from(allocations, consumers)):
+    for consumer, number, name, used in connection.execute(sa.select(*columns).join_from(allocations, consumers)):
         found[consumer][uuids[number]][name] = used
     return {consumer: dict(amounts) for consumer, amounts in found.items()}

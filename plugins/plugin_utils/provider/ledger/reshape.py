@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection
-
 from ...common.errors import NoSolution
+from ...common.libraries import sa
 from ..world.model import Inventory
 from .claims import Claim, Claimed, describe_claims, guard_consumers, plan_claims, settle
 from .guards import guard_providers
@@ -40,7 +39,7 @@ class Reshaped:
 
 
 def reshape(
-    connection: Connection,
+    connection: sa.Connection,
     inventories: Mapping[str, Mapping[str, Inventory]],
     claims: Collection[Claim],
     generations: Mapping[str, int],

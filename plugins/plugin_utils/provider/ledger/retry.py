@@ -16,8 +16,7 @@ import typing as t
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from ...common.libraries import sa
 
 T = t.TypeVar("T")
 
@@ -60,7 +59,7 @@ PATIENT = RetryPolicy()
 """What is used where nobody says otherwise."""
 
 
-def run_transaction(engine: Engine, policy: RetryPolicy, work: Callable[[Connection], T]) -> T:
+def run_transaction(engine: sa.Engine, policy: RetryPolicy, work: Callable[[sa.Connection], T]) -> T:
     """Return what `work` returns, its changes committed; lost races are run again.
 
     Raises OutOfRetries, what `work` raises, and DBAPIError for what is no race.
@@ -70,7 +69,7 @@ def run_transaction(engine: Engine, policy: RetryPolicy, work: Callable[[Connect
         try:
             with engine.begin() as connection:
                 return work(connection)
-        except (LostRace, DBAPIError) as error:
+        except (LostRace, sa.exc.DBAPIError) as error:
             if not is_lost_race(error):
                 raise
             pause = next(pauses, None)
@@ -81,7 +80,7 @@ def run_transaction(engine: Engine, policy: RetryPolicy, work: Callable[[Connect
 
 def is_lost_race(error: Exception) -> bool:
     """Tell whether running the whole transaction again may succeed."""
-    if isinstance(error, (LostRace, IntegrityError)):
+    if isinstance(error, (LostRace, sa.exc.IntegrityError)):
         # Everything is checked before it is written, so a violated key means that it came in between.
         return True
     original = getattr(error, "orig", None)

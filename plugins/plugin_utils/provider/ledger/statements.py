@@ -16,15 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlalchemy import BindParameter, Column, Connection, Executable, bindparam
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import DBAPIError
-
+from ...common.libraries import sa, sqlite_dialect
 from .retry import LostRace
 
 Values = Mapping[str, t.Any]
 
-_SQLITE = sqlite.dialect()
+_SQLITE = sqlite_dialect.dialect()
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +31,21 @@ class Statement:
     Raises DBAPIError, whichever way it is run.
     """
 
-    clause: Executable
+    clause: sa.Executable
 
-    def rows(self, connection: Connection, values: Values) -> Sequence[Sequence[t.Any]]:
+    def rows(self, connection: sa.Connection, values: Values) -> Sequence[Sequence[t.Any]]:
         """Return all rows that it selects."""
         if _is_embedded(connection):
             return self._run(_driver(connection).execute, values).fetchall()
         return connection.execute(self.clause, values).all()
 
-    def change(self, connection: Connection, values: Values) -> int:
+    def change(self, connection: sa.Connection, values: Values) -> int:
         """Return how many rows it changes."""
         if _is_embedded(connection):
             return self._run(_driver(connection).execute, values).rowcount
         return connection.execute(self.clause, values).rowcount
 
-    def add(self, connection: Connection, values: Values) -> int:
+    def add(self, connection: sa.Connection, values: Values) -> int:
         """Insert one row; return the number that the database gave it."""
         if _is_embedded(connection):
             return t.cast("int", self._run(_driver(connection).execute, values).lastrowid)
@@ -57,7 +54,7 @@ class Statement:
             raise LostRace
         return int(key[0])
 
-    def repeat(self, connection: Connection, many: Sequence[Values]) -> None:
+    def repeat(self, connection: sa.Connection, many: Sequence[Values]) -> None:
         """Run it with each of several sets of values."""
         if _is_embedded(connection):
             arrange = self._compiled[1]
@@ -81,7 +78,7 @@ class Statement:
         try:
             return execute(text, arranged)
         except sqlite3.Error as error:
-            raise DBAPIError.instance(text, arranged, error, sqlite3.Error) from error
+            raise sa.exc.DBAPIError.instance(text, arranged, error, sqlite3.Error) from error
 
 
 def padded(count: int) -> int:
@@ -89,9 +86,9 @@ def padded(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def slots(column: Column[t.Any], prefix: str, count: int) -> list[BindParameter[t.Any]]:
+def slots(column: sa.Column[t.Any], prefix: str, count: int) -> list[sa.BindParameter[t.Any]]:
     """Return parameters for a list of values that a column is compared with."""
-    return [bindparam(f"{prefix}{position}", type_=column.type) for position in range(count)]
+    return [sa.bindparam(f"{prefix}{position}", type_=column.type) for position in range(count)]
 
 
 def fill(prefix: str, values: Sequence[t.Any]) -> dict[str, t.Any]:
@@ -100,9 +97,9 @@ def fill(prefix: str, values: Sequence[t.Any]) -> dict[str, t.Any]:
     return {f"{prefix}{position}": value for position, value in enumerate(filled)}
 
 
-def _is_embedded(connection: Connection) -> bool:
+def _is_embedded(connection: sa.Connection) -> bool:
     return connection.dialect.name == "sqlite"
 
 
-def _driver(connection: Connection) -> sqlite3.Connection:
+def _driver(connection: sa.Connection) -> sqlite3.Connection:
     return t.cast("sqlite3.Connection", connection.connection.driver_connection)

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import typing as t
 
-from sqlalchemy import BigInteger, Column, Double, ForeignKey, ForeignKeyConstraint, Index, Integer, MetaData, String, Table
-
+from ...common.libraries import sa
 from ..world.names import LONGEST_NAME, LONGEST_PROVIDER_NAME
 
 # Named constraints can be altered by later migrations on every engine, SQLite included.
-metadata = MetaData(
+metadata = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -30,85 +29,85 @@ metadata = MetaData(
 # MariaDB would otherwise take Host1 and host1 for the same name.
 _OPTIONS: dict[str, t.Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
 # SQLite numbers rows by itself only where the key is declared INTEGER.
-_ROW_NUMBER = BigInteger().with_variant(Integer(), "sqlite")
-_UUID = String(36)
-_NAME = String(LONGEST_NAME)
+_ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_UUID = sa.String(36)
+_NAME = sa.String(LONGEST_NAME)
 
-topology = Table(
+topology = sa.Table(
     "topology",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("generation", BigInteger, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("generation", sa.BigInteger, nullable=False),
     comment="One row, which every re-parenting writes first: two of them at once cannot make a loop",
     **_OPTIONS,
 )
 
-resource_classes = Table("resource_classes", metadata, Column("name", _NAME, primary_key=True), **_OPTIONS)
+resource_classes = sa.Table("resource_classes", metadata, sa.Column("name", _NAME, primary_key=True), **_OPTIONS)
 
-traits = Table("traits", metadata, Column("name", _NAME, primary_key=True), **_OPTIONS)
+traits = sa.Table("traits", metadata, sa.Column("name", _NAME, primary_key=True), **_OPTIONS)
 
-providers = Table(
+providers = sa.Table(
     "resource_providers",
     metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("uuid", _UUID, nullable=False, unique=True),
-    Column("name", String(LONGEST_PROVIDER_NAME), nullable=False, unique=True),
-    Column("generation", BigInteger, nullable=False),
-    Column("parent_id", _ROW_NUMBER, ForeignKey("resource_providers.id"), index=True),
+    sa.Column("id", _ROW_NUMBER, primary_key=True),
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("name", sa.String(LONGEST_PROVIDER_NAME), nullable=False, unique=True),
+    sa.Column("generation", sa.BigInteger, nullable=False),
+    sa.Column("parent_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), index=True),
     **_OPTIONS,
 )
 
-provider_traits = Table(
+provider_traits = sa.Table(
     "provider_traits",
     metadata,
-    Column("provider_id", _ROW_NUMBER, ForeignKey("resource_providers.id"), primary_key=True),
-    Column("trait", _NAME, ForeignKey("traits.name"), primary_key=True, index=True),
+    sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
+    sa.Column("trait", _NAME, sa.ForeignKey("traits.name"), primary_key=True, index=True),
     **_OPTIONS,
 )
 
-provider_aggregates = Table(
+provider_aggregates = sa.Table(
     "provider_aggregates",
     metadata,
-    Column("provider_id", _ROW_NUMBER, ForeignKey("resource_providers.id"), primary_key=True),
-    Column("aggregate", _UUID, primary_key=True, index=True),
+    sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
+    sa.Column("aggregate", _UUID, primary_key=True, index=True),
     **_OPTIONS,
 )
 
-inventories = Table(
+inventories = sa.Table(
     "inventories",
     metadata,
-    Column("provider_id", _ROW_NUMBER, ForeignKey("resource_providers.id"), primary_key=True),
-    Column("resource_class", _NAME, ForeignKey("resource_classes.name"), primary_key=True, index=True),
-    Column("total", BigInteger, nullable=False),
-    Column("reserved", BigInteger, nullable=False),
-    Column("min_unit", BigInteger, nullable=False),
-    Column("max_unit", BigInteger, nullable=False),
-    Column("step_size", BigInteger, nullable=False),
-    Column("allocation_ratio", Double, nullable=False),
+    sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
+    sa.Column("resource_class", _NAME, sa.ForeignKey("resource_classes.name"), primary_key=True, index=True),
+    sa.Column("total", sa.BigInteger, nullable=False),
+    sa.Column("reserved", sa.BigInteger, nullable=False),
+    sa.Column("min_unit", sa.BigInteger, nullable=False),
+    sa.Column("max_unit", sa.BigInteger, nullable=False),
+    sa.Column("step_size", sa.BigInteger, nullable=False),
+    sa.Column("allocation_ratio", sa.Double, nullable=False),
     # The sum of the allocations, kept in their transaction, so that a claim need not add up thousands of rows.
-    Column("used", BigInteger, nullable=False),
+    sa.Column("used", sa.BigInteger, nullable=False),
     **_OPTIONS,
 )
 
-consumers = Table(
+consumers = sa.Table(
     "consumers",
     metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("uuid", _UUID, nullable=False, unique=True),
-    Column("generation", BigInteger, nullable=False),
-    Column("project", String(LONGEST_NAME), index=True),
-    Column("user", String(LONGEST_NAME)),
+    sa.Column("id", _ROW_NUMBER, primary_key=True),
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("generation", sa.BigInteger, nullable=False),
+    sa.Column("project", sa.String(LONGEST_NAME), index=True),
+    sa.Column("user", sa.String(LONGEST_NAME)),
     **_OPTIONS,
 )
 
-allocations = Table(
+allocations = sa.Table(
     "allocations",
     metadata,
-    Column("consumer_id", _ROW_NUMBER, ForeignKey("consumers.id"), primary_key=True),
-    Column("provider_id", _ROW_NUMBER, primary_key=True),
-    Column("resource_class", _NAME, primary_key=True),
-    Column("used", BigInteger, nullable=False),
-    ForeignKeyConstraint(["provider_id", "resource_class"], ["inventories.provider_id", "inventories.resource_class"]),
-    Index(None, "provider_id", "resource_class", "used"),
+    sa.Column("consumer_id", _ROW_NUMBER, sa.ForeignKey("consumers.id"), primary_key=True),
+    sa.Column("provider_id", _ROW_NUMBER, primary_key=True),
+    sa.Column("resource_class", _NAME, primary_key=True),
+    sa.Column("used", sa.BigInteger, nullable=False),
+    sa.ForeignKeyConstraint(["provider_id", "resource_class"], ["inventories.provider_id", "inventories.resource_class"]),
+    sa.Index(None, "provider_id", "resource_class", "used"),
     **_OPTIONS,
 )

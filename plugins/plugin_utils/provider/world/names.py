@@ -16,10 +16,8 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import os_resource_classes
-import os_traits
-
 from ...common.errors import suggest
+from ...common.libraries import os_resource_classes, os_traits
 
 STANDARD_CLASSES: frozenset[str] = frozenset(os_resource_classes.STANDARDS)
 STANDARD_TRAITS: frozenset[str] = frozenset(os_traits.get_traits())

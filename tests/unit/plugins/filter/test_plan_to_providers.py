@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.bareon.allocator.plugins.filter import plan_to_providers as door
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common import libraries
 
 PLAN = {"schema": {}}
 FACTS = {"processor_vcpus": 4, "memtotal_mb": 2048}
@@ -30,6 +31,6 @@ def test_what_is_no_plain_data_is_refused():
 
 
 def test_missing_library_is_named(monkeypatch):
-    monkeypatch.setattr(door, "IMPORT_ERROR", ImportError("no such thing", name="os_traits"))
-    with pytest.raises(AnsibleFilterError, match="os_traits"):
+    monkeypatch.setitem(libraries._causes, "os_traits", ImportError("no such thing", name="os_traits"))
+    with pytest.raises(AnsibleFilterError, match=r"no such thing.*-m pip install -r /.*requirements.txt"):
         door.plan_to_providers(PLAN, "host1", FACTS)

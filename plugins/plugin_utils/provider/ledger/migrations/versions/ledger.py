@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-import sqlalchemy as sa
-from alembic import op
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.libraries import alembic_op, sa
 
 revision = "ledger"
 down_revision = None
@@ -30,7 +29,9 @@ def upgrade() -> None:
     """Make the tables and the one row of the topology guard."""
     _create_guard()
     for table in ("resource_classes", "traits"):
-        op.create_table(table, sa.Column("name", _NAME, nullable=False), sa.PrimaryKeyConstraint("name", name=f"pk_{table}"), **_OPTIONS)
+        alembic_op.create_table(
+            table, sa.Column("name", _NAME, nullable=False), sa.PrimaryKeyConstraint("name", name=f"pk_{table}"), **_OPTIONS
+        )
     _create_providers()
     _create_sets()
     _create_inventories()
@@ -39,7 +40,7 @@ def upgrade() -> None:
 
 
 def _create_guard() -> None:
-    op.create_table(
+    alembic_op.create_table(
         "topology",
         sa.Column("id", sa.Integer, autoincrement=False, nullable=False),
         sa.Column("generation", sa.BigInteger, nullable=False),
@@ -47,11 +48,13 @@ def _create_guard() -> None:
         comment="One row, which every re-parenting writes first: two of them at once cannot make a loop",
         **_OPTIONS,
     )
-    op.execute("INSERT INTO topology (id, generation) SELECT 1, 0 FROM (SELECT 1) AS once WHERE NOT EXISTS (SELECT id FROM topology)")
+    alembic_op.execute(
+        "INSERT INTO topology (id, generation) SELECT 1, 0 FROM (SELECT 1) AS once WHERE NOT EXISTS (SELECT id FROM topology)"
+    )
 
 
 def _create_providers() -> None:
-    op.create_table(
+    alembic_op.create_table(
         "resource_providers",
         sa.Column("id", _NUMBER, nullable=False),
         sa.Column("uuid", _UUID, nullable=False),
@@ -68,7 +71,7 @@ def _create_providers() -> None:
 
 
 def _create_sets() -> None:
-    op.create_table(
+    alembic_op.create_table(
         "provider_traits",
         sa.Column("provider_id", _NUMBER, nullable=False),
         sa.Column("trait", _NAME, nullable=False),
@@ -78,7 +81,7 @@ def _create_sets() -> None:
         **_OPTIONS,
     )
     _create_index("provider_traits", "trait")
-    op.create_table(
+    alembic_op.create_table(
         "provider_aggregates",
         sa.Column("provider_id", _NUMBER, nullable=False),
         sa.Column("aggregate", _UUID, nullable=False),
@@ -91,7 +94,7 @@ def _create_sets() -> None:
 
 def _create_inventories() -> None:
     amounts = ("total", "reserved", "min_unit", "max_unit", "step_size")
-    op.create_table(
+    alembic_op.create_table(
         "inventories",
         sa.Column("provider_id", _NUMBER, nullable=False),
         sa.Column("resource_class", _NAME, nullable=False),
@@ -107,7 +110,7 @@ def _create_inventories() -> None:
 
 
 def _create_consumers() -> None:
-    op.create_table(
+    alembic_op.create_table(
         "consumers",
         sa.Column("id", _NUMBER, nullable=False),
         sa.Column("uuid", _UUID, nullable=False),
@@ -122,7 +125,7 @@ def _create_consumers() -> None:
 
 
 def _create_allocations() -> None:
-    op.create_table(
+    alembic_op.create_table(
         "allocations",
         sa.Column("consumer_id", _NUMBER, nullable=False),
         sa.Column("provider_id", _NUMBER, nullable=False),
@@ -143,5 +146,5 @@ def _create_allocations() -> None:
 def _create_index(table: str, *columns: str) -> None:
     # MySQL has no CREATE INDEX IF NOT EXISTS, so what an interrupted run left is looked up.
     name = f"ix_{table}_{'_'.join(columns)}"
-    if name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
-        op.create_index(name, table, list(columns))
+    if name not in {index["name"] for index in sa.inspect(alembic_op.get_bind()).get_indexes(table)}:
+        alembic_op.create_index(name, table, list(columns))
