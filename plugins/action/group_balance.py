@@ -14,7 +14,7 @@ from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.parallel import solve_each
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-from ..plugin_utils.group.tasks.balance import balance_named
+from ..plugin_utils.group.tasks.balance import run_balance
 
 
 class ActionModule(PlanningAction):
@@ -48,4 +48,4 @@ class ActionModule(PlanningAction):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Balance the groups."""
         solve = functools.partial(solve_each, progress=self.show_progress)
-        return balance_named(load_any_cluster(arguments, self._loader.path_dwim), arguments, solve)
+        return run_balance(load_any_cluster(arguments, self._loader.path_dwim), arguments, solve)

@@ -13,8 +13,8 @@ from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.parallel import Resources
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-from ..plugin_utils.group.tasks.capacity import capacity_named
-from ..plugin_utils.group.tasks.side_by_side import side_by_side
+from ..plugin_utils.group.tasks.capacity import run_capacity
+from ..plugin_utils.group.tasks.parallel import in_parallel
 
 
 class ActionModule(PlanningAction):
@@ -35,7 +35,7 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Count."""
-        message = load_any_cluster(arguments, self._loader.path_dwim)
+        loaded = load_any_cluster(arguments, self._loader.path_dwim)
         resources = Resources(scheduler=arguments["scheduler"] or "", workers=arguments["workers"])
-        run = side_by_side(resources, self.show_progress, [group.name for group in message.cluster.groups])
-        return capacity_named(message, arguments, run)
+        run = in_parallel(resources, self.show_progress, [group.name for group in loaded.cluster.groups])
+        return run_capacity(loaded, arguments, run)

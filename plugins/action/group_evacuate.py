@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-from ..plugin_utils.group.tasks.evacuate import evacuate_named
+from ..plugin_utils.group.tasks.evacuate import run_evacuate
 from ..plugin_utils.group.tasks.place import evacuation_summary
 
 
@@ -41,5 +41,5 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the evacuation."""
-        answer = evacuate_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)
+        answer = run_evacuate(load_any_cluster(arguments, self._loader.path_dwim), arguments)
         return answer | {"summary": evacuation_summary(answer)}

@@ -30,8 +30,8 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Report on the cluster."""
-        message = load_any_cluster(arguments, self._loader.path_dwim)
-        told = report(message.cluster, ScoreMode(arguments["score"]))
+        loaded = load_any_cluster(arguments, self._loader.path_dwim)
+        told = report(loaded.cluster, ScoreMode(arguments["score"]))
         writers = {"cluster": write_inline, "ganeti_text": write_text}
-        exported = {name: writers[name](message.cluster) for name in arguments["export"]}
+        exported = {name: writers[name](loaded.cluster) for name in arguments["export"]}
         return told | {"summary": summary(told)} | exported

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-from ..plugin_utils.group.tasks.maintenance import maintain_named
+from ..plugin_utils.group.tasks.maintenance import run_maintenance
 
 
 class ActionModule(PlanningAction):
@@ -32,4 +32,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the moves."""
-        return maintain_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)
+        return run_maintenance(load_any_cluster(arguments, self._loader.path_dwim), arguments)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-from ..plugin_utils.group.tasks.maintenance import squeeze_named
+from ..plugin_utils.group.tasks.maintenance import run_squeeze
 
 
 class ActionModule(PlanningAction):
@@ -28,4 +28,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the moves."""
-        return squeeze_named(load_any_cluster(arguments, self._loader.path_dwim), arguments)
+        return run_squeeze(load_any_cluster(arguments, self._loader.path_dwim), arguments)

@@ -41,7 +41,7 @@ def measure(path):
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster import state
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics import score
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place import placement
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources import iallocator, inline, text
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources import inline, loaded, text
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import info as report
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import place as place_report
 
@@ -50,7 +50,7 @@ def measure(path):
     cluster = text.parse_text(path.read_text())
     took |= {"load": spent(start)}
     start = time.process_time()
-    place_report.place(iallocator.Message(cluster, {}), {"instances": [NEW]})
+    place_report.place(loaded.Loaded(cluster, {}), {"instances": [NEW]})
     took |= {"place": spent(start), "MiB": round(peak(resource.RUSAGE_SELF))}
     start = time.process_time()
     report.report(cluster, score.ScoreMode.CAPACITY)

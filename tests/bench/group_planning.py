@@ -26,12 +26,12 @@ import time
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import capacity_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import compress_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import maintain_named, squeeze_named
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import redistribute_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import run_compress
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import run_maintenance, run_squeeze
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import run_redistribute
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 BOUND = 5.0
@@ -116,42 +116,42 @@ def spec(template):
 
 
 CASES = (
-    Case("capacity, mirrored", DRBD, capacity_named, sizes, spec("drbd") | TIERED, counting("drbd"), hspace_sizes),
+    Case("capacity, mirrored", DRBD, run_capacity, sizes, spec("drbd") | TIERED, counting("drbd"), hspace_sizes),
     Case(
         "capacity, plain, 10 nodes",
         ROOMY_PLAIN,
-        capacity_named,
+        run_capacity,
         sizes,
         spec("plain") | TIERED,
         counting("plain", "--no-capacity-checks"),
         hspace_sizes,
     ),
-    Case("capacity, shared storage", SHARED, capacity_named, sizes, spec("ext") | {"score": "htools"}),
+    Case("capacity, shared storage", SHARED, run_capacity, sizes, spec("ext") | {"score": "htools"}),
     Case(
         "maintenance, nodes only",
         DRBD,
-        maintain_named,
+        run_maintenance,
         sets,
         {"offline_maintenance": True},
         ("hroller", "--no-headers", "--offline-maintenance"),
         hroller_sets,
     ),
-    Case("maintenance", DRBD, maintain_named, sets),
-    Case("maintenance, full evacuation", DRBD, maintain_named, sets, {"full_evacuation": True}),
-    Case("maintenance, full, shared storage", SHARED, maintain_named, sets, {"full_evacuation": True}),
-    Case("squeezing", ROOMY_SHARED, squeeze_named, switched_off, {"redundant": False}, ("hsqueeze", "-C"), hsqueeze_switched_off),
-    Case("squeezing, restarts kept", ROOMY_SHARED, squeeze_named, switched_off),
-    Case("redistribution", {"nodes": 40, "groups": 2, "offline": 2, "n1ok": True}, redistribute_named, moves),
+    Case("maintenance", DRBD, run_maintenance, sets),
+    Case("maintenance, full evacuation", DRBD, run_maintenance, sets, {"full_evacuation": True}),
+    Case("maintenance, full, shared storage", SHARED, run_maintenance, sets, {"full_evacuation": True}),
+    Case("squeezing", ROOMY_SHARED, run_squeeze, switched_off, {"redundant": False}, ("hsqueeze", "-C"), hsqueeze_switched_off),
+    Case("squeezing, restarts kept", ROOMY_SHARED, run_squeeze, switched_off),
+    Case("redistribution", {"nodes": 40, "groups": 2, "offline": 2, "n1ok": True}, run_redistribute, moves),
     Case(
         "redistribution by load",
         {"nodes": 40, "groups": 2, "template": "ext", "per_node": 5},
-        redistribute_named,
+        run_redistribute,
         moves,
         {"by": "load"},
         loads=heavy_first_group,
     ),
-    Case("compression", {"nodes": 40, "groups": 4, "per_node": 8, "n1ok": True}, compress_named, moves),
-    Case("compression, shared storage", {"nodes": 40, "groups": 4, "per_node": 5, "template": "ext"}, compress_named, moves),
+    Case("compression", {"nodes": 40, "groups": 4, "per_node": 8, "n1ok": True}, run_compress, moves),
+    Case("compression, shared storage", {"nodes": 40, "groups": 4, "per_node": 5, "template": "ext"}, run_compress, moves),
 )
 
 
@@ -171,7 +171,7 @@ def measured(case):
     text = generate(**case.cluster).text()
     measured_loads = {"load": case.loads(parse_text(text))} if case.loads else {}
     started = time.process_time()
-    answer = case.plan(Message(parse_text(text), {}), case.arguments | measured_loads)
+    answer = case.plan(Loaded(parse_text(text), {}), case.arguments | measured_loads)
     ours = time.process_time() - started
     row = {"name": case.name, "ours": ours, "found": case.read(answer)}
     if case.peer is None:

@@ -18,10 +18,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mov
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.page import moves_page
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import plan_told, stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import plan_to_plain, stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.tests.browser.headless import DARK, LIGHT, ROOT, console, in_frame, measure, screenshot
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
@@ -81,14 +81,14 @@ def large_plan() -> dict:
         target = (primary, secondary) if state.secondary[instance] >= 0 else (primary, -1)
         ways = possible_moves(state, instance, target) if state.facts.instances.models[instance].disk_template != "plain" else []
         moves += ways[:1] if len(moves) < MOVES else []
-    return plan_told(state, stage_moves(moves, 3), ScoreMode.HTOOLS)
+    return plan_to_plain(state, stage_moves(moves, 3), ScoreMode.HTOOLS)
 
 
 def small_result() -> dict:
     """Return how a node is emptied into another group, with instances that stay."""
     source = {"type": "ganeti_text", "path": str(ROOT / "playbooks" / "files" / "cluster.data")}
     message = load_cluster({"source": source}, lambda path: path)
-    return evacuate_named(message, {"nodes": ["node-0001.example.com", "node-0002.example.com"], "across_groups": "true"})
+    return run_evacuate(message, {"nodes": ["node-0001.example.com", "node-0002.example.com"], "across_groups": "true"})
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import capacity_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 HEALTHY = {
@@ -61,7 +61,7 @@ def hspace(path: pathlib.Path, text: str, template: str, *options: str) -> tuple
 
 def counted(text: str, template: str, **arguments) -> dict:
     cluster = parse_text(text)
-    return capacity_named(Message(cluster, {}), {"spec": {"disk_template": template}, **arguments})
+    return run_capacity(Loaded(cluster, {}), {"spec": {"disk_template": template}, **arguments})
 
 
 def sizes(found: dict) -> list[tuple[int, ...]]:

@@ -17,9 +17,9 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import maintain_named, squeeze_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import run_maintenance, run_squeeze
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 CLUSTERS = {
@@ -57,7 +57,7 @@ def printed(path: pathlib.Path, text: str, program: str, *options: str) -> subpr
 def test_no_more_sets_than_hroller(name, option, tmp_path):
     text = generate(**CLUSTERS[name]).text()
     theirs = printed(tmp_path / "cluster.data", text, "hroller", "--no-headers", *filter(None, [option]))
-    ours = maintain_named(Message(parse_text(text), {}), OPTIONS[option])
+    ours = run_maintenance(Loaded(parse_text(text), {}), OPTIONS[option])
     nodes = [node for members in ours["sets"] for node in members["nodes"]] + [skipped["node"] for skipped in ours["left_out"]]
     assert len(nodes) == len(set(nodes)) == CLUSTERS[name]["nodes"]
     if theirs.returncode:
@@ -72,7 +72,7 @@ def test_no_more_sets_than_hroller(name, option, tmp_path):
 def test_far_fewer_sets_where_secondaries_have_memory_for_several_primaries(tmp_path):
     text = generate(**CLUSTERS["drbd"]).text()
     theirs = printed(tmp_path / "cluster.data", text, "hroller", "--no-headers").stdout.splitlines()
-    ours = maintain_named(Message(parse_text(text), {}), {})["sets"]
+    ours = run_maintenance(Loaded(parse_text(text), {}), {})["sets"]
     assert 2 * len(ours) <= len(theirs)
 
 
@@ -81,7 +81,7 @@ def test_no_fewer_nodes_off_than_hsqueeze(name, tmp_path):
     text = generate(**SQUEEZED[name]).text()
     theirs = printed(tmp_path / "cluster.data", text, "hsqueeze", "-C")
     off = set(re.findall(r"gnt-node power -f off (\S+)", theirs.stdout))
-    found = squeeze_named(Message(parse_text(text), {}), {"redundant": False})
+    found = run_squeeze(Loaded(parse_text(text), {}), {"redundant": False})
     assert theirs.returncode == 0, theirs.stderr
     assert off, theirs.stdout
     assert len(found["power_off"]) >= len(off)

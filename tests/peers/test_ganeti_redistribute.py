@@ -17,9 +17,9 @@ import subprocess
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import redistribute_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import run_redistribute
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "playbooks" / "files" / "supercluster.data"
@@ -46,7 +46,7 @@ def test_hbal_leaves_instances_on_the_dead_node_and_we_move_no_more_than_those()
     for instance, primary, secondary in moves:
         state.place(instances[instance.split(".")[0]], nodes[primary.split(".")[0]], nodes[secondary.split(".")[0]])
     left = group_health(state, 0).offline
-    found = redistribute_named(Message(state.facts.cluster, {}), {})
+    found = run_redistribute(Loaded(state.facts.cluster, {}), {})
     assert left
     assert found["healthy"]
     assert found["groups"][0]["fewest"]
@@ -58,7 +58,7 @@ def test_hspace_counts_nothing_before_and_something_after(tmp_path):
     cluster = parse_text(SAMPLE.read_text())
     state = ClusterState.from_cluster(cluster)
     nodes, instances = cluster.node_positions(), cluster.instance_positions()
-    for move in redistribute_named(Message(cluster, {}), {})["plan"]["moves"]:
+    for move in run_redistribute(Loaded(cluster, {}), {})["plan"]["moves"]:
         state.place(instances[move["instance"]], *(nodes[name] for name in move["to"]))
     (tmp_path / "healed.data").write_text(write_text(state.to_cluster()))
     assert counted(SAMPLE) == 0

@@ -20,7 +20,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.batch import place_instances
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import Strategy, Wish
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import PlacementRequest, Strategy
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances, shared_clusters
 from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, least_stranded, starts
 from hypothesis import HealthCheck, given, settings
@@ -63,26 +63,26 @@ def problems(draw):
     pools = {pool.name for node in cluster.nodes for pool in node.storage}
     new = [draw(instances(f"new{number}", [], bool(pools))) for number in range(draw(st.integers(1, 3)))]
     groups = tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups)
-    wish = Wish(strategy=draw(st.sampled_from(list(Strategy))), score=draw(st.sampled_from(list(ScoreMode))))
+    request = PlacementRequest(strategy=draw(st.sampled_from(list(Strategy))), score=draw(st.sampled_from(list(ScoreMode))))
     new = [i for i in new if i.storage is None or i.storage in pools]
-    return dataclasses.replace(cluster, groups=groups), tuple(new), wish
+    return dataclasses.replace(cluster, groups=groups), tuple(new), request
 
 
 @MODEST
 @given(problems())
 def test_no_limit_gets_worse(problem):
-    cluster, new, wish = problem
+    cluster, new, request = problem
     state = ClusterState.from_cluster(cluster, new)
     first = len(cluster.instances)
-    surveys, after = place_instances(state, [(first + number, wish) for number in range(len(new))])
-    touched = {cluster.nodes[node].name for survey in surveys if survey.options for node in survey.options[0].nodes}
+    results, after = place_instances(state, [(first + number, request) for number in range(len(new))])
+    touched = {cluster.nodes[node].name for result in results if result.placements for node in result.placements[0].nodes}
     assert not any(node.offline for node in cluster.nodes if node.name in touched)
     assert_nothing_worse(state.to_cluster(), after.to_cluster(), touched)
-    for instance, survey in zip(new, surveys):
-        for option in survey.options:
-            assert len({cluster.nodes[node].group for node in option.nodes}) == 1
-            assert len(set(option.nodes)) == (2 if instance.disk_template == "drbd" else 1)
-            for node in option.nodes:
+    for instance, result in zip(new, results):
+        for placement in result.placements:
+            assert len({cluster.nodes[node].group for node in placement.nodes}) == 1
+            assert len(set(placement.nodes)) == (2 if instance.disk_template == "drbd" else 1)
+            for node in placement.nodes:
                 reached = {pool.name for pool in cluster.nodes[node].storage}
                 assert instance.storage is None or instance.storage in reached
 
@@ -95,7 +95,7 @@ def test_no_failure_strands_more_than_before(cluster, sizes):
         for number, (memory, tagged) in enumerate(sizes)
     ]
     state = ClusterState.from_cluster(cluster, new)
-    wishes = [(len(cluster.instances) + number, Wish()) for number in range(len(new))]
+    wishes = [(len(cluster.instances) + number, PlacementRequest()) for number in range(len(new))]
     _surveys, after = place_instances(state, wishes)
     then, now = state.to_cluster(), after.to_cluster()
     for node in cluster.nodes:
@@ -105,23 +105,23 @@ def test_no_failure_strands_more_than_before(cluster, sizes):
 @MODEST
 @given(problems())
 def test_no_order_of_the_instances_places_more(problem):
-    cluster, new, wish = problem
+    cluster, new, request = problem
     state = ClusterState.from_cluster(cluster, new)
-    wishes = [(len(cluster.instances) + number, wish) for number in range(len(new))]
-    surveys, _after = place_instances(state, wishes)
-    placed = sum(bool(survey.options) for survey in surveys)
+    wishes = [(len(cluster.instances) + number, request) for number in range(len(new))]
+    results, _after = place_instances(state, wishes)
+    placed = sum(bool(result.placements) for result in results)
     for order in itertools.permutations(wishes):
         others, _state = place_instances(state, order)
-        assert sum(bool(survey.options) for survey in others) <= placed
+        assert sum(bool(result.placements) for result in others) <= placed
 
 
 @MODEST
 @given(problems())
 def test_every_group_is_answered_once_and_refusals_have_reasons(problem):
-    cluster, new, wish = problem
+    cluster, new, request = problem
     state = ClusterState.from_cluster(cluster, new)
-    surveys, _after = place_instances(state, [(len(cluster.instances) + number, wish) for number in range(len(new))])
-    for survey in surveys:
-        groups = [found.group for found in (*survey.options, *survey.refusals)]
+    results, _after = place_instances(state, [(len(cluster.instances) + number, request) for number in range(len(new))])
+    for result in results:
+        groups = [found.group for found in (*result.placements, *result.refusals)]
         assert sorted(groups) == list(range(len(cluster.groups)))
-        assert all(refusal.reasons for refusal in survey.refusals)
+        assert all(refusal.reasons for refusal in result.refusals)

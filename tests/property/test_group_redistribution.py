@@ -16,7 +16,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.hea
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import order_safely, stage_together
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.load_balancing import LevelOptions, level
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.load_balancing import LoadOptions, balance_load
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.redistribution import leavers, redistribute
 from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
@@ -150,7 +150,7 @@ def test_no_limit_gets_worse_in_any_order(cluster, order: random.Random):
 def test_levelling_lowers_the_score_and_breaks_no_limit(cluster, disk_moves, order: random.Random):
     cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
     state = ClusterState.from_cluster(cluster)
-    found = level(state, LevelOptions(disk_moves=disk_moves), ScoreMode.HTOOLS)
+    found = balance_load(state, LoadOptions(disk_moves=disk_moves), ScoreMode.HTOOLS)
     assert found.after.score <= found.before.score + 1e-9
     assert disk_moves or all(move.source[1] == -1 for move in found.moves)
     plan = stage_moves(found.moves)

@@ -16,11 +16,12 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message, parse_iallocator
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
@@ -109,7 +110,7 @@ def test_requests(request_):
         assert set(told) == {"success", "info", "result"}
         json.dumps(told)
         if request_["type"] == "node-evacuate":
-            evacuate_named(read, {})
+            run_evacuate(read, {})
 
     work(request_)
     assert try_all(request_, work) > 5
@@ -165,7 +166,7 @@ def test_plain_data():
 
 
 def test_new_instances():
-    message = Message(parse_inline(PLAIN | {"instances": []}), {})
+    message = Loaded(parse_inline(PLAIN | {"instances": []}), {})
     new = {name: value for name, value in GUEST.items() if name not in ("primary", "secondary")} | {"name": "j", "group": "a"}
     assert try_all(new, lambda data: place(message, {"instances": [data]})) > 50
 

@@ -16,8 +16,8 @@ import sys
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -118,7 +118,7 @@ def test_the_table_of_preferences_is_what_is_found():
             "spindles": parts,
             "disk_template": "plain",
         }
-        answer = place(Message(parse_inline(cluster), {}), {"instances": [new], "nodes": [names[node]]})
+        answer = place(Loaded(parse_inline(cluster), {}), {"instances": [new], "nodes": [names[node]]})
         (group,) = answer["solutions"][0]["groups"]
         assert (group["lost"], group["free_after"]) == (lost, 262144 * amounts[left]), (instance, node)
         order[instance].append((group["lost"], group["free_after"]))

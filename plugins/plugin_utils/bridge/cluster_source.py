@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 
 from ..common.errors import Unavailable
 from ..group.arguments import SourceType
-from ..group.sources.iallocator import Message
 from ..group.sources.load import check_source, load_cluster
+from ..group.sources.loaded import Loaded
 
 
-def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Message:
+def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
     """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable."""
     source = arguments.get("source")
     if source is None or source["type"] != SourceType.LEDGER:
@@ -26,4 +26,4 @@ def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], st
         from .ledger_cluster import read_cluster
     except ImportError as error:
         raise Unavailable(f"a source of type ledger needs the Python library {error.name} on the controller") from error
-    return Message(read_cluster(source.get("database"), source.get("aggregates")), {})
+    return Loaded(read_cluster(source.get("database"), source.get("aggregates")), {})

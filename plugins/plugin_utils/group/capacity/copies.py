@@ -5,8 +5,8 @@
 """Copies of one instance put into a cluster until none fits: the state for it, one step, and what failed at the end.
 
     room = room_for(cluster, instance)                  # a state that knows one instance only, at position 0
-    attempt = try_copy(room, groups, options, scorer)
-    stamp(room, attempt.place)                          # the copy stays, and the next may follow
+    attempt = place_copy(room, groups, options, scorer)
+    commit(room, attempt.place)                          # the copy stays, and the next may follow
     room = resized(room, smaller_instance)
     look_at(room, smaller_instance, groups, options)    # only whether any place takes a copy, or what fails
 
@@ -61,7 +61,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class _Door:
+class _GroupRoom:
     """A group with its online nodes; `refused` is what its policy has against the size."""
 
     group: int
@@ -99,17 +99,17 @@ def look_at(room: ClusterState, instance: Instance, groups: Sequence[int], optio
     sized = _sized(room, instance)
     found = []
     failures: collections.Counter[Limit] = collections.Counter()
-    for door in _doors(sized, groups):
-        fitting = _fits(sized, door.online, options.rules) if door.refused is None else None
+    for here in _group_rooms(sized, groups):
+        fitting = _fits(sized, here.online, options.rules) if here.refused is None else None
         if fitting is not None and fitting.fits.any():
             return Look(True, failures)
-        found.append((door, fitting))
+        found.append((here, fitting))
     return Look(False, _failures(sized, found))
 
 
 def accepted(room: ClusterState, instance: Instance, groups: Sequence[int]) -> bool:
     """Return whether the policies of all groups take a size."""
-    return all(door.refused is None for door in _doors(_sized(room, instance), groups))
+    return all(here.refused is None for here in _group_rooms(_sized(room, instance), groups))
 
 
 def _sized(room: ClusterState, instance: Instance) -> ClusterState:
@@ -119,51 +119,51 @@ def _sized(room: ClusterState, instance: Instance) -> ClusterState:
     return dataclasses.replace(room, facts=dataclasses.replace(room.facts, instances=changed))
 
 
-def stamp(room: ClusterState, place: Place) -> None:
+def commit(room: ClusterState, place: Place) -> None:
     """Put a copy at a place for good."""
     room.place(0, *place)
     room.primary[0] = room.secondary[0] = NOWHERE
 
 
-def try_copy(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Attempt:
+def place_copy(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Attempt:
     """Return the best place of a copy in any of `groups`, or what failed."""
     return next(attempts(room, groups, options, scorer))
 
 
 def attempts(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Iterator[Attempt]:
     """Yield the best place of a copy in any of `groups`, or what failed, without end; `room` may get copies in between."""
-    doors = _doors(room, groups)
+    rooms = _group_rooms(room, groups)
     while True:
-        found = [(door, _fits(room, door.online, options.rules) if door.refused is None else None) for door in doors]
-        places = [_best(room, door, fitting, options, scorer) for door, fitting in found if fitting is not None and fitting.fits.any()]
+        found = [(here, _fits(room, here.online, options.rules) if here.refused is None else None) for here in rooms]
+        places = [_best(room, here, fitting, options, scorer) for here, fitting in found if fitting is not None and fitting.fits.any()]
         yield Attempt(min(places)[2], collections.Counter()) if places else Attempt(None, _failures(room, found))
 
 
-def _doors(room: ClusterState, groups: Sequence[int]) -> list[_Door]:
-    doors = []
+def _group_rooms(room: ClusterState, groups: Sequence[int]) -> list[_GroupRoom]:
+    rooms = []
     for group in groups:
         nodes = room.group_nodes(group)
         online = nodes[~room.offline[nodes]]
-        doors.append(_Door(group, online, _policy_limit(room, group, online)))
-    return doors
+        rooms.append(_GroupRoom(group, online, _policy_limit(room, group, online)))
+    return rooms
 
 
-def _best(room: ClusterState, door: _Door, fitting: _Fits, options: CopyOptions, scorer: Scorer) -> tuple[float, int, Place]:
+def _best(room: ClusterState, here: _GroupRoom, fitting: _Fits, options: CopyOptions, scorer: Scorer) -> tuple[float, int, Place]:
     """Return the best place of a group with its cost; among equals the last."""
-    costs = np.where(fitting.fits, _costs(room, door.group, door.online, fitting.columns, options, scorer), np.inf)
+    costs = np.where(fitting.fits, _costs(room, here.group, here.online, fitting.columns, options, scorer), np.inf)
     rows, others = np.nonzero(costs == costs.min())
     row, column = rows[-1], others[-1]
-    return float(costs[row, column]), -int(door.online[row]), (int(door.online[row]), int(fitting.columns[column]))
+    return float(costs[row, column]), -int(here.online[row]), (int(here.online[row]), int(fitting.columns[column]))
 
 
-def _failures(room: ClusterState, found: Sequence[tuple[_Door, _Fits | None]]) -> collections.Counter[Limit]:
+def _failures(room: ClusterState, found: Sequence[tuple[_GroupRoom, _Fits | None]]) -> collections.Counter[Limit]:
     """Return at how many places each limit fails first; a policy that refuses does so at all places."""
     failures: collections.Counter[Limit] = collections.Counter()
-    for door, fitting in found:
+    for here, fitting in found:
         if fitting is not None:
             failures += _counted(fitting.limits[fitting.places])
-        elif door.refused is not None:
-            failures[door.refused] += len(door.online) * (len(door.online) - 1 if room.facts.instances.two_nodes[0] else 1)
+        elif here.refused is not None:
+            failures[here.refused] += len(here.online) * (len(here.online) - 1 if room.facts.instances.two_nodes[0] else 1)
     return failures
 
 
@@ -172,7 +172,7 @@ def places_of(state: ClusterState, instance: int, groups: Sequence[int], options
     room = _alone(state, instance)
     scorer = Scorer(room, options.score)
     found = []
-    while (place := try_copy(room, groups, options, scorer).place) is not None:
+    while (place := place_copy(room, groups, options, scorer).place) is not None:
         found.append(place)
         room.offline[place[0]] = True
     return found

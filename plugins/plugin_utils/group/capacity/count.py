@@ -29,7 +29,7 @@ from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
 from ..metrics.score import ScoreMode, Scorer
 from ..place.placement import stranded_memory, strands_more_than
-from .copies import Attempt, CopyOptions, attempts, places_of, room_for, stamp
+from .copies import Attempt, CopyOptions, attempts, commit, places_of, room_for
 
 MOST_COPIES = 200_000
 """Where counting ends; nobody asks for more copies of one instance, and what needs nothing would fit without end."""
@@ -109,7 +109,7 @@ def fill(room: ClusterState, groups: Sequence[int], scorer: Scorer, options: Cop
     model = room.facts.instances.models[0]
     tries = attempts(room, groups, options, scorer)
     while (attempt := next(tries)).place is not None and len(copies) < most:
-        stamp(room, attempt.place)
+        commit(room, attempt.place)
         copies.append(Copy(model, attempt.place))
     return copies, attempt
 
@@ -118,7 +118,7 @@ def without_stranding(cluster: Cluster, groups: Sequence[int], count: Count, opt
     """Return the copies up to the first that would strand instances on shared storage, and more at other nodes if there are any."""
     if not any(_shares_storage(cluster, cluster.groups[group].name, count.copies) for group in groups):
         return count
-    before = ClusterState.from_cluster(cluster, [_named(copy.instance, number) for number, copy in enumerate(count.copies)])
+    before = ClusterState.from_cluster(cluster, [_with_number(copy.instance, number) for number, copy in enumerate(count.copies)])
     first = len(cluster.instances)
     stranded = {group: stranded_memory(before, group, exact=True) for group in groups}
 
@@ -180,7 +180,7 @@ def _shares_storage(cluster: Cluster, group: str, copies: Sequence[Copy]) -> boo
     return any(i.uses_memory and i.disk_template in MIRRORED_OUTSIDE for i in (*here, *(copy.instance for copy in copies[:1])))
 
 
-def _named(instance: Instance, number: int) -> Instance:
+def _with_number(instance: Instance, number: int) -> Instance:
     return dataclasses.replace(instance, name=f"{instance.name}-{number}")
 
 

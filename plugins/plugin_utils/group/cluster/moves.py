@@ -127,7 +127,7 @@ def copied_data(state: ClusterState, move: Move) -> int:
     return copies(move) * int(state.facts.instances.disk[move.instance])
 
 
-def told_steps(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
+def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
     """Return the steps of a move as plain data: kind, nodes before and after, the node it goes to, and its command.
 
     `online` says whether the node that is left can be reached; a failover from one that cannot starts from the mirror.
@@ -154,7 +154,7 @@ def told_steps(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
 
 def commands(state: ClusterState, move: Move) -> list[str]:
     """Return the gnt-instance commands that carry the move out, in order."""
-    return [step["command"] for step in told_steps(state, move)]
+    return [step["command"] for step in steps_to_plain(state, move)]
 
 
 def _step_kind(state: ClusterState, instance: int, before: Place, after: Place) -> StepKind:

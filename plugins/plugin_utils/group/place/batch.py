@@ -4,9 +4,9 @@
 
 """Places for several instances that share one state: one by one in the order given, and all at once when that fails.
 
-    surveys, state = place_instances(state, [(instance, wish), ...])
+    results, state = place_instances(state, [(instance, request), ...])
 
-Each survey lists the groups as they are when the instance's turn comes; the first option of each is where it is counted
+Each result lists the groups as they are when the instance's turn comes; the first placement of each is where it is counted
 by those that follow. When one by one leaves somebody out, an assignment program looks for an arrangement that leaves out
 fewer, so that the result is at least as complete as any order of the instances would give.
 """
@@ -24,13 +24,13 @@ from .assignment import Wanted, assign
 from .lost_allocations import least_sizes, losses
 from .placement import (
     Candidates,
-    Survey,
-    Wish,
+    PlacementRequest,
+    PlacementResult,
     candidates,
     find_places,
     group_refusal,
     is_partitioned,
-    option_at,
+    placement_at,
     rank_losses,
     scores_of,
 )
@@ -39,82 +39,82 @@ MOST_PLACES = 300_000
 """Places that an assignment program may choose from; when there are more, each instance's best ones are offered."""
 
 
-def place_instances(state: ClusterState, wishes: Sequence[tuple[int, Wish]]) -> tuple[list[Survey], ClusterState]:
-    """Return a survey for each instance and the state with all that found a place in it."""
-    surveys, after = _one_by_one(state, wishes)
-    if len(wishes) > 1 and not all(survey.options for survey in surveys):
-        places, _proven = assign(state, state, _wanted(state, wishes))
-        together, together_after = _as_assigned(state, wishes, places)
-        if _placed(together) > _placed(surveys):
+def place_instances(state: ClusterState, requests: Sequence[tuple[int, PlacementRequest]]) -> tuple[list[PlacementResult], ClusterState]:
+    """Return a result for each instance and the state with all that found a place in it."""
+    results, after = _one_by_one(state, requests)
+    if len(requests) > 1 and not all(result.placements for result in results):
+        places, _proven = assign(state, state, _wanted(state, requests))
+        together, together_after = _as_assigned(state, requests, places)
+        if _placed(together) > _placed(results):
             return together, together_after
-    return surveys, after
+    return results, after
 
 
-def _placed(surveys: Sequence[Survey]) -> int:
-    return sum(bool(survey.options) for survey in surveys)
+def _placed(results: Sequence[PlacementResult]) -> int:
+    return sum(bool(result.placements) for result in results)
 
 
-def _one_by_one(state: ClusterState, wishes: Sequence[tuple[int, Wish]]) -> tuple[list[Survey], ClusterState]:
+def _one_by_one(state: ClusterState, requests: Sequence[tuple[int, PlacementRequest]]) -> tuple[list[PlacementResult], ClusterState]:
     after = state.copy()
-    surveys = []
-    for instance, wish in wishes:
-        survey = find_places(after, instance, wish)
-        surveys.append(survey)
-        if survey.options:
-            after.place(instance, survey.options[0].primary, survey.options[0].secondary)
-    return surveys, after
+    results = []
+    for instance, request in requests:
+        result = find_places(after, instance, request)
+        results.append(result)
+        if result.placements:
+            after.place(instance, result.placements[0].primary, result.placements[0].secondary)
+    return results, after
 
 
 def _as_assigned(
     state: ClusterState,
-    wishes: Sequence[tuple[int, Wish]],
+    requests: Sequence[tuple[int, PlacementRequest]],
     places: Sequence[tuple[int, int] | None],
-) -> tuple[list[Survey], ClusterState]:
-    """Return surveys in which an assigned place is its group's and comes first; who has none sees what the others leave."""
+) -> tuple[list[PlacementResult], ClusterState]:
+    """Return results in which an assigned place is its group's and comes first; who has none sees what the others leave."""
     after = state.copy()
-    found: dict[int, Survey] = {}
-    for position in sorted(range(len(wishes)), key=lambda position: places[position] is None):
-        instance, wish = wishes[position]
-        survey, place = find_places(after, instance, wish), places[position]
-        option = None if place is None else option_at(after, instance, *place, wish)
-        if option is not None:
-            others = tuple(other for other in survey.options if other.group != option.group)
-            refusals = tuple(refusal for refusal in survey.refusals if refusal.group != option.group)
-            survey = Survey(instance, (option, *others), refusals)
-        found[position] = survey
-        if survey.options:
-            after.place(instance, survey.options[0].primary, survey.options[0].secondary)
-    return [found[position] for position in range(len(wishes))], after
+    found: dict[int, PlacementResult] = {}
+    for position in sorted(range(len(requests)), key=lambda position: places[position] is None):
+        instance, request = requests[position]
+        result, place = find_places(after, instance, request), places[position]
+        placement = None if place is None else placement_at(after, instance, *place, request)
+        if placement is not None:
+            others = tuple(other for other in result.placements if other.group != placement.group)
+            refusals = tuple(refusal for refusal in result.refusals if refusal.group != placement.group)
+            result = PlacementResult(instance, (placement, *others), refusals)
+        found[position] = result
+        if result.placements:
+            after.place(instance, result.placements[0].primary, result.placements[0].secondary)
+    return [found[position] for position in range(len(requests))], after
 
 
-def _wanted(state: ClusterState, wishes: Sequence[tuple[int, Wish]]) -> list[Wanted]:
-    most = max(MOST_PLACES // len(wishes), 1)
-    return [_wanted_by(state, instance, wish, most) for instance, wish in wishes]
+def _wanted(state: ClusterState, requests: Sequence[tuple[int, PlacementRequest]]) -> list[Wanted]:
+    most = max(MOST_PLACES // len(requests), 1)
+    return [_wanted_by(state, instance, request, most) for instance, request in requests]
 
 
-def _wanted_by(state: ClusterState, instance: int, wish: Wish, most: int) -> Wanted:
-    members = None if wish.group is None else state.group_nodes(wish.group)
-    scorer = Scorer(state, wish.score, members)
+def _wanted_by(state: ClusterState, instance: int, request: PlacementRequest, most: int) -> Wanted:
+    members = None if request.group is None else state.group_nodes(request.group)
+    scorer = Scorer(state, request.score, members)
     policies = list(AllocPolicy)
     parts = []
-    for group in range(len(state.facts.cluster.groups)) if wish.group is None else [wish.group]:
-        if group_refusal(state, instance, group, wish.group is not None):
+    for group in range(len(state.facts.cluster.groups)) if request.group is None else [request.group]:
+        if group_refusal(state, instance, group, request.group is not None):
             continue
         nodes = state.group_nodes(group)
-        found = candidates(state, instance, nodes if wish.nodes is None else nodes[np.isin(nodes, wish.nodes)])
+        found = candidates(state, instance, nodes if request.nodes is None else nodes[np.isin(nodes, request.nodes)])
         policy = policies.index(state.facts.cluster.groups[group].alloc_policy)
-        parts.append(_places(found, policy + _costs(state, instance, group, wish, found, scorer)))
+        parts.append(_places(found, policy + _costs(state, instance, group, request, found, scorer)))
     empty = np.zeros(0, dtype=np.int64)
     primaries, secondaries, costs = (np.concatenate([empty, *columns]) for columns in (zip(*parts) if parts else ((), (), ())))
     best = np.argsort(costs, kind="stable")[:most]
     return Wanted(instance, primaries[best], secondaries[best], costs[best] / len(policies))
 
 
-def _costs(state: ClusterState, instance: int, group: int, wish: Wish, found: Candidates, scorer: Scorer) -> Floats:
+def _costs(state: ClusterState, instance: int, group: int, request: PlacementRequest, found: Candidates, scorer: Scorer) -> Floats:
     """Return what the places cost, between 0 and 1."""
     if not found.fits.any():
         return np.ones(found.fits.shape)
-    if is_partitioned(state, group, wish.strategy):
+    if is_partitioned(state, group, request.strategy):
         sizes = least_sizes(state.facts.cluster.groups[group].policy)
         costs = rank_losses(losses(state, instance, found.primaries, found.secondaries, sizes))
     else:

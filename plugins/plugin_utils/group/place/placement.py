@@ -4,8 +4,8 @@
 
 """Where an instance can go: every group that can take it, best first, and for the others what is in the way.
 
-    survey = find_places(state, instance, Wish())
-    survey.options[0].primary, survey.refusals[0].reasons
+    result = find_places(state, instance, PlacementRequest())
+    result.placements[0].primary, result.refusals[0].reasons
 
 The instance must be nowhere. Groups are ordered by allocation policy and then by how good their best place is, as
 the seed design for node groups asks; all of them are returned. In a group the best place is the one with the best score
@@ -48,7 +48,7 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlacementRequest:
     """How places are looked for. `group` restricts to one group, even one that takes no instances by itself.
 
     The score is then that of the group alone, as hail does. `nodes` restricts to these nodes.
@@ -71,7 +71,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Option:
+class GroupPlacement:
     """The best place in a group. `lost` is None for balanced groups; `disk_left` is on its nodes together, in MiB."""
 
     group: int
@@ -97,11 +97,11 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Survey:
+class PlacementResult:
     """All groups: those that can take the instance, best first, and those that cannot."""
 
     instance: int
-    options: tuple[Option, ...]
+    placements: tuple[GroupPlacement, ...]
     refusals: tuple[Refusal, ...]
 
 
@@ -115,18 +115,18 @@ class Candidates:
     reasons: tuple[Reason, ...]
 
 
-def find_places(state: ClusterState, instance: int, wish: Wish) -> Survey:
+def find_places(state: ClusterState, instance: int, request: PlacementRequest) -> PlacementResult:
     """Return where an instance that is nowhere can go."""
-    options, refusals = [], []
-    members = None if wish.group is None else state.group_nodes(wish.group)
-    scorer = Scorer(state, wish.score, members)
-    for group in range(len(state.facts.cluster.groups)) if wish.group is None else [wish.group]:
-        found = _find_in_group(state, instance, group, wish, scorer)
+    placements, refusals = [], []
+    members = None if request.group is None else state.group_nodes(request.group)
+    scorer = Scorer(state, request.score, members)
+    for group in range(len(state.facts.cluster.groups)) if request.group is None else [request.group]:
+        found = _find_in_group(state, instance, group, request, scorer)
         if isinstance(found, Refusal):
             refusals.append(found)
         else:
-            options.append(found)
-    return Survey(instance, tuple(_ranked(state, options)), tuple(refusals))
+            placements.append(found)
+    return PlacementResult(instance, tuple(_ranked(state, placements)), tuple(refusals))
 
 
 def group_refusal(state: ClusterState, instance: int, group: int, named: bool) -> tuple[Reason, ...]:
@@ -192,39 +192,41 @@ def is_partitioned(state: ClusterState, group: int, strategy: Strategy) -> bool:
     return bool(len(nodes)) and bool(state.facts.nodes.exclusive[nodes].all())
 
 
-def option_at(state: ClusterState, instance: int, primary: int, secondary: int, wish: Wish) -> Option | None:
+def placement_at(state: ClusterState, instance: int, primary: int, secondary: int, request: PlacementRequest) -> GroupPlacement | None:
     """Return a place that is asked for by its nodes, or None when it cannot be taken."""
     group = int(state.facts.nodes.group[primary])
-    if group_refusal(state, instance, group, wish.group is not None):
+    if group_refusal(state, instance, group, request.group is not None):
         return None
     alone = secondary == NOWHERE
     found = candidates(state, instance, np.array([primary] if alone else [primary, secondary]))
     row = np.flatnonzero(found.primaries == primary)
     column = np.flatnonzero(found.secondaries == secondary)
     exactly = Candidates(found.primaries[row], found.secondaries[column], found.fits[np.ix_(row, column)], found.reasons)
-    members = None if wish.group is None else state.group_nodes(wish.group)
-    chosen = _choose(state, instance, group, wish, Scorer(state, wish.score, members), exactly)
-    return chosen if isinstance(chosen, Option) else None
+    members = None if request.group is None else state.group_nodes(request.group)
+    chosen = _choose(state, instance, group, request, Scorer(state, request.score, members), exactly)
+    return chosen if isinstance(chosen, GroupPlacement) else None
 
 
-def _find_in_group(state: ClusterState, instance: int, group: int, wish: Wish, scorer: Scorer) -> Option | Refusal:
-    reasons = group_refusal(state, instance, group, wish.group is not None)
+def _find_in_group(state: ClusterState, instance: int, group: int, request: PlacementRequest, scorer: Scorer) -> GroupPlacement | Refusal:
+    reasons = group_refusal(state, instance, group, request.group is not None)
     if reasons:
         return Refusal(group, reasons)
     nodes = state.group_nodes(group)
-    if wish.nodes is not None:
-        nodes = nodes[np.isin(nodes, wish.nodes)]
-    return _choose(state, instance, group, wish, scorer, candidates(state, instance, nodes))
+    if request.nodes is not None:
+        nodes = nodes[np.isin(nodes, request.nodes)]
+    return _choose(state, instance, group, request, scorer, candidates(state, instance, nodes))
 
 
-def _choose(state: ClusterState, instance: int, group: int, wish: Wish, scorer: Scorer, found: Candidates) -> Option | Refusal:
+def _choose(
+    state: ClusterState, instance: int, group: int, request: PlacementRequest, scorer: Scorer, found: Candidates
+) -> GroupPlacement | Refusal:
     """Return the best of the places that fit."""
     if not found.fits.any():
         return Refusal(group, found.reasons or (Reason(NOWHERE, "nodes", 1.0, "the group has no node for it"),))
     scores = scores_of(state, instance, found, scorer)
     lost: Losses | None = None
     sizes: tuple[LeastSize, ...] = ()
-    if is_partitioned(state, group, wish.strategy):
+    if is_partitioned(state, group, request.strategy):
         sizes = least_sizes(state.facts.cluster.groups[group].policy)
         lost = losses(state, instance, found.primaries, found.secondaries, sizes)
     place = _first_redundant(state, instance, group, found, by_primary(found.fits, scores if lost is None else rank_losses(lost)))
@@ -234,7 +236,7 @@ def _choose(state: ClusterState, instance: int, group: int, wish: Wish, scorer: 
     row, column = place
     primary, secondary = int(found.primaries[row]), int(found.secondaries[column])
     left = losses(state, instance, found.primaries[[row]], found.secondaries[[column]], ()).disk_left
-    return Option(
+    return GroupPlacement(
         group=group,
         primary=primary,
         secondary=secondary,
@@ -312,25 +314,25 @@ def strands_more_than(state: ClusterState, group: int, before: dict[int, float])
     return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True))
 
 
-def _ranked(state: ClusterState, options: list[Option]) -> list[Option]:
-    """Return the options by allocation policy, groups with exclusive storage first, and by what the place costs.
+def _ranked(state: ClusterState, placements: list[GroupPlacement]) -> list[GroupPlacement]:
+    """Return the placements by allocation policy, groups with exclusive storage first, and by what the place costs.
 
     Who fits into a partitioned group has asked for spindles of its own. Losses of groups with different policies are
     compared size by size from the largest disk of any of them.
     """
     policies = list(AllocPolicy)
-    disks = sorted({size.disk for option in options for size in option.sizes}, reverse=True)
+    disks = sorted({size.disk for placement in placements for size in placement.sizes}, reverse=True)
 
-    def cost(option: Option) -> tuple[float, ...]:
-        if option.lost is None:
-            return (option.score,)
+    def cost(placement: GroupPlacement) -> tuple[float, ...]:
+        if placement.lost is None:
+            return (placement.score,)
         by_disk = dict.fromkeys(disks, 0)
-        for size, lost in zip(option.sizes, option.lost):
+        for size, lost in zip(placement.sizes, placement.lost):
             by_disk[size.disk] += lost
-        return (*by_disk.values(), option.disk_left)
+        return (*by_disk.values(), placement.disk_left)
 
-    def place(option: Option) -> tuple[int, bool, tuple[float, ...]]:
-        policy = state.facts.cluster.groups[option.group].alloc_policy
-        return policies.index(policy), option.lost is None, cost(option)
+    def place(placement: GroupPlacement) -> tuple[int, bool, tuple[float, ...]]:
+        policy = state.facts.cluster.groups[placement.group].alloc_policy
+        return policies.index(policy), placement.lost is None, cost(placement)
 
-    return sorted(options, key=place)
+    return sorted(placements, key=place)

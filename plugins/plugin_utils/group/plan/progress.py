@@ -143,8 +143,8 @@ class Progress:
                 continue
             passed = _passed(plan, left, where[instance])
             if passed is None:
-                ways = " or ".join(dict.fromkeys(_named(nodes) for nodes in _places(plan, left)))
-                mistakes.add(instance, f"is on {_named(where[instance])}; the plan expects it on {ways}, so make a new plan")
+                ways = " or ".join(dict.fromkeys(_node_list(nodes) for nodes in _places(plan, left)))
+                mistakes.add(instance, f"is on {_node_list(where[instance])}; the plan expects it on {ways}, so make a new plan")
                 continue
             for move, step in left[:passed]:
                 done[move] = step + 1
@@ -200,7 +200,7 @@ def _places(plan: MovePlan, left: Sequence[tuple[int, int]]) -> list[Nodes]:
     return [steps[0].source, *(step.target for step in steps)]
 
 
-def _named(nodes: Nodes) -> str:
+def _node_list(nodes: Nodes) -> str:
     return ", ".join(nodes) or "no node"
 
 
@@ -264,7 +264,7 @@ def _read_step(told: t.Any, place: str, here: Nodes, kinds: Collection[str], mis
         mistakes.add(place, "must have a kind and, in `to`, the nodes afterwards")
         return None
     if _names(told.get("from", list(here))) != here:
-        mistakes.add(f"{place}.from", f"is {told['from']}, but the way so far leads to {_named(here)}")
+        mistakes.add(f"{place}.from", f"is {told['from']}, but the way so far leads to {_node_list(here)}")
     if kinds and told["kind"] not in kinds:
         mistakes.add(f"{place}.kind", f"is {told['kind']}, which the driver cannot do; it knows {', '.join(kinds)}")
     return Step(
@@ -324,7 +324,7 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
     changed = progress != before
     if write and (changed or not path.exists()):
         write_journal(path, plan, progress)
-    return {"changed": changed, "journal": str(path), **told_progress(plan, progress, at_once, per_node)}
+    return {"changed": changed, "journal": str(path), **progress_to_plain(plan, progress, at_once, per_node)}
 
 
 def _limits(arguments: Mapping[str, t.Any]) -> tuple[int, int]:
@@ -356,7 +356,7 @@ def read_journal(path: Path) -> tuple[MovePlan, Progress]:
 def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:
     """Write a journal; what was there before stays until the new one is complete."""
     told = {
-        "plan": {"moves": [_told_move(move) for move in plan.moves], "stages": [list(stage) for stage in plan.stages]},
+        "plan": {"moves": [_move_to_plain(move) for move in plan.moves], "stages": [list(stage) for stage in plan.stages]},
         "done": list(progress.done),
         "jobs": dict(progress.jobs),
         "failures": dict(progress.failures),
@@ -373,9 +373,9 @@ def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:
         raise InputError([Mistake("journal", f"cannot write {path}: {error.strerror or error}")]) from error
 
 
-def told_progress(plan: MovePlan, progress: Progress, at_once: int, per_node: int) -> Plain:
+def progress_to_plain(plan: MovePlan, progress: Progress, at_once: int, per_node: int) -> Plain:
     """Return the progress as plain data: complete, done, failures, remaining, rounds, summary."""
-    moves = [_told_state(plan, progress, move) for move in range(len(plan.moves))]
+    moves = [_state_to_plain(plan, progress, move) for move in range(len(plan.moves))]
     failed = [move for move in moves if move["move"] in progress.failures]
     remaining = [move for move in moves if move["steps_done"] < move["steps"]]
     return {
@@ -383,12 +383,12 @@ def told_progress(plan: MovePlan, progress: Progress, at_once: int, per_node: in
         "done": [move for move in moves if move["steps_done"] == move["steps"]],
         "failures": failed,
         "remaining": remaining,
-        "rounds": [[_told_step(plan, progress, *step) for step in steps] for steps in schedule(plan, progress, at_once, per_node)],
+        "rounds": [[_step_to_plain(plan, progress, *step) for step in steps] for steps in schedule(plan, progress, at_once, per_node)],
         "summary": _summary(plan, failed, remaining),
     }
 
 
-def _told_state(plan: MovePlan, progress: Progress, move: int) -> Plain:
+def _state_to_plain(plan: MovePlan, progress: Progress, move: int) -> Plain:
     return {
         "move": move,
         "instance": plan.moves[move].instance,
@@ -398,12 +398,12 @@ def _told_state(plan: MovePlan, progress: Progress, move: int) -> Plain:
     }
 
 
-def _told_step(plan: MovePlan, progress: Progress, move: int, step: int) -> Plain:
+def _step_to_plain(plan: MovePlan, progress: Progress, move: int, step: int) -> Plain:
     job = progress.jobs.get(move, "") if step == progress.done[move] else ""
     return {"move": move, "step": step, "instance": plan.moves[move].instance, **_plain_step(plan.moves[move].steps[step]), "job": job}
 
 
-def _told_move(move: PlannedMove) -> Plain:
+def _move_to_plain(move: PlannedMove) -> Plain:
     steps = [_plain_step(step) for step in move.steps]
     return {"instance": move.instance, "from": list(move.steps[0].source), "data": move.data, "steps": steps}
 

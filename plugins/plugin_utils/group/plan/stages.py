@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ..cluster.arrays import NOWHERE
 from ..cluster.loads import node_loads, touched_groups
-from ..cluster.moves import Move, Place, commands, copied_data, possible_moves, told_steps
+from ..cluster.moves import Move, Place, commands, copied_data, possible_moves, steps_to_plain
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import SharedReserve
@@ -115,7 +115,7 @@ class _Stage:
         return most is None or all(self.at_node[node] < most for node in nodes)
 
 
-def plan_told(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.Any]:
+def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.Any]:
     """Return a plan from `state` as plain data: score_before, score_after, moves, stages and commands."""
     scorer = Scorer(state, mode)
     after = state.copy()
@@ -124,29 +124,29 @@ def plan_told(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.A
     return {
         "score_before": scorer.score(state),
         "score_after": scorer.score(after),
-        "moves": [move_told(state, move) | {"after": list(earlier)} for move, earlier in zip(plan.moves, plan.after)],
+        "moves": [move_to_plain(state, move) | {"after": list(earlier)} for move, earlier in zip(plan.moves, plan.after)],
         "stages": [list(stage) for stage in plan.stages],
         "commands": [line for move in plan.moves for line in commands(state, move)],
         "nodes": node_loads(state, after, touched_groups(state, plan.moves)),
     }
 
 
-def move_told(state: ClusterState, move: Move) -> dict[str, t.Any]:
+def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:
     """Return a move as plain data, by names."""
     facts = state.facts
     return {
         "instance": facts.instances.names[move.instance],
         "kind": str(move.kind),
-        "from": nodes_told(state, move.source),
-        "to": nodes_told(state, move.target),
+        "from": node_names(state, move.source),
+        "to": node_names(state, move.target),
         "group": facts.cluster.groups[facts.nodes.group[move.target[0]]].name,
         "data": copied_data(state, move),
-        "steps": told_steps(state, move),
+        "steps": steps_to_plain(state, move),
         "commands": commands(state, move),
     }
 
 
-def nodes_told(state: ClusterState, place: Place) -> list[str]:
+def node_names(state: ClusterState, place: Place) -> list[str]:
     """Return the names of a place's nodes."""
     return [state.facts.nodes.names[node] for node in place if node != NOWHERE]
 

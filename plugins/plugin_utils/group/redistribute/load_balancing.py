@@ -6,7 +6,7 @@
 
     loads = group_loads(state)                      # pressure [4, G]: 1 where a group is as loaded as the whole
     loads.score, loads.outliers(0.2)
-    levelling = level(state, LevelOptions(), mode)
+    balanced = balance_load(state, LoadOptions(), mode)
 
 This is the seed design's "Load balancing": the load that the instances of a group generate is compared with what its
 online nodes can do (CPU: cores times speed; memory: MiB; disk: spindles; network: nodes), and the score is the cluster
@@ -32,7 +32,7 @@ _QUANTITIES = (Quantity.CPU_LOAD, Quantity.MEMORY_LOAD, Quantity.DISK_LOAD, Quan
 
 
 @dataclass(frozen=True)
-class LevelOptions:
+class LoadOptions:
     """When to move what. `tolerance` is how far a group's pressure may be from 1; a move must gain `min_gain` of score."""
 
     tolerance: float = 0.2
@@ -79,7 +79,7 @@ class GroupLoads:
 
 
 @dataclass(frozen=True)
-class Levelling:
+class LoadBalancing:
     """Moves in an order in which they can be carried out, and the loads before and after."""
 
     before: GroupLoads
@@ -99,7 +99,7 @@ def group_loads(state: ClusterState) -> GroupLoads:
     )
 
 
-def level(state: ClusterState, options: LevelOptions, mode: ScoreMode) -> Levelling:
+def balance_load(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> LoadBalancing:
     """Return the moves that lower the score most, one by one, until no group is an outlier or none gains enough."""
     before = group_loads(state)
     now = state.copy()
@@ -118,12 +118,12 @@ def level(state: ClusterState, options: LevelOptions, mode: ScoreMode) -> Levell
     after = state.copy()
     for move in moves:
         after.place(move.instance, *move.target)
-    return Levelling(before, group_loads(after), tuple(moves))
+    return LoadBalancing(before, group_loads(after), tuple(moves))
 
 
 def _best_step(
     now: ClusterState,
-    options: LevelOptions,
+    options: LoadOptions,
     refused: set[tuple[int, int]],
     mode: ScoreMode,
 ) -> tuple[int, Place] | None:
@@ -146,14 +146,14 @@ def _best_step(
     return None
 
 
-def _candidates(now: ClusterState, options: LevelOptions) -> Integers:
+def _candidates(now: ClusterState, options: LoadOptions) -> Integers:
     """Return the instances that may go to another group: those on shared storage, and mirrored ones where disks may be copied."""
     placed = np.flatnonzero(now.primary >= 0).tolist()
     able = [i for i in placed if can_move(now, i) and (options.disk_moves or not now.facts.instances.two_nodes[i])]
     return np.array([i for i in able if not now.offline[home_of(now, i)[0]]], dtype=np.int64)
 
 
-def _gains(now: ClusterState, loads: GroupLoads, instances: Integers, options: LevelOptions) -> Floats:
+def _gains(now: ClusterState, loads: GroupLoads, instances: Integers, options: LoadOptions) -> Floats:
     """Return [len(instances), G]: by how much the score falls when an instance goes to a group; -inf where that cures no outlier."""
     facts = now.facts
     share = facts.instances.as_primary[:, instances] + facts.instances.as_secondary[:, instances]

@@ -15,12 +15,12 @@ import dataclasses
 import json
 import typing as t
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ..cluster.check import Places, check_cluster, check_instance, pool_names
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .fields import Fields
+from .loaded import Loaded
 from .policy import read_policy
 from .shape import Shape
 
@@ -154,14 +154,6 @@ KVM_NODE_MEMORY = 4096
 """MiB that a KVM node is taken to need for itself; htools' default of --static-kvm-node-memory."""
 
 
-@dataclass(frozen=True)
-class Message:
-    """What Ganeti sent: the cluster and the request, as plain data; see requested_instances."""
-
-    cluster: Cluster
-    request: Mapping[str, t.Any]
-
-
 def parse_json(text: str) -> t.Any:
     """Return what a JSON text says; raise InputError when it is none."""
     try:
@@ -170,8 +162,8 @@ def parse_json(text: str) -> t.Any:
         raise InputError([Mistake("", f"the text is not JSON: {error}")]) from None
 
 
-def parse_iallocator(data: t.Any) -> Message:
-    """Return the message in the mapping that the JSON text holds; raise InputError with all mistakes."""
+def parse_iallocator(data: t.Any) -> Loaded:
+    """Return the cluster and the request in the mapping that the JSON text holds; raise InputError with all mistakes."""
     mistakes = Mistakes()
     fields = Fields(data, "", mistakes)
     policy = read_policy(fields, "ipolicy", Policy())
@@ -195,15 +187,15 @@ def parse_iallocator(data: t.Any) -> Message:
     )
     check_cluster(cluster, places, mistakes)
     mistakes.check()
-    return Message(cluster, {name: request.raw(name) for name in request.names()})
+    return Loaded(cluster, {name: request.raw(name) for name in request.names()})
 
 
-def requested_instances(message: Message) -> tuple[Instance, ...]:
+def requested_instances(loaded: Loaded) -> tuple[Instance, ...]:
     """Return the instances that an `allocate` or `multi-allocate` request wants placed, else none; raise InputError."""
     mistakes = Mistakes()
-    request = Fields(message.request, "request", mistakes)
+    request = Fields(loaded.request, "request", mistakes)
     wanted = {"allocate": [request], "multi-allocate": request.children("instances")}.get(request.text("type"), [])
-    pools = pool_names(message.cluster.nodes)
+    pools = pool_names(loaded.cluster.nodes)
     instances = []
     for fields in wanted:
         instance = _instance(fields.text("name"), fields)

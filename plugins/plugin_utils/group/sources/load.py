@@ -15,8 +15,9 @@ from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ..arguments import SourceType
-from .iallocator import Message, parse_iallocator, parse_json
+from .iallocator import parse_iallocator, parse_json
 from .inline import parse_inline
+from .loaded import Loaded
 from .proxmox import parse_proxmox
 from .rapi import RESOURCES, Server, fetch_rapi, parse_rapi
 from .text import parse_text
@@ -31,28 +32,28 @@ _READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], bool]] = {
 """The options that each type is read from, and whether one of them must be given."""
 
 
-def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Message:
+def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
     """Return the cluster that arguments as in CLUSTER_ARGUMENTS name, with the request if the source carries one.
 
     `resolve` makes a path absolute. Raises InputError when the source cannot be read, or with all its mistakes, and
     Unavailable when a server does not answer.
     """
     if arguments.get("cluster") is not None:
-        return Message(parse_inline(arguments["cluster"]), {})
+        return Loaded(parse_inline(arguments["cluster"]), {})
     source = arguments["source"]
     check_source(source)
     kind = SourceType(source["type"])
     if source.get("url"):
-        return Message(fetch_rapi(_server(source)), {})
+        return Loaded(fetch_rapi(_server(source)), {})
     path = Path(resolve(source["path"]))
     if kind == SourceType.GANETI_TEXT:
-        return Message(parse_text(_read(path)), {})
+        return Loaded(parse_text(_read(path)), {})
     if kind == SourceType.IALLOCATOR:
         return parse_iallocator(parse_json(_read(path)))
     documents = _documents(path)
     if kind == SourceType.GANETI_RAPI:
-        return Message(parse_rapi({name: documents.get(f"/{name}", documents.get(name)) for name in RESOURCES}), {})
-    return Message(parse_proxmox(documents), {})
+        return Loaded(parse_rapi({name: documents.get(f"/{name}", documents.get(name)) for name in RESOURCES}), {})
+    return Loaded(parse_proxmox(documents), {})
 
 
 def check_source(source: Mapping[str, t.Any]) -> None:

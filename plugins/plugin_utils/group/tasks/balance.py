@@ -28,12 +28,12 @@ from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..neighbourhood.moves import MoveOptions
 from ..neighbourhood.price import Tariff
-from ..plan.stages import plan_told
-from ..sources.iallocator import Message
+from ..plan.stages import plan_to_plain
 from ..sources.inline import write_inline
+from ..sources.loaded import Loaded
 from ..sources.text import write_text
 from .info import table
-from .place import group_named, moves_table
+from .place import find_group, moves_table
 
 _LEAST = {"max_moves": 0, "max_moves_at_node": 1, "max_groups": 1, "min_gain": 0, "data_price": 0, "move_price": 0, "time_limit": 0}
 _ONLY_WITH_SCORE = ("max_data", "data_price", "move_price", "pareto")
@@ -138,7 +138,7 @@ def _or_else(value: float | None, usual: float) -> float:
 def _groups(cluster: Cluster, names: Sequence[t.Any] | None, mistakes: Mistakes) -> tuple[int, ...] | None:
     if names is None:
         return None
-    found = [group_named(cluster, name, f"groups[{position}]", mistakes) for position, name in enumerate(names)]
+    found = [find_group(cluster, name, f"groups[{position}]", mistakes) for position, name in enumerate(names)]
     if not found:
         mistakes.add("groups", "is empty; name groups, or leave it out for the worst that can be improved")
     return tuple(dict.fromkeys(group for group in found if group is not None))
@@ -164,9 +164,9 @@ _MOST_NAMES = 6
 _WRITERS: Mapping[str, Callable[[Cluster], t.Any]] = {"cluster": write_inline, "ganeti_text": write_text}
 
 
-def balance_named(message: Message, arguments: Mapping[str, t.Any], solve: Solve) -> Plain:
+def run_balance(loaded: Loaded, arguments: Mapping[str, t.Any], solve: Solve) -> Plain:
     """Return what the action group_balance documents. Raises InputError with all mistakes."""
-    request = read_request(message.cluster, arguments)
+    request = read_request(loaded.cluster, arguments)
     resources = Resources(arguments.get("scheduler") or "", arguments.get("workers") or 0, request.seconds)
     solver = _Solver(request, solve, resources)
     if request.groups is None:
@@ -181,12 +181,12 @@ def balance_named(message: Message, arguments: Mapping[str, t.Any], solve: Solve
         "scores": [
             {"group": _name(request.cluster, group), "score": score} for group, score in rank_groups(request.cluster, request.score)
         ],
-        "groups": [_group_told(state, found) for found in plans],
-        "plan": plan_told(state, plan, request.score),
+        "groups": [_group_to_plain(state, found) for found in plans],
+        "plan": plan_to_plain(state, plan, request.score),
         "unfinished": [_name(request.cluster, group) for group in solver.unfinished],
     }
     if request.pareto:
-        told["pareto"] = [_choice_told(request.cluster, choice, found) for found, beside in zip(plans, choices) for choice in beside]
+        told["pareto"] = [_choice_to_plain(request.cluster, choice, found) for found, beside in zip(plans, choices) for choice in beside]
     after = apply_moves(state, plan.moves).to_cluster() if arguments.get("export") else request.cluster
     exported = {name: _WRITERS[name](after) for name in arguments.get("export") or ()}
     return told | {"summary": summary(plans, told)} | exported
@@ -231,7 +231,7 @@ def _name(cluster: Cluster, group: int) -> str:
     return cluster.groups[group].name
 
 
-def _group_told(state: ClusterState, found: GroupPlan) -> Plain:
+def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
     cluster = state.facts.cluster
     names = state.facts.instances.names
     return {
@@ -254,7 +254,7 @@ def _on_offline_nodes(state: ClusterState, found: GroupPlan) -> list[int]:
     return [instance for instance in result if after.primary[instance] != NOWHERE]
 
 
-def _choice_told(cluster: Cluster, choice: Choice, chosen: GroupPlan) -> Plain:
+def _choice_to_plain(cluster: Cluster, choice: Choice, chosen: GroupPlan) -> Plain:
     return {
         "group": _name(cluster, choice.plan.group),
         "price": choice.price,

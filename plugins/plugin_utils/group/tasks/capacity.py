@@ -26,8 +26,8 @@ from ..place.lost_allocations import LeastSize, allocation_vectors, least_sizes
 from ..place.placement import Strategy, is_partitioned
 from ..redistribute.redistribution import Run
 from ..sources.fields import Fields
-from ..sources.iallocator import Message
 from ..sources.inline import read_instance
+from ..sources.loaded import Loaded
 from .redistribute import chosen_groups
 
 Plain = dict[str, t.Any]
@@ -56,9 +56,9 @@ class _Answer:
     vector: list[tuple[LeastSize, int]] | None
 
 
-def capacity_named(message: Message, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
+def run_capacity(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
     """Return what the action group_capacity documents. Raises InputError with all mistakes."""
-    cluster = message.cluster
+    cluster = loaded.cluster
     groups = chosen_groups(ClusterState.from_cluster(cluster), arguments.get("groups"))
     question = _question(cluster, arguments)
     answers = list(run(functools.partial(_count_group, cluster, question), groups))
@@ -67,7 +67,7 @@ def capacity_named(message: Message, arguments: Mapping[str, t.Any], run: Run = 
     told = {
         "spec": _size(question.instance),
         "count": whole,
-        "groups": [_told(cluster, answer) for answer in answers],
+        "groups": [_to_plain(cluster, answer) for answer in answers],
     }
     return told | ({} if tiers is None else {"tiers": _tiers(tiers), "tiered_count": len(tiers)})
 
@@ -164,7 +164,7 @@ def _size(instance: Instance) -> Plain:
     return {"memory": instance.memory, "disk": instance.disk, "vcpus": instance.vcpus, "disk_template": template}
 
 
-def _told(cluster: Cluster, answer: _Answer) -> Plain:
+def _to_plain(cluster: Cluster, answer: _Answer) -> Plain:
     told = {
         "group": cluster.groups[answer.group].name,
         "alloc_policy": str(cluster.groups[answer.group].alloc_policy),

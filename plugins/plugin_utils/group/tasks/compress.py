@@ -12,55 +12,55 @@ from collections.abc import Mapping
 from ...common.errors import NoSolution
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
-from ..plan.stages import plan_told, stage_moves
+from ..plan.stages import plan_to_plain, stage_moves
 from ..redistribute.compression import RESOURCES, Emptying, compress, most_reclaimed
 from ..redistribute.redistribution import Run
-from ..sources.iallocator import Message
-from .place import reason_told
-from .redistribute import chosen_groups, missing_told
+from ..sources.loaded import Loaded
+from .place import reason_to_plain
+from .redistribute import chosen_groups, missing_to_plain
 
 Plain = dict[str, t.Any]
 
 
-def compress_named(message: Message, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
+def run_compress(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
     """Return what the action group_compress documents.
 
     Raises InputError for an unknown group, and NoSolution when a group is named that cannot be emptied.
     """
-    state = ClusterState.from_cluster(message.cluster)
+    state = ClusterState.from_cluster(loaded.cluster)
     mode = ScoreMode(arguments.get("score", ScoreMode.HTOOLS))
     named = arguments.get("group")
     groups = chosen_groups(state, [named] if named is not None else arguments.get("groups"))
     found = compress(state, groups, mode, run)
-    told = [_told(state, emptying) for emptying in found]
+    told = [_to_plain(state, emptying) for emptying in found]
     best = most_reclaimed(found) if named is None else found[0]
     if best is not None and not best.possible:
         raise NoSolution(f"The group {told[0]['group']} cannot be emptied: {told[0]['says']}", {"candidates": told})
     return {
         "candidates": told,
-        "emptied": None if best is None else message.cluster.groups[best.group].name,
-        "plan": plan_told(state, stage_moves([] if best is None else best.moves), mode),
+        "emptied": None if best is None else loaded.cluster.groups[best.group].name,
+        "plan": plan_to_plain(state, stage_moves([] if best is None else best.moves), mode),
     }
 
 
-def _told(state: ClusterState, emptying: Emptying) -> Plain:
+def _to_plain(state: ClusterState, emptying: Emptying) -> Plain:
     cluster = state.facts.cluster
     return {
         "group": cluster.groups[emptying.group].name,
         "possible": emptying.possible,
-        "says": _says(state, emptying),
+        "says": _message(state, emptying),
         "instances": len(emptying.instances),
         "used": dict(zip(RESOURCES, emptying.used)),
         "free": dict(zip(RESOURCES, emptying.free)),
         "reclaims": emptying.reclaims,
         "moves": len(emptying.moves),
         "data": emptying.data,
-        "reasons": [reason_told(cluster, reason) for reason in emptying.reasons],
-        "unplaced": [missing_told(state, missing) for missing in emptying.unplaced],
+        "reasons": [reason_to_plain(cluster, reason) for reason in emptying.reasons],
+        "unplaced": [missing_to_plain(state, missing) for missing in emptying.unplaced],
     }
 
 
-def _says(state: ClusterState, emptying: Emptying) -> str:
+def _message(state: ClusterState, emptying: Emptying) -> str:
     if emptying.reasons:
         return "; ".join(reason.says for reason in emptying.reasons)
     if emptying.unplaced:

@@ -15,31 +15,31 @@ from ..cluster.moves import Move
 from ..cluster.state import ClusterState
 from ..evacuate.evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, Unplaced, evacuate, tasks_of_instances, tasks_of_nodes
 from ..metrics.score import ScoreMode
-from ..plan.stages import move_told, nodes_told, plan_told, stage_moves
-from ..sources.iallocator import Message
-from .place import positions_of, reason_told
+from ..plan.stages import move_to_plain, node_names, plan_to_plain, stage_moves
+from ..sources.loaded import Loaded
+from .place import positions_of, reason_to_plain
 
 Plain = dict[str, t.Any]
 
 
-def evacuate_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+def run_evacuate(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     """Return `placed`, `unplaced` and `plan` for the arguments of group_evacuate.
 
     With neither nodes nor instances, the instances are those of a request to evacuate in an IAllocator message, or else
     those on offline nodes. Raises InputError with all mistakes.
     """
-    cluster = message.cluster
+    cluster = loaded.cluster
     state = ClusterState.from_cluster(cluster)
     result = evacuate(
         state,
-        _tasks(state, message, arguments),
+        _tasks(state, loaded, arguments),
         AcrossGroups(arguments.get("across_groups", AcrossGroups.NO)),
         ScoreMode(arguments.get("score", ScoreMode.HTOOLS)),
     )
-    return evacuation_told(state, result, ScoreMode(arguments.get("score", ScoreMode.HTOOLS)))
+    return evacuation_to_plain(state, result, ScoreMode(arguments.get("score", ScoreMode.HTOOLS)))
 
 
-def evacuation_told(state: ClusterState, result: Evacuation, mode: ScoreMode) -> Plain:
+def evacuation_to_plain(state: ClusterState, result: Evacuation, mode: ScoreMode) -> Plain:
     """Return an evacuation as plain data."""
     cluster = state.facts.cluster
     moves_of: dict[int, list[Move]] = {}
@@ -50,29 +50,29 @@ def evacuation_told(state: ClusterState, result: Evacuation, mode: ScoreMode) ->
             {
                 "instance": state.facts.instances.names[instance],
                 "group": cluster.groups[state.facts.nodes.group[moves[-1].target[0]]].name,
-                "nodes": nodes_told(state, moves[-1].target),
-                "moves": [move_told(state, move) for move in moves],
+                "nodes": node_names(state, moves[-1].target),
+                "moves": [move_to_plain(state, move) for move in moves],
                 "relaxed": instance in result.relaxed,
             }
             for instance, moves in moves_of.items()
         ],
         "unplaced": [_unplaced(cluster, unplaced) for unplaced in result.unplaced],
-        "plan": plan_told(state, stage_moves(result.moves), mode),
+        "plan": plan_to_plain(state, stage_moves(result.moves), mode),
     }
 
 
 def _unplaced(cluster: Cluster, unplaced: Unplaced) -> Plain:
     name = cluster.instances[unplaced.instance].name
-    return {"instance": name, "reasons": [reason_told(cluster, reason) for reason in unplaced.reasons]}
+    return {"instance": name, "reasons": [reason_to_plain(cluster, reason) for reason in unplaced.reasons]}
 
 
-def _tasks(state: ClusterState, message: Message, arguments: Mapping[str, t.Any]) -> list[Task]:
-    cluster = message.cluster
+def _tasks(state: ClusterState, loaded: Loaded, arguments: Mapping[str, t.Any]) -> list[Task]:
+    cluster = loaded.cluster
     mistakes = Mistakes()
     mode = EvacuationMode(arguments.get("mode", EvacuationMode.ALL))
     names, place = arguments.get("instances"), "instances"
-    if names is None and arguments.get("nodes") is None and message.request.get("type") == "node-evacuate":
-        names, place = message.request.get("instances"), "request.instances"
+    if names is None and arguments.get("nodes") is None and loaded.request.get("type") == "node-evacuate":
+        names, place = loaded.request.get("instances"), "request.instances"
     if names is not None:
         instances = positions_of(names, cluster.instance_positions(), "instance", place, mistakes)
         mistakes.check()

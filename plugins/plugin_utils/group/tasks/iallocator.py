@@ -26,21 +26,21 @@ from ..evacuate.evacuation import AcrossGroups, Evacuation, EvacuationMode, Task
 from ..metrics.limits import EXACT, Limit, secondary_verdict
 from ..metrics.score import ScoreMode, Scorer
 from ..place.placement import Reason
-from ..plan.stages import nodes_told, stage_moves
+from ..plan.stages import node_names, stage_moves
 from ..sources.fields import Fields
-from ..sources.iallocator import Message
-from .place import group_named, place, positions_of, reason_told, reasons_line
+from ..sources.loaded import Loaded
+from .place import find_group, place, positions_of, reason_to_plain, reasons_line
 
 Plain = dict[str, t.Any]
 _MODES = {"primary-only": EvacuationMode.PRIMARY, "secondary-only": EvacuationMode.SECONDARY, "all": EvacuationMode.ALL}
 
 
-def answer(message: Message, mode: ScoreMode) -> Plain:
+def answer(loaded: Loaded, mode: ScoreMode) -> Plain:
     """Return the envelope that answers the message's request; raise InputError when the request makes no sense."""
-    kind = str(message.request.get("type"))
+    kind = str(loaded.request.get("type"))
     if kind not in _ANSWERS:
         raise InputError([Mistake("request.type", f"is {kind!r}; must be one of {', '.join(_ANSWERS)}")])
-    return _ANSWERS[kind](message, mode)
+    return _ANSWERS[kind](loaded, mode)
 
 
 def _success(info: str, result: t.Any) -> Plain:
@@ -51,34 +51,34 @@ def _failure(info: str) -> Plain:
     return {"success": False, "info": f"Request failed: {info}", "result": []}
 
 
-def _allocate(message: Message, mode: ScoreMode) -> Plain:
-    (solution,) = place(message, {"score": mode})["solutions"]
-    told = [*map(_group_told, solution["groups"]), *map(_refusal_told, solution["rejected"])]
+def _allocate(loaded: Loaded, mode: ScoreMode) -> Plain:
+    (solution,) = place(loaded, {"score": mode})["solutions"]
+    told = [*map(_group_line, solution["groups"]), *map(_refusal_line, solution["rejected"])]
     if not solution["groups"]:
         return _failure(", ".join(told))
     first = solution["groups"][0]
     return _success(", ".join([f"Selected group: {first['group']}", *told]), first["nodes"])
 
 
-def _multi_allocate(message: Message, mode: ScoreMode) -> Plain:
-    found = place(message, {"score": mode})
+def _multi_allocate(loaded: Loaded, mode: ScoreMode) -> Plain:
+    found = place(loaded, {"score": mode})
     placed = [[solution["instance"], solution["groups"][0]["nodes"]] for solution in found["solutions"] if solution["groups"]]
     info = f"{len(placed)} instances placed, {len(found['unplaced'])} not"
     return _success(info, [placed, found["unplaced"]])
 
 
-def _group_told(found: Mapping[str, t.Any]) -> str:
+def _group_line(found: Mapping[str, t.Any]) -> str:
     return f"Group {found['group']} ({found['alloc_policy']}): score: {found['score']:.8f} for node(s) {'/'.join(found['nodes'])}"
 
 
-def _refusal_told(refusal: Mapping[str, t.Any]) -> str:
+def _refusal_line(refusal: Mapping[str, t.Any]) -> str:
     return f"Group {refusal['group']}: {reasons_line(refusal['reasons'])}"
 
 
-def _instances(message: Message, request: Fields, name: str) -> list[int]:
+def _instances(loaded: Loaded, request: Fields, name: str) -> list[int]:
     positions = positions_of(
         request.strings(name, None),
-        message.cluster.instance_positions(),
+        loaded.cluster.instance_positions(),
         "instance",
         f"request.{name}",
         request.mistakes,
@@ -87,10 +87,10 @@ def _instances(message: Message, request: Fields, name: str) -> list[int]:
     return positions
 
 
-def _one_instance(message: Message, request: Fields) -> int:
+def _one_instance(loaded: Loaded, request: Fields) -> int:
     (position,) = positions_of(
         [request.text("name")],
-        message.cluster.instance_positions(),
+        loaded.cluster.instance_positions(),
         "instance",
         "request.name",
         request.mistakes,
@@ -99,17 +99,17 @@ def _one_instance(message: Message, request: Fields) -> int:
     return position
 
 
-def _request(message: Message) -> Fields:
-    return Fields(message.request, "request", Mistakes())
+def _request(loaded: Loaded) -> Fields:
+    return Fields(loaded.request, "request", Mistakes())
 
 
-def _relocate(message: Message, mode: ScoreMode) -> Plain:
-    request = _request(message)
-    state = ClusterState.from_cluster(message.cluster)
-    instance = _one_instance(message, request)
+def _relocate(loaded: Loaded, mode: ScoreMode) -> Plain:
+    request = _request(loaded)
+    state = ClusterState.from_cluster(loaded.cluster)
+    instance = _one_instance(loaded, request)
     leaving = positions_of(
         request.strings("relocate_from", None),
-        message.cluster.node_positions(),
+        loaded.cluster.node_positions(),
         "node",
         "request.relocate_from",
         request.mistakes,
@@ -124,40 +124,40 @@ def _relocate(message: Message, mode: ScoreMode) -> Plain:
     task = Task(instance, frozenset(), left, keeps_primary=True) if mirrored else Task(instance, left, frozenset())
     found = evacuate(state, [task], AcrossGroups.NO, mode)
     if not found.moves:
-        return _failure(_unplaced_told(state, found.unplaced[0].reasons))
+        return _failure(_unplaced_line(state, found.unplaced[0].reasons))
     return _success("success", [state.facts.nodes.names[found.moves[0].target[1 if mirrored else 0]]])
 
 
-def _node_evacuate(message: Message, mode: ScoreMode) -> Plain:
-    request = _request(message)
+def _node_evacuate(loaded: Loaded, mode: ScoreMode) -> Plain:
+    request = _request(loaded)
     kept = request.text("evac_mode")
     if kept not in _MODES:
         request.wrong("evac_mode", f"is {kept!r}; must be one of {', '.join(_MODES)}")
-    instances = _instances(message, request, "instances")
-    state = ClusterState.from_cluster(message.cluster)
+    instances = _instances(loaded, request, "instances")
+    state = ClusterState.from_cluster(loaded.cluster)
     return _moved(state, evacuate(state, tasks_of_instances(state, instances, _MODES[kept]), AcrossGroups.NO, mode))
 
 
-def _change_group(message: Message, mode: ScoreMode) -> Plain:
-    request = _request(message)
+def _change_group(loaded: Loaded, mode: ScoreMode) -> Plain:
+    request = _request(loaded)
     names = request.strings("target_groups")
-    groups = [group_named(message.cluster, name, f"request.target_groups[{number}]", request.mistakes) for number, name in enumerate(names)]
-    instances = _instances(message, request, "instances")
-    state = ClusterState.from_cluster(message.cluster)
+    groups = [find_group(loaded.cluster, name, f"request.target_groups[{number}]", request.mistakes) for number, name in enumerate(names)]
+    instances = _instances(loaded, request, "instances")
+    state = ClusterState.from_cluster(loaded.cluster)
     allowed = tuple(group for group in groups if group is not None) or None
     tasks = [Task(instance, frozenset(), frozenset(), groups=allowed) for instance in instances]
     return _moved(state, evacuate(state, tasks, AcrossGroups.ONLY, mode))
 
 
-def _allocate_secondary(message: Message, mode: ScoreMode) -> Plain:
+def _allocate_secondary(loaded: Loaded, mode: ScoreMode) -> Plain:
     """Answer where a mirror of an instance on one node could be."""
-    position = _one_instance(message, _request(message))
-    model = message.cluster.instances[position]
+    position = _one_instance(loaded, _request(loaded))
+    model = loaded.cluster.instances[position]
     if model.secondary:
         return _failure("the instance has a secondary already")
     mirrored = dataclasses.replace(model, disk_template=DiskTemplate.DRBD)
-    instances = (*message.cluster.instances[:position], mirrored, *message.cluster.instances[position + 1 :])
-    state = ClusterState.from_cluster(dataclasses.replace(message.cluster, instances=instances))
+    instances = (*loaded.cluster.instances[:position], mirrored, *loaded.cluster.instances[position + 1 :])
+    state = ClusterState.from_cluster(dataclasses.replace(loaded.cluster, instances=instances))
     nodes = state.group_nodes(state.group_of(position))
     nodes = nodes[~state.offline[nodes]]
     primary = state.primary[[position]]
@@ -167,12 +167,12 @@ def _allocate_secondary(message: Message, mode: ScoreMode) -> Plain:
     if not np.isfinite(scores).any():
         found = zip(nodes.tolist(), verdict.limit[0].tolist(), verdict.short[0].tolist())
         reasons = [Reason(node, Limit(limit).name.lower(), short) for node, limit, short in found if node != primary[0]]
-        return _failure(_unplaced_told(state, reasons) or "the group has no other node")
+        return _failure(_unplaced_line(state, reasons) or "the group has no other node")
     return _success("success", state.facts.nodes.names[int(nodes[int(scores.argmin())])])
 
 
-def _unplaced_told(state: ClusterState, reasons: Sequence[Reason]) -> str:
-    return reasons_line([reason_told(state.facts.cluster, reason) for reason in reasons])
+def _unplaced_line(state: ClusterState, reasons: Sequence[Reason]) -> str:
+    return reasons_line([reason_to_plain(state.facts.cluster, reason) for reason in reasons])
 
 
 def _moved(state: ClusterState, found: Evacuation) -> Plain:
@@ -181,10 +181,10 @@ def _moved(state: ClusterState, found: Evacuation) -> Plain:
     plan = stage_moves(found.moves)
     # The last move of an instance that goes a way round is where it ends.
     moved = {
-        facts.instances.names[move.instance]: [facts.cluster.groups[facts.nodes.group[move.target[0]]].name, nodes_told(state, move.target)]
+        facts.instances.names[move.instance]: [facts.cluster.groups[facts.nodes.group[move.target[0]]].name, node_names(state, move.target)]
         for move in plan.moves
     }
-    failed = [[facts.instances.names[left.instance], _unplaced_told(state, left.reasons)] for left in found.unplaced]
+    failed = [[facts.instances.names[left.instance], _unplaced_line(state, left.reasons)] for left in found.unplaced]
     jobs = []
     for number, (move, earlier) in enumerate(zip(plan.moves, plan.after)):
         opcodes = _opcodes(state, move)
@@ -233,7 +233,7 @@ def _migration(state: ClusterState, instance: int) -> Plain:
     }
 
 
-_ANSWERS: Mapping[str, Callable[[Message, ScoreMode], Plain]] = {
+_ANSWERS: Mapping[str, Callable[[Loaded, ScoreMode], Plain]] = {
     "allocate": _allocate,
     "multi-allocate": _multi_allocate,
     "relocate": _relocate,

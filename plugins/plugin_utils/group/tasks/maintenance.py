@@ -22,17 +22,17 @@ from ..evacuate.squeezing import room_wanted, squeeze
 from ..metrics.score import ScoreMode
 from ..place.relocation import with_moves
 from ..plan.order import stage_together
-from ..plan.stages import Plan, plan_told, stage_moves
-from ..sources.iallocator import Message
+from ..plan.stages import Plan, plan_to_plain, stage_moves
+from ..sources.loaded import Loaded
 from .evacuate import positions_of
 from .redistribute import chosen_groups
 
 Plain = dict[str, t.Any]
 
 
-def maintain_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+def run_maintenance(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     """Return what the action group_maintenance documents. Raises InputError with all mistakes."""
-    state = ClusterState.from_cluster(message.cluster)
+    state = ClusterState.from_cluster(loaded.cluster)
     names = state.facts.nodes.names
     options = DowntimeOptions(
         offline=arguments.get("offline_maintenance", False),
@@ -44,7 +44,7 @@ def maintain_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
         raise InputError([Mistake("max_nodes", f"is {most}; must be 1 or more")])
     rollout = roll(state, _nodes(state, arguments), options, most)
     return {
-        "sets": [_set_told(state, members) for members in rollout.sets],
+        "sets": [_set_to_plain(state, members) for members in rollout.sets],
         "left_out": [
             {"node": names[node], "instance": state.facts.instances.names[stuck.instance], "says": stuck.says}
             for node, stuck in rollout.skipped
@@ -69,13 +69,13 @@ def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
     return [node for node in chosen if is_meant(node)]
 
 
-def _set_told(state: ClusterState, members: NodeSet) -> Plain:
+def _set_to_plain(state: ClusterState, members: NodeSet) -> Plain:
     names, instances = state.facts.nodes.names, state.facts.instances
     away = stage_moves(members.departure.moves)
     after = with_moves(state, targets(members.departure))
     return {
         "nodes": [names[node] for node in members.nodes],
-        "plan": plan_told(state, away, ScoreMode.HTOOLS),
+        "plan": plan_to_plain(state, away, ScoreMode.HTOOLS),
         "carried": [
             {
                 "instance": instances.names[instance],
@@ -86,13 +86,13 @@ def _set_told(state: ClusterState, members: NodeSet) -> Plain:
             }
             for instance, node in members.departure.carried
         ],
-        "back": plan_told(after, stage_moves(back(members.departure)), ScoreMode.HTOOLS),
+        "back": plan_to_plain(after, stage_moves(back(members.departure)), ScoreMode.HTOOLS),
     }
 
 
-def squeeze_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     """Return what the action group_squeeze documents. Raises InputError with all mistakes."""
-    cluster = message.cluster
+    cluster = loaded.cluster
     mistakes = Mistakes()
     factors = {name: arguments.get(name, 2.0) for name in ("target_resources", "minimal_resources")}
     for name, factor in factors.items():
@@ -107,7 +107,7 @@ def squeeze_named(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
         "power_off": [names[node] for node in found.power_off],
         "power_on": [names[node] for node in found.power_on],
         "lacking": [names[node] for node in found.lacking],
-        "plan": plan_told(state, _staged(state, found.moves), ScoreMode.HTOOLS),
+        "plan": plan_to_plain(state, _staged(state, found.moves), ScoreMode.HTOOLS),
         "commands_after": [f"gnt-node add-tags {shlex.quote(names[node])} htools:standby:auto" for node in found.power_off]
         + [f"gnt-node power -f off {shlex.quote(names[node])}" for node in found.power_off],
         "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in found.power_on]

@@ -17,39 +17,40 @@ from ..cluster.model import Cluster, Instance
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..place.batch import place_instances
-from ..place.placement import Reason, Strategy, Survey, Wish
-from ..sources.iallocator import Message, requested_instances
+from ..place.placement import PlacementRequest, PlacementResult, Reason, Strategy
+from ..sources.iallocator import requested_instances
 from ..sources.inline import parse_new_instances
+from ..sources.loaded import Loaded
 from .info import table
 
 Plain = dict[str, t.Any]
 
 
-def place(message: Message, arguments: Mapping[str, t.Any]) -> Plain:
+def place(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     """Return `solutions` and `unplaced` for the arguments of group_place.
 
     Instances are those of the arguments, or those that an IAllocator message asks for. Raises InputError with all mistakes.
     """
-    cluster = message.cluster
+    cluster = loaded.cluster
     given = arguments.get("instances")
-    instances = _asked(message) if given is None else parse_new_instances([_without_group(item) for item in given], cluster)
+    instances = _asked(loaded) if given is None else parse_new_instances([_without_group(item) for item in given], cluster)
     if not instances:
         raise InputError([Mistake("instances", "there is nothing to place; list instances, or use a source with a request to allocate")])
     state = ClusterState.from_cluster(cluster, instances)
-    wishes = _wishes(cluster, arguments, _nodes_of(message, arguments), _groups_of(message, given, len(instances)))
+    requests = _requests(cluster, arguments, _nodes_of(loaded, arguments), _groups_of(loaded, given, len(instances)))
     first = len(cluster.instances)
-    surveys, _after = place_instances(state, [(first + position, wish) for position, wish in enumerate(wishes)])
+    results, _after = place_instances(state, [(first + position, request) for position, request in enumerate(requests)])
     return {
-        "solutions": [_solution(cluster, instance, survey) for instance, survey in zip(instances, surveys)],
-        "unplaced": [instance.name for instance, survey in zip(instances, surveys) if not survey.options],
+        "solutions": [_solution(cluster, instance, result) for instance, result in zip(instances, results)],
+        "unplaced": [instance.name for instance, result in zip(instances, results) if not result.placements],
     }
 
 
-def _asked(message: Message) -> tuple[Instance, ...]:
-    return requested_instances(message) if message.request else ()
+def _asked(loaded: Loaded) -> tuple[Instance, ...]:
+    return requested_instances(loaded) if loaded.request else ()
 
 
-def reason_told(cluster: Cluster, reason: Reason) -> Plain:
+def reason_to_plain(cluster: Cluster, reason: Reason) -> Plain:
     """Return a reason as plain data; `node` is None when it is the group that is in the way."""
     node = None if reason.node == NOWHERE else cluster.nodes[reason.node].name
     short = int(reason.short) if reason.short == int(reason.short) else reason.short
@@ -57,7 +58,7 @@ def reason_told(cluster: Cluster, reason: Reason) -> Plain:
     return told | {"says": reason.says} if reason.says else told
 
 
-def group_named(cluster: Cluster, name: t.Any, place: str, mistakes: Mistakes) -> int | None:
+def find_group(cluster: Cluster, name: t.Any, place: str, mistakes: Mistakes) -> int | None:
     """Return the position of the group with this name or UUID; add a mistake when there is none."""
     known = {group.uuid: position for position, group in enumerate(cluster.groups)} | cluster.group_positions()
     if not isinstance(name, (str, int)) or isinstance(name, bool):
@@ -85,11 +86,11 @@ def _without_group(item: t.Any) -> t.Any:
     return {key: value for key, value in item.items() if key != "group"} if isinstance(item, Mapping) else item
 
 
-def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> list[tuple[str, t.Any]]:
+def _groups_of(loaded: Loaded, given: Sequence[t.Any] | None, count: int) -> list[tuple[str, t.Any]]:
     """Return for each instance where its own group is named, and that group."""
     if given is not None:
         return [(f"instances[{position}].group", item.get("group")) for position, item in enumerate(given)]
-    request = message.request
+    request = loaded.request
     if request.get("type") != "multi-allocate":
         return [("request.group_name", request.get("group_name"))] * count
     return [
@@ -98,54 +99,54 @@ def _groups_of(message: Message, given: Sequence[t.Any] | None, count: int) -> l
     ]
 
 
-def _nodes_of(message: Message, arguments: Mapping[str, t.Any]) -> tuple[str, t.Any]:
+def _nodes_of(loaded: Loaded, arguments: Mapping[str, t.Any]) -> tuple[str, t.Any]:
     """Return where nodes are named to which the choice is restricted, and those nodes; None for all."""
     if arguments.get("nodes") is None and arguments.get("instances") is None:
-        return "request.restrict-to-nodes", message.request.get("restrict-to-nodes")
+        return "request.restrict-to-nodes", loaded.request.get("restrict-to-nodes")
     return "nodes", arguments.get("nodes")
 
 
-def _wishes(
+def _requests(
     cluster: Cluster,
     arguments: Mapping[str, t.Any],
     restricted: tuple[str, t.Any],
     own: Sequence[tuple[str, t.Any]],
-) -> list[Wish]:
+) -> list[PlacementRequest]:
     mistakes = Mistakes()
     common = arguments.get("group")
     where, names = restricted
     nodes = None if names is None else tuple(positions_of(names, cluster.node_positions(), "node", where, mistakes))
-    base = None if common is None else group_named(cluster, common, "group", mistakes)
-    wishes = [
-        Wish(
+    base = None if common is None else find_group(cluster, common, "group", mistakes)
+    requests = [
+        PlacementRequest(
             strategy=Strategy(arguments.get("strategy", Strategy.AUTO)),
             score=ScoreMode(arguments.get("score", ScoreMode.HTOOLS)),
-            group=base if name is None else group_named(cluster, name, where, mistakes),
+            group=base if name is None else find_group(cluster, name, where, mistakes),
             nodes=nodes,
         )
         for where, name in own
     ]
     mistakes.check()
-    return wishes
+    return requests
 
 
-def _solution(cluster: Cluster, instance: Instance, survey: Survey) -> Plain:
+def _solution(cluster: Cluster, instance: Instance, result: PlacementResult) -> Plain:
     return {
         "instance": instance.name,
         "groups": [
             {
-                "group": cluster.groups[option.group].name,
-                "alloc_policy": str(cluster.groups[option.group].alloc_policy),
-                "nodes": [cluster.nodes[node].name for node in option.nodes],
-                "score": option.score,
-                "lost": None if option.lost is None else list(option.lost),
-                "free_after": option.disk_left,
+                "group": cluster.groups[placement.group].name,
+                "alloc_policy": str(cluster.groups[placement.group].alloc_policy),
+                "nodes": [cluster.nodes[node].name for node in placement.nodes],
+                "score": placement.score,
+                "lost": None if placement.lost is None else list(placement.lost),
+                "free_after": placement.disk_left,
             }
-            for option in survey.options
+            for placement in result.placements
         ],
         "rejected": [
-            {"group": cluster.groups[refusal.group].name, "reasons": [reason_told(cluster, reason) for reason in refusal.reasons]}
-            for refusal in survey.refusals
+            {"group": cluster.groups[refusal.group].name, "reasons": [reason_to_plain(cluster, reason) for reason in refusal.reasons]}
+            for refusal in result.refusals
         ],
     }
 
@@ -160,7 +161,7 @@ def place_summary(answer: Plain) -> str:
 
 
 def evacuation_summary(answer: Plain) -> str:
-    """Return the answer of evacuate_report.evacuate_named as text: moves by stage, and why others stay."""
+    """Return the answer of evacuate_report.run_evacuate as text: moves by stage, and why others stay."""
     plan, moved, left = answer["plan"], len(answer["placed"]), len(answer["unplaced"])
     copied = format_mib(sum(move["data"] for move in plan["moves"]))
     head = f"{moved} of {moved + left} instances move in {len(plan['stages'])} stages, {copied} are copied"
@@ -172,7 +173,7 @@ def evacuation_summary(answer: Plain) -> str:
 
 
 def moves_table(plan: Plain) -> str:
-    """Return the moves of a plan that plan.plan_told made, by stage, with MiB that are copied; names are as short as they can be."""
+    """Return the moves of a plan that plan.plan_to_plain made, by stage, with MiB that are copied; names are as short as they can be."""
     return table(("stage", "instance", "move", "from", "to", "group", "copied"), _moves(plan))
 
 

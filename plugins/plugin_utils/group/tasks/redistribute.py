@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What group_redistribute answers: names in, plain data by name out; the work is in redistribution.py and load_levelling.py."""
+"""What group_redistribute answers: names in, plain data by name out; the work is in redistribution.py and load_balancing.py."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..metrics.health import Health, group_health, peer_groups
 from ..metrics.score import ScoreMode
 from ..place.placement import Reason, Refusal
 from ..plan.order import stage_together
-from ..plan.stages import plan_told, stage_moves
-from ..redistribute.load_balancing import KINDS, GroupLoads, LevelOptions, level
+from ..plan.stages import plan_to_plain, stage_moves
+from ..redistribute.load_balancing import KINDS, GroupLoads, LoadOptions, balance_load
 from ..redistribute.redistribution import Missing, Repair, Run, leavers, redistribute
-from ..sources.iallocator import Message
-from .place import group_named, reason_told
+from ..sources.loaded import Loaded
+from .place import find_group, reason_to_plain
 
 Plain = dict[str, t.Any]
 
@@ -34,22 +34,22 @@ class By(StrEnum):
     LOAD = "load"
 
 
-def redistribute_named(message: Message, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
+def run_redistribute(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
     """Return what the action group_redistribute documents. Raises InputError with all mistakes."""
-    state = ClusterState.from_cluster(_measured(message.cluster, arguments))
+    state = ClusterState.from_cluster(_measured(loaded.cluster, arguments))
     groups = chosen_groups(state, arguments.get("groups"))
-    options = _level_options(arguments, groups)
+    options = _load_options(arguments, groups)
     mode = ScoreMode(arguments.get("score", ScoreMode.HTOOLS))
     if By(arguments.get("by", By.HEALTH)) == By.LOAD:
-        return _levelled(state, options, mode)
+        return _balanced(state, options, mode)
     repairs, after = redistribute(state, groups, arguments.get("across_groups", True), mode, run)
-    told = {repair.group: _repair_told(state, repair) for repair in repairs}
+    told = {repair.group: _repair_to_plain(state, repair) for repair in repairs}
     plan = stage_together(state, [repair.moves for repair in repairs])
     healthy = all(repair.after.healthy for repair in repairs)
     return {
         "healthy": healthy,
-        "groups": [told.get(group) or _healthy_told(state, group) for group in groups],
-        "plan": plan_told(state, plan, mode),
+        "groups": [told.get(group) or _healthy_to_plain(state, group) for group in groups],
+        "plan": plan_to_plain(state, plan, mode),
     }
 
 
@@ -68,58 +68,58 @@ def chosen_groups(state: ClusterState, names: Sequence[str] | None) -> list[int]
     if names is None:
         return list(range(len(cluster.groups)))
     mistakes = Mistakes()
-    found = [group_named(cluster, name, f"groups[{position}]", mistakes) for position, name in enumerate(names)]
+    found = [find_group(cluster, name, f"groups[{position}]", mistakes) for position, name in enumerate(names)]
     mistakes.check()
     return list(dict.fromkeys(group for group in found if group is not None))
 
 
-def _level_options(arguments: Mapping[str, t.Any], groups: list[int]) -> LevelOptions:
+def _load_options(arguments: Mapping[str, t.Any], groups: list[int]) -> LoadOptions:
     mistakes = Mistakes()
     for name in ("tolerance", "min_gain", "max_moves"):
         if (arguments.get(name) or 0) < 0:
             mistakes.add(name, f"is {arguments[name]}; must be 0 or more")
     mistakes.check()
     given = {name: arguments[name] for name in ("tolerance", "min_gain", "max_moves", "disk_moves") if arguments.get(name) is not None}
-    return LevelOptions(sources=tuple(groups), **given)
+    return LoadOptions(sources=tuple(groups), **given)
 
 
-def _healthy_told(state: ClusterState, group: int) -> Plain:
-    return _group_told(state, group_health(state, group)) | {
+def _healthy_to_plain(state: ClusterState, group: int) -> Plain:
+    return _group_to_plain(state, group_health(state, group)) | {
         "healed": True,
         "causes": [],
         "moved_inside": [],
         "moved_out": [],
         "fewest": True,
         "missing": [],
-        "remains": _illness_told(state, Health(group, (), {}, {})),
+        "remains": _illness_to_plain(state, Health(group, (), {}, {})),
     }
 
 
-def _repair_told(state: ClusterState, repair: Repair) -> Plain:
+def _repair_to_plain(state: ClusterState, repair: Repair) -> Plain:
     names = state.facts.instances.names
     out = leavers(state, repair)
-    return _group_told(state, repair.before) | {
+    return _group_to_plain(state, repair.before) | {
         "healed": repair.after.healthy,
         "causes": [{"instance": names[instance], "cause": str(cause)} for instance, cause in repair.causes.items()],
         "moved_inside": [names[move.instance] for move in repair.moves if move.instance not in out],
         "moved_out": [names[instance] for instance in out],
         "fewest": repair.proven,
-        "missing": [missing_told(state, missing) for missing in repair.missing],
-        "remains": _illness_told(state, repair.after),
+        "missing": [missing_to_plain(state, missing) for missing in repair.missing],
+        "remains": _illness_to_plain(state, repair.after),
     }
 
 
-def _group_told(state: ClusterState, health: Health) -> Plain:
+def _group_to_plain(state: ClusterState, health: Health) -> Plain:
     groups = state.facts.cluster.groups
     return {
         "group": groups[health.group].name,
         "healthy": health.healthy,
         "peers": [groups[peer].name for peer in peer_groups(state, health.group)],
-        **_illness_told(state, health),
+        **_illness_to_plain(state, health),
     }
 
 
-def _illness_told(state: ClusterState, health: Health) -> Plain:
+def _illness_to_plain(state: ClusterState, health: Health) -> Plain:
     facts = state.facts
 
     def by_node(short: Mapping[int, int]) -> list[Plain]:
@@ -132,7 +132,7 @@ def _illness_told(state: ClusterState, health: Health) -> Plain:
     }
 
 
-def missing_told(state: ClusterState, missing: Missing) -> Plain:
+def missing_to_plain(state: ClusterState, missing: Missing) -> Plain:
     """Return an instance that finds no place as plain data, with what each group lacks for it."""
     facts = state.facts
     return {
@@ -141,8 +141,8 @@ def missing_told(state: ClusterState, missing: Missing) -> Plain:
         "groups": [
             {
                 "group": facts.cluster.groups[refusal.group].name,
-                "nearest": reason_told(facts.cluster, nearest(state, missing.instance, refusal)),
-                "reasons": [reason_told(facts.cluster, reason) for reason in refusal.reasons],
+                "nearest": reason_to_plain(facts.cluster, nearest(state, missing.instance, refusal)),
+                "reasons": [reason_to_plain(facts.cluster, reason) for reason in refusal.reasons],
             }
             for refusal in missing.refusals
         ],
@@ -163,8 +163,8 @@ def nearest(state: ClusterState, instance: int, refusal: Refusal) -> Reason:
     return min(refusal.reasons, key=part)
 
 
-def _levelled(state: ClusterState, options: LevelOptions, mode: ScoreMode) -> Plain:
-    found = level(state, options, mode)
+def _balanced(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> Plain:
+    found = balance_load(state, options, mode)
     names = [group.name for group in state.facts.cluster.groups]
     words = {1: "high", -1: "low", 0: None}
     before, after = found.before.outliers(options.tolerance), found.after.outliers(options.tolerance)
@@ -184,7 +184,7 @@ def _levelled(state: ClusterState, options: LevelOptions, mode: ScoreMode) -> Pl
             }
             for group, name in enumerate(names)
         ],
-        "plan": plan_told(state, plan, mode),
+        "plan": plan_to_plain(state, plan, mode),
     }
 
 

@@ -68,12 +68,12 @@ def end_by_signal(_task, _seconds):
 
 def evacuate_a_group(told, _seconds):
     """Empty the first node of a group: a solve with the code of the collection, integer program and all."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
     from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import evacuate as evacuate_report
 
     cluster = parse_inline(told)
-    answer = evacuate_report.evacuate_named(Message(cluster, {}), {"nodes": [cluster.nodes[0].name], "mode": "all"})
+    answer = evacuate_report.run_evacuate(Loaded(cluster, {}), {"nodes": [cluster.nodes[0].name], "mode": "all"})
     return {
         "moves": [move["to"] for move in answer["plan"]["moves"]],
         "score": answer["plan"]["score_after"],

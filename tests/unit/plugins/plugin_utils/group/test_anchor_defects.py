@@ -18,8 +18,9 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Group, Policy, Spec, SpecInterval
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import NOWHERE, ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message, parse_iallocator
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
@@ -162,7 +163,7 @@ def test_4_memory_is_never_filled_exactly(bench):
     guests = [bench.instance("i", "a", memory=600, disk_template=DiskTemplate.EXT)]
     nodes = [bench.node("a"), bench.node("b", total_memory=600.0, free_memory=600)]
     cluster = bench.cluster(nodes, guests, [Group("g", "u", policy=OPEN)])
-    found = evacuate_named(Message(cluster, {}), {"nodes": ["a"]})
+    found = run_evacuate(Loaded(cluster, {}), {"nodes": ["a"]})
     assert [placed["nodes"] for placed in found["placed"]] == [["b"]]
 
 
@@ -174,7 +175,7 @@ def test_5_mirrors_on_dead_nodes_are_counted_by_node_and_never_go_away():
     primaries = sum(instance.primary == dead for instance in cluster.instances)
     assert (before["offline_sec"], before["offline_pri"], before["healthy"]) == (mirrors, primaries, False)
     assert mirrors > 1
-    healed = after(cluster, evacuate_named(Message(cluster, {}), {"nodes": [dead]}))
+    healed = after(cluster, run_evacuate(Loaded(cluster, {}), {"nodes": [dead]}))
     health = report(healed, ScoreMode.HTOOLS)["health"]
     assert (health["offline_sec"], health["offline_pri"]) == (0, 0)
 
@@ -183,7 +184,7 @@ def test_5_the_final_health_repeats_the_initial_one(bench):
     nodes = [bench.node("dead", offline=True), bench.node("b"), bench.node("c")]
     cluster = bench.cluster(nodes, [bench.instance("i", "dead", "b")], [Group("g", "u", policy=OPEN)])
     assert not report(cluster, ScoreMode.HTOOLS)["health"]["healthy"]
-    assert report(after(cluster, evacuate_named(Message(cluster, {}), {})), ScoreMode.HTOOLS)["health"]["healthy"]
+    assert report(after(cluster, run_evacuate(Loaded(cluster, {}), {})), ScoreMode.HTOOLS)["health"]["healthy"]
 
 
 def packing(bench, rooms, sizes, order):
@@ -208,7 +209,7 @@ def test_8_whether_a_node_can_be_emptied_depends_on_the_order_of_its_instances(b
     assert sum(rooms) == sum(sizes), "the packing leaves nothing"
     order = range(len(sizes))
     cluster = packing(bench, rooms, sizes, reversed(order) if reverse else order)
-    found = evacuate_named(Message(cluster, {}), {"nodes": ["x"]})
+    found = run_evacuate(Loaded(cluster, {}), {"nodes": ["x"]})
     assert found["unplaced"] == []
     used = collections.Counter()
     for placed in found["placed"]:
@@ -219,7 +220,7 @@ def test_8_whether_a_node_can_be_emptied_depends_on_the_order_of_its_instances(b
 def test_8_one_instance_that_cannot_move_stops_all(bench):
     """Ganeti gives an evacuation up when one instance fails; here the others have places and a plan of their own."""
     cluster = packing(bench, (500,), (300, 200, 400), range(3))
-    found = evacuate_named(Message(cluster, {}), {"nodes": ["x"]})
+    found = run_evacuate(Loaded(cluster, {}), {"nodes": ["x"]})
     assert len(found["placed"]) == len(found["plan"]["moves"]) == 2
     assert [left["reasons"][0]["limit"] for left in found["unplaced"]] == ["memory"]
 
@@ -245,7 +246,7 @@ def test_9_a_place_that_makes_nothing_worse_is_found_in_a_group_that_is_not_redu
 
     def found(memory):
         new = {"name": "new", "memory": memory, "disk": 10, "vcpus": 1, "disk_template": "ext"}
-        return place(Message(cluster, {}), {"instances": [new]})["solutions"][0]
+        return place(Loaded(cluster, {}), {"instances": [new]})["solutions"][0]
 
     assert found(50)["groups"][0]["nodes"] != ["a"]
     assert found(400)["groups"][0]["nodes"] == ["c"], "on b it would be in the way of what restarts when a fails"

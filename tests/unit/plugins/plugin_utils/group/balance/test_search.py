@@ -15,10 +15,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel i
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import search as balance_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.loads import with_loads
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Load
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.balance import balance_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.balance import run_balance
 
 ROOT = pathlib.Path(__file__).resolve().parents[6]
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
@@ -31,7 +31,7 @@ def here(job, tasks, resources):
 
 
 def balanced(cluster, solve=here, **arguments):
-    return balance_named(Message(cluster, {}), arguments, solve)
+    return run_balance(Loaded(cluster, {}), arguments, solve)
 
 
 @pytest.fixture(scope="module")

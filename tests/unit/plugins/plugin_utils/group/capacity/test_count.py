@@ -22,8 +22,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
     SpecInterval,
     StoragePool,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import capacity_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
 
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 SAN = PoolName(PoolKind.EXTERNAL, "san")
@@ -35,7 +35,7 @@ def run(bench, members, guests=(), groups=(), run_with=map, policy=OPEN, **argum
     names = dict.fromkeys(node.group for node in members)
     made = [known.get(name) or Group(name, f"uuid-{name}", policy=policy) for name in names]
     cluster = dataclasses.replace(bench.cluster(members, guests, made), policy=policy)
-    return capacity_named(Message(cluster, {}), {"spec": SMALL} | arguments, run_with)
+    return run_capacity(Loaded(cluster, {}), {"spec": SMALL} | arguments, run_with)
 
 
 def test_nodes_are_filled_to_the_last_mib(bench):

@@ -16,8 +16,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
     Spec,
     SpecInterval,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 
@@ -28,7 +28,7 @@ def group(name, **fields):
 
 def run(bench, members, guests, groups=(), tags=(), **arguments):
     cluster = bench.cluster(members, guests, groups or [group("g")], tags)
-    return evacuate_named(Message(cluster, {}), arguments)
+    return run_evacuate(Loaded(cluster, {}), arguments)
 
 
 def homes(result):
@@ -64,8 +64,8 @@ def test_emptying_a_node_does_not_avoid_the_mirrors_of_its_instances(bench):
     assert not found["unplaced"]
     assert all("a" not in placed["nodes"] for placed in found["placed"])
     assert all(move["data"] == 1000 for move in found["plan"]["moves"])
-    asked = Message(bench.cluster(nodes, instances, [group("g")]), {"type": "node-evacuate", "instances": ["ib", "ic", "id"]})
-    assert len(evacuate_named(asked, {"mode": "all"})["placed"]) == 3
+    asked = Loaded(bench.cluster(nodes, instances, [group("g")]), {"type": "node-evacuate", "instances": ["ib", "ic", "id"]})
+    assert len(run_evacuate(asked, {"mode": "all"})["placed"]) == 3
 
 
 def test_an_exact_packing_is_found(bench):

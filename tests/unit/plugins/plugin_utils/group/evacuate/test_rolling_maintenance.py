@@ -23,8 +23,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.downtime import Departure, DowntimeOptions, back, leave
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import maintain_named, squeeze_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import run_maintenance, run_squeeze
 
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),), standard=Spec(100, 1, 100, 1, 1, 1))
 SAN = StoragePool(PoolName(PoolKind.EXTERNAL, "san"))
@@ -33,11 +33,11 @@ SAN = StoragePool(PoolName(PoolKind.EXTERNAL, "san"))
 def message(bench, members, guests):
     names = dict.fromkeys(node.group for node in members)
     cluster = bench.cluster(members, guests, [Group(name, f"uuid-{name}", policy=OPEN) for name in names])
-    return Message(dataclasses.replace(cluster, policy=OPEN), {})
+    return Loaded(dataclasses.replace(cluster, policy=OPEN), {})
 
 
 def run(bench, members, guests, **arguments):
-    return maintain_named(message(bench, members, guests), arguments)
+    return run_maintenance(message(bench, members, guests), arguments)
 
 
 def sets(found):
@@ -146,7 +146,7 @@ def test_the_way_back_leads_to_where_all_was(bench):
 
 
 def squeezed(bench, members, guests, **arguments):
-    return squeeze_named(message(bench, members, guests), arguments)
+    return run_squeeze(message(bench, members, guests), arguments)
 
 
 def test_nodes_are_powered_off_while_the_others_keep_room(bench):

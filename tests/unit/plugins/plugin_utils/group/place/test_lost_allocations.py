@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Group, Policy, Spec, SpecInterval
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.lost_allocations import LeastSize, least_sizes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
 
 QUARTER = 25600
@@ -61,7 +61,7 @@ def cluster(sizes, spared, names=NODES):
 
 
 def placed(data, *instances, **arguments):
-    return place(Message(parse_inline(data), {}), {"instances": list(instances), **arguments})
+    return place(Loaded(parse_inline(data), {}), {"instances": list(instances), **arguments})
 
 
 def preferences(sizes, spared, quarters):

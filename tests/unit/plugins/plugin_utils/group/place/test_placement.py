@@ -25,8 +25,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.batch import place_instances
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import Reason, Wish, find_places
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import PlacementRequest, Reason, find_places
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
@@ -39,9 +39,9 @@ def group(name, **fields):
     return Group(name, f"uuid-{name}", **{"policy": OPEN, **fields})
 
 
-def survey(bench, nodes, instances, new, groups=(), tags=(), wish=None):
+def look(bench, nodes, instances, new, groups=(), tags=(), request=None):
     state = bench.state(nodes, instances, (new,), groups=groups or [group("g")], tags=tags)
-    return find_places(state, len(instances), wish or Wish())
+    return find_places(state, len(instances), request or PlacementRequest())
 
 
 def test_groups_are_ordered_by_policy_and_score(bench):
@@ -53,11 +53,11 @@ def test_groups_are_ordered_by_policy_and_score(bench):
         group("free"),
         group("closed", alloc_policy=AllocPolicy.UNALLOCABLE),
     ]
-    found = survey(bench, nodes, instances, bench.instance("new", memory=300, disk=300), groups)
-    assert [groups[option.group].name for option in found.options] == ["free", "full", "last"]
+    found = look(bench, nodes, instances, bench.instance("new", memory=300, disk=300), groups)
+    assert [groups[placement.group].name for placement in found.placements] == ["free", "full", "last"]
     assert [(groups[refusal.group].name, refusal.reasons[0].limit) for refusal in found.refusals] == [("closed", "alloc_policy")]
-    named = survey(bench, nodes, instances, bench.instance("new"), groups, wish=Wish(group=3))
-    assert [option.group for option in named.options] == [3]
+    named = look(bench, nodes, instances, bench.instance("new"), groups, request=PlacementRequest(group=3))
+    assert [placement.group for placement in named.placements] == [3]
 
 
 def test_every_node_tells_what_it_lacks(bench):
@@ -67,8 +67,8 @@ def test_every_node_tells_what_it_lacks(bench):
         bench.node("cpus", total_cpus=0.5, total_memory=2000.0, free_memory=2000),
         bench.node("off", offline=True),
     ]
-    found = survey(bench, nodes, [], bench.instance("new", memory=100, disk=1000, vcpus=4))
-    assert not found.options
+    found = look(bench, nodes, [], bench.instance("new", memory=100, disk=1000, vcpus=4))
+    assert not found.placements
     assert set(found.refusals[0].reasons) == {
         Reason(3, "offline", 0.0),
         Reason(0, "memory", 10.0),
@@ -79,9 +79,9 @@ def test_every_node_tells_what_it_lacks(bench):
 
 def test_a_mirrored_instance_tells_why_no_node_can_be_the_secondary(bench):
     nodes = [bench.node("a"), bench.node("b", free_disk=500)]
-    found = survey(bench, nodes, [], bench.instance("new", disk_template=DiskTemplate.DRBD))
+    found = look(bench, nodes, [], bench.instance("new", disk_template=DiskTemplate.DRBD))
     assert Reason(1, "disk", 500.0) in found.refusals[0].reasons
-    lonely = survey(bench, [bench.node("a")], [], bench.instance("new", disk_template=DiskTemplate.DRBD))
+    lonely = look(bench, [bench.node("a")], [], bench.instance("new", disk_template=DiskTemplate.DRBD))
     assert lonely.refusals[0].reasons == (Reason(0, "nodes", 1.0, "a second node is needed"),)
 
 
@@ -89,8 +89,8 @@ def test_networks_and_policies_keep_groups_out(bench):
     small = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(50, 99, 99999, 9, 9, 9)),))
     groups = [group("net", networks=("blue",)), group("none"), group("small", networks=("blue",), policy=small)]
     nodes = [bench.node(owner.name, owner.name) for owner in groups]
-    found = survey(bench, nodes, [], bench.instance("new", networks=("blue",)), groups)
-    assert [option.group for option in found.options] == [0]
+    found = look(bench, nodes, [], bench.instance("new", networks=("blue",)), groups)
+    assert [placement.group for placement in found.placements] == [0]
     assert [(refusal.group, refusal.reasons[0].limit, refusal.reasons[0].short) for refusal in found.refusals] == [
         (1, "network", 1.0),
         (2, "policy_memory", 50.0),
@@ -105,16 +105,16 @@ def test_storage_pools_filter_nodes_and_groups(bench):
         bench.node("c", "other", storage=(StoragePool(nas, 5000, 100),)),
     ]
     new = bench.instance("new", disk_template=DiskTemplate.EXT, storage=san)
-    found = survey(bench, nodes, [], new, [group("reached"), group("other")])
-    assert [option.group for option in found.options] == [0]
+    found = look(bench, nodes, [], new, [group("reached"), group("other")])
+    assert [placement.group for placement in found.placements] == [0]
     assert found.refusals[0].reasons == (Reason(2, "pool", 1000.0),)
     other = bench.instance("new", disk_template=DiskTemplate.EXT, storage=nas)
-    assert survey(bench, nodes, [], other, [group("reached"), group("other")]).refusals[1].reasons == (Reason(2, "disk", 900.0),)
+    assert look(bench, nodes, [], other, [group("reached"), group("other")]).refusals[1].reasons == (Reason(2, "disk", 900.0),)
 
 
 def test_exact_fits_are_taken(bench):
     full = bench.instance("new", memory=1000, disk=10000, vcpus=10)
-    assert survey(bench, [bench.node("a")], [], full, [group("g", policy=Policy(intervals=ANY, vcpu_ratio=1.0))]).options
+    assert look(bench, [bench.node("a")], [], full, [group("g", policy=Policy(intervals=ANY, vcpu_ratio=1.0))]).placements
 
 
 def unhealthy(bench, name):
@@ -130,14 +130,14 @@ def test_an_unrelated_group_in_trouble_blocks_nothing(bench):
     bad, instances = unhealthy(bench, "bad")
     nodes = [*bad, bench.node("a", "good"), bench.node("b", "good")]
     new = bench.instance("new", memory=500, disk_template=DiskTemplate.DRBD)
-    found = survey(bench, nodes, instances, new, [group("bad"), group("good")])
-    assert [option.group for option in found.options] == [1]
+    found = look(bench, nodes, instances, new, [group("bad"), group("good")])
+    assert [placement.group for placement in found.placements] == [1]
 
 
 def test_a_node_that_fails_already_is_no_free_for_all(bench):
     bad, instances = unhealthy(bench, "bad")
-    found = survey(bench, bad, instances, bench.instance("new", memory=50), [group("bad")])
-    assert not found.options
+    found = look(bench, bad, instances, bench.instance("new", memory=50), [group("bad")])
+    assert not found.placements
     assert {(reason.node, reason.limit) for reason in found.refusals[0].reasons} == {(0, "redundancy"), (1, "redundancy")}
 
 
@@ -146,10 +146,10 @@ def test_what_restarts_on_shared_storage_keeps_its_room(bench):
     nodes = [bench.node("a"), bench.node("b")]
     instances = [bench.instance(f"i{name}", name, memory=400, disk_template=DiskTemplate.EXT) for name in ("a", "b")]
     small = bench.instance("new", memory=200, disk_template=DiskTemplate.EXT)
-    assert survey(bench, nodes, instances, small).options
-    refused = survey(bench, nodes, instances, bench.instance("new", memory=201, disk_template=DiskTemplate.EXT))
+    assert look(bench, nodes, instances, small).placements
+    refused = look(bench, nodes, instances, bench.instance("new", memory=201, disk_template=DiskTemplate.EXT))
     assert refused.refusals[0].reasons[-1].limit == "shared_redundancy"
-    plain = survey(bench, nodes, instances, bench.instance("new", memory=201))
+    plain = look(bench, nodes, instances, bench.instance("new", memory=201))
     assert plain.refusals[0].reasons[-1].limit == "shared_redundancy"
 
 
@@ -158,8 +158,8 @@ def test_the_earlier_one_makes_way_when_only_together_all_fit(bench):
     nodes = [bench.node("large"), bench.node("small", total_memory=500.0, free_memory=500)]
     new = (bench.instance("first", memory=400, disk=100), bench.instance("second", memory=1000, disk=100))
     state = bench.state(nodes, (), new, groups=[group("g")])
-    surveys, after = place_instances(state, [(0, Wish()), (1, Wish())])
-    assert [found.options[0].nodes for found in surveys] == [(1,), (0,)]
+    results, after = place_instances(state, [(0, PlacementRequest()), (1, PlacementRequest())])
+    assert [found.placements[0].nodes for found in results] == [(1,), (0,)]
     assert after.primary.tolist() == [1, 0]
     assert state.primary.tolist() == [NOWHERE, NOWHERE]
 
@@ -169,8 +169,8 @@ def test_mirrors_are_assigned_with_what_they_keep_for_failovers(bench):
     nodes = [bench.node(f"n{number}", total_memory=900.0, free_memory=900) for number in range(3)]
     new = tuple(bench.instance(f"i{number}", memory=300, disk=100, disk_template=DiskTemplate.DRBD) for number in range(6))
     state = bench.state(nodes, (), new, groups=[group("g")])
-    surveys, after = place_instances(state, [(number, Wish()) for number in range(6)])
-    assert all(found.options for found in surveys)
+    results, after = place_instances(state, [(number, PlacementRequest()) for number in range(6)])
+    assert all(found.placements for found in results)
     assert np.bincount(after.primary).tolist() == [2, 2, 2]
     assert (after.reserved <= after.quantities[0]).all()
 
@@ -178,14 +178,14 @@ def test_mirrors_are_assigned_with_what_they_keep_for_failovers(bench):
 def test_who_cannot_be_placed_leaves_the_others_alone(bench):
     new = (bench.instance("huge", memory=5000), bench.instance("fine"))
     state = bench.state([bench.node("a")], (), new, groups=[group("g")])
-    surveys, _after = place_instances(state, [(0, Wish()), (1, Wish())])
-    assert [bool(found.options) for found in surveys] == [False, True]
+    results, _after = place_instances(state, [(0, PlacementRequest()), (1, PlacementRequest())])
+    assert [bool(found.placements) for found in results] == [False, True]
 
 
 def test_each_instance_may_name_its_group(bench):
     cluster = bench.cluster([bench.node("a", "x"), bench.node("b", "y")], (), [group("x"), group("y")])
     items = [{"name": f"i{name}", "memory": 10, "disk": 10, "vcpus": 1, "group": name} for name in ("y", "uuid-x")]
-    found = place(Message(cluster, {}), {"instances": items})
+    found = place(Loaded(cluster, {}), {"instances": items})
     assert [solution["groups"][0]["group"] for solution in found["solutions"]] == ["y", "x"]
 
 
@@ -193,7 +193,7 @@ def test_unknown_names_are_told_together(bench):
     cluster = bench.cluster([bench.node("node1")], (), [group("g")])
     arguments = {"instances": [{"name": "i", "memory": 1, "disk": 1, "vcpus": 1, "group": "h"}], "nodes": ["node1", "nod"], "group": "k"}
     with pytest.raises(InputError) as raised:
-        place(Message(cluster, {}), arguments)
+        place(Loaded(cluster, {}), arguments)
     assert [mistake.place for mistake in raised.value.mistakes] == ["nodes[1]", "group", "instances[0].group"]
 
 
@@ -204,6 +204,6 @@ def test_a_cluster_that_is_not_redundant_is_answered_soon(template):
     assert ClusterState.from_cluster(cluster).fails_n1.any()
     wanted = [{"name": "new", "memory": 8192, "disk": 20480, "vcpus": 2, "disk_template": template}]
     started = time.process_time()
-    found = place(Message(cluster, {}), {"instances": wanted})["solutions"][0]
+    found = place(Loaded(cluster, {}), {"instances": wanted})["solutions"][0]
     assert time.process_time() - started < 10
     assert found["groups"]

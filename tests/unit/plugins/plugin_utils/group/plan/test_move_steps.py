@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import commands, possible_moves, told_steps
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import commands, possible_moves, steps_to_plain
 
 NODES = "abcd"
 
@@ -16,7 +16,7 @@ NODES = "abcd"
 def told(bench, instance, target, offline=""):
     state = bench.state([bench.node(name, offline=name in offline) for name in NODES], [instance])
     move = possible_moves(state, 0, target)[0]
-    steps = told_steps(state, move)
+    steps = steps_to_plain(state, move)
     assert [step["command"] for step in steps] == commands(state, move)
     return steps
 

@@ -14,13 +14,13 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.bareon.allocator.plugins.filter.moves_to_html import moves_to_html
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.page import pictures
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 
 
 def evacuated(bench, members, instances, **arguments):
     groups = [Group(name, f"uuid-{name}") for name in dict.fromkeys(node.group for node in members)]
-    return evacuate_named(Message(bench.cluster(members, instances, groups), {}), arguments)
+    return run_evacuate(Loaded(bench.cluster(members, instances, groups), {}), arguments)
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
     SpecInterval,
     StoragePool,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import compress_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import run_compress
 
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 SAN = StoragePool(PoolName(PoolKind.EXTERNAL, "san"))
@@ -31,7 +31,7 @@ NAS = StoragePool(PoolName(PoolKind.EXTERNAL, "nas"))
 def run(bench, members, guests, run_with=map, **arguments):
     names = dict.fromkeys(node.group for node in members)
     cluster = bench.cluster(members, guests, [Group(name, f"uuid-{name}", policy=OPEN) for name in names])
-    return compress_named(Message(cluster, {}), arguments, run_with)
+    return run_compress(Loaded(cluster, {}), arguments, run_with)
 
 
 def nodes(bench, name, **fields):

@@ -23,9 +23,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
     SpecInterval,
     StoragePool,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import redistribute_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import run_redistribute
 
 ROOT = pathlib.Path(__file__).resolve().parents[6]
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
@@ -45,7 +45,7 @@ def run(bench, members, guests, groups=(), run_with=map, **arguments):
     names = dict.fromkeys(node.group for node in members)
     known = {given.name: given for given in groups}
     cluster = bench.cluster(members, guests, [known.get(name) or group(name) for name in names])
-    return redistribute_named(Message(cluster, {}), arguments, run_with)
+    return run_redistribute(Loaded(cluster, {}), arguments, run_with)
 
 
 def ill(bench):
@@ -87,7 +87,7 @@ def test_the_fewest_leave_when_there_is_no_room_inside(bench):
 
 def test_the_sample_of_three_groups_is_healed_by_three_leavers():
     cluster = parse_text((ROOT / "playbooks" / "files" / "supercluster.data").read_text())
-    found = redistribute_named(Message(cluster, {}), {})
+    found = run_redistribute(Loaded(cluster, {}), {})
     told = found["groups"][0]
     assert found["healthy"]
     assert not told["healthy"]

@@ -13,9 +13,9 @@ import pathlib
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Status
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import RESOURCES, parse_proxmox
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 
 RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[4] / "data" / "group" / "proxmox.json").read_text())
 
@@ -71,7 +71,7 @@ def test_guests_of_a_dead_node_are_known_to_be_somewhere():
         0,
     )
     assert (container.name, container.memory, container.tags) == ("201", 0, ())
-    found = evacuate_named(Message(parse_proxmox(documents), {}), {"mode": "primary"})
+    found = run_evacuate(Loaded(parse_proxmox(documents), {}), {"mode": "primary"})
     assert [left["instance"] for left in found["unplaced"]] == ["200", "201"]
     assert {reason["limit"] for left in found["unplaced"] for reason in left["reasons"]} == {"template"}
 
@@ -80,7 +80,7 @@ def test_a_guest_of_a_dead_node_on_shared_storage_is_started_elsewhere():
     documents = copy.deepcopy(RECORDED)
     documents[RESOURCES].append({"type": "qemu", "vmid": 200, "node": "pve3", "status": "unknown", "maxmem": 2**30, "maxcpu": 2})
     documents["/nodes/pve1/storage/ceph/content"].append({"volid": "ceph:vm-200-disk-0", "vmid": 200, "size": 2**30, "content": "images"})
-    found = evacuate_named(Message(parse_proxmox(documents), {}), {"nodes": ["pve3"]})
+    found = run_evacuate(Loaded(parse_proxmox(documents), {}), {"nodes": ["pve3"]})
     assert [(placed["instance"], placed["nodes"][0] in ("pve1", "pve2")) for placed in found["placed"]] == [("200", True)]
 
 

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Group, Policy, Spec, SpecInterval
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import Message
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import evacuate_named
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import (
     evacuation_summary,
     place,
@@ -20,7 +20,7 @@ OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 99
 
 
 def message(bench, nodes, guests=()):
-    return Message(bench.cluster(nodes, guests, [Group("g", "u", policy=OPEN), Group("h", "v", policy=OPEN)]), {})
+    return Loaded(bench.cluster(nodes, guests, [Group("g", "u", policy=OPEN), Group("h", "v", policy=OPEN)]), {})
 
 
 def test_places_and_refusals(bench):
@@ -40,7 +40,7 @@ def test_places_and_refusals(bench):
 def test_moves_and_what_stays(bench):
     nodes = [bench.node("a"), bench.node("b"), bench.node("c")]
     guests = [bench.instance("moves", "a", "b"), bench.instance("stays", "a", disk_template=DiskTemplate.PLAIN)]
-    lines = evacuation_summary(evacuate_named(message(bench, nodes, guests), {"nodes": ["a"]})).splitlines()
+    lines = evacuation_summary(run_evacuate(message(bench, nodes, guests), {"nodes": ["a"]})).splitlines()
     assert lines[0].startswith("1 of 2 instances move in 1 stages, 1000 MiB are copied; score ")
     assert lines[2].split() == ["stage", "instance", "move", "from", "to", "group", "copied"]
     assert lines[3].split()[:4] == ["1", "moves", "failover_and_replace", "a:b"]
@@ -51,7 +51,7 @@ def test_what_breaks_soft_limits_is_told(bench):
     nodes = [bench.node("dead", offline=True), bench.node("b"), bench.node("c")]
     guests = [bench.instance("i", "dead", memory=300, disk_template=DiskTemplate.EXT)]
     guests.append(bench.instance("j", "c", memory=900, disk_template=DiskTemplate.EXT))
-    told = evacuation_summary(evacuate_named(message(bench, nodes, guests), {}))
+    told = evacuation_summary(run_evacuate(message(bench, nodes, guests), {}))
     assert "i: N+1, CPUs or tags break where it goes" in told.splitlines()
 
 

@@ -4,7 +4,7 @@
 
 """Work on each group side by side, in the manner of the built-in `map`, by processes or a Dask cluster.
 
-run = side_by_side(Resources(workers=4), progress, names)
+run = in_parallel(Resources(workers=4), progress, names)
 answers = run(work, groups)             # work must be a function of a module, or a partial of one
 """
 
@@ -17,7 +17,7 @@ from ...common.parallel import Progress, Resources, solve_each
 from ..redistribute.redistribution import Answer, Run
 
 
-def side_by_side(resources: Resources, progress: Callable[[Progress], None], names: Sequence[str]) -> Run:
+def in_parallel(resources: Resources, progress: Callable[[Progress], None], names: Sequence[str]) -> Run:
     """Return a function that calls another for each group, by position, and returns the answers in order."""
 
     def run(work: Callable[[int], Answer], groups: Iterable[int], /) -> list[Answer]:
