@@ -18,10 +18,10 @@ from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
 from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
 from ..plugin_utils.disk.schema.profiles import find_profile, load_profile, merge
-from ..plugin_utils.disk.warm_up import rehearse
+from ..plugin_utils.disk.warm_up import warm_up
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
-rehearse(PROFILES)
+warm_up(PROFILES)
 _FACT = "bareon_hardware"
 
 

@@ -181,7 +181,7 @@ def test_the_order_of_the_facts_does_not_matter(problem: tuple[Hardware, Schema]
         dataclasses.replace(
             space,
             allowed=frozenset(place[disk] for disk in space.allowed),
-            tiers=tuple(frozenset(place[disk] for disk in tier) for tier in space.tiers),
+            preferred_disks=tuple(frozenset(place[disk] for disk in tier) for tier in space.preferred_disks),
         )
         for space in schema.spaces
     )

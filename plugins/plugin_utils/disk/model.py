@@ -93,7 +93,7 @@ class Space:
     """One entry of the dynamic schema with all expressions evaluated.
 
     `min_size` and `max_size` in MiB (`size` of the schema has become both). `allowed` are the positions of the disks it
-    may use (all that `disks` and `avoid_disks` leave); `tiers` the positions of `best_with_disks`, best tier first,
+    may use (all that `disks` and `avoid_disks` leave); `preferred_disks` the positions of `best_with_disks`, best tier first,
     empty without a preference. `volume_group` is the id of the vg that contains it, or None. `legs` is resolved
     (`all` has become a number); 0 for anything but a raid.
     """
@@ -106,7 +106,7 @@ class Space:
     max_size: int | None = None
     weight: float = 1.0
     allowed: frozenset[int] = frozenset()
-    tiers: tuple[frozenset[int], ...] = ()
+    preferred_disks: tuple[frozenset[int], ...] = ()
     volume_group: str | None = None
     contains: tuple[str, ...] = ()
     level: RaidLevel | None = None

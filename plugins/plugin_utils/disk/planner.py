@@ -153,7 +153,7 @@ def _ignored_preferences(schema: Schema) -> tuple[str, ...]:
     return tuple(
         f"{space.place}.best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on {space.volume_group!r}"
         for space in schema.spaces
-        if space.volume_group is not None and space.tiers != groups[space.volume_group].tiers and len(space.allowed) > 1
+        if space.volume_group is not None and space.preferred_disks != groups[space.volume_group].preferred_disks and len(space.allowed) > 1
     )
 
 

@@ -30,7 +30,7 @@ _MACHINE = {
 }
 
 
-def rehearse(folder: Path) -> None:
+def warm_up(folder: Path) -> None:
     """Load the profiles of a folder and plan a small machine by `general`; whatever fails is left to the task that needs it."""
     with contextlib.suppress(MissingLibraries):
         refuse_missing()

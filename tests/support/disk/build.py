@@ -67,7 +67,7 @@ def _space(entry: dict, at: int, positions: dict[str, int], groups: dict[str, st
         max_size=entry.get("size", entry.get("max_size")),
         weight=entry.get("weight", 1.0),
         allowed=frozenset(positions[disk] for disk in allowed),
-        tiers=tuple(frozenset(positions[disk] for disk in tier) for tier in tiers),
+        preferred_disks=tuple(frozenset(positions[disk] for disk in tier) for tier in tiers),
         volume_group=groups.get(entry["id"]) if entry["type"] == "lv" else None,
         contains=tuple(_member(member) for member in entry.get("contains", [])),
         level=RaidLevel(entry["level"]) if "level" in entry else None,

@@ -38,7 +38,9 @@ class _Plan:
         names = [disk.id for disk in hardware.disks]
         self._on = {space.id: {names[disk] for disk in on_disks(allocation, at)} for at, space in enumerate(schema.spaces)}
         self._size = {space.id: size_of(schema, allocation, at) for at, space in enumerate(schema.spaces)}
-        self._liked = {space.id: {names[disk] for tier in space.tiers for disk in tier} for space in schema.spaces if space.tiers}
+        self._liked = {
+            space.id: {names[disk] for tier in space.preferred_disks for disk in tier} for space in schema.spaces if space.preferred_disks
+        }
         self._names = names
 
     def allocated_at_least(self, wanted: int) -> list[str]:

@@ -89,8 +89,8 @@ def _space(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
         SpaceType.PARTITIONS: _partition if space.per_disk else _bounds,
         SpaceType.LOGICAL_VOLUME: _bounds if space.volume_group is None else _volume,
         SpaceType.VOLUME_GROUP: _group,
-        SpaceType.ESP: _companion,
-        SpaceType.BIOS_GRUB: _companion,
+        SpaceType.ESP: _boot_partition,
+        SpaceType.BIOS_GRUB: _boot_partition,
     }[space.type]
     return faults + check(schema, allocation, at, space)
 
@@ -183,7 +183,7 @@ def array_extents(array: Space, leg: int, encrypted: bool) -> int:
     return max(0, (leg - metadata(leg, array.boot, data)) * data * 2 - luks - lvm) // (EXTENT * 2)
 
 
-def _companion(_schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+def _boot_partition(_schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
     return [fault for (size,) in on_disks(allocation, at).values() for fault in _within(space, size)]
 
 

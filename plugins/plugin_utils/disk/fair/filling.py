@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.highs import FREE, Program, maximise_with_prices
-from ..problem.model import Choice, Kind, Problem, Turn, liking
+from ..problem.model import GrowthOrder, Kind, Placement, Problem, rank
 
 _TINY = 1e-9
 _MEANS_NOTHING = 1e-6
@@ -24,10 +24,10 @@ _MEANS_NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class Targets:
-    """Fractional steps by demand and units by (pool, area)."""
+    """Fractional units by demand and extents by (pool, area)."""
 
-    steps: Mapping[int, float]
-    parts: Mapping[tuple[int, int], float]
+    units: Mapping[int, float]
+    pvs: Mapping[tuple[int, int], float]
 
 
 class Parts(t.Protocol):
@@ -41,30 +41,32 @@ class Parts(t.Protocol):
     def pools(self) -> tuple[int, ...]: ...
 
 
-def fill_cluster(problem: Problem, choice: Choice, cluster: Parts, left: Sequence[int], lost: Sequence[int]) -> Targets | None:
+def fill_cluster(problem: Problem, placement: Placement, cluster: Parts, left: Sequence[int], lost: Sequence[int]) -> Targets | None:
     """Return the targets of a cluster, or None when its minimums do not fit.
 
     `left` is MiB by area, `lost` MiB by demand that an array cannot give to its pool.
     """
-    filling = _Filling(problem, choice, cluster, left, lost)
+    filling = _Filling(problem, placement, cluster, left, lost)
     if not filling.begin():
         return None
-    filling.grow(Turn.PREFERRED)
-    filling.grow(Turn.NORMAL)
+    filling.grow(GrowthOrder.PREFERRED)
+    filling.grow(GrowthOrder.NORMAL)
     if not filling.close_unused_parts():
         return None
-    filling.grow(Turn.LEFTOVER)
+    filling.grow(GrowthOrder.LEFTOVER)
     return filling.targets()
 
 
 class _Filling:
     """The state of one cluster while it is filled: bounds of every demand, open parts, limits off the preferred disks."""
 
-    def __init__(self, problem: Problem, choice: Choice, cluster: Parts, left: Sequence[int], lost: Sequence[int]) -> None:
-        self._problem, self._choice, self._cluster, self._left, self._lost = problem, choice, cluster, left, lost
-        self._parts = [(pool, area) for pool in cluster.pools for area in choice.parts[pool]]
+    def __init__(self, problem: Problem, placement: Placement, cluster: Parts, left: Sequence[int], lost: Sequence[int]) -> None:
+        self._problem, self._placement, self._cluster, self._left, self._lost = problem, placement, cluster, left, lost
+        self._parts = [(pool, area) for pool in cluster.pools for area in placement.pvs[pool]]
         # Heads count in full wherever a part is possible, unless that is too much.
-        self._opened = {(pool, area) for pool, area in self._parts if left[area] > problem.pools[pool].head + problem.pools[pool].grain}
+        self._opened = {
+            (pool, area) for pool, area in self._parts if left[area] > problem.pools[pool].metadata_size + problem.pools[pool].extent_size
+        }
         self._off: dict[int, float] = {}
         self._least: dict[int, float] = {}
         self._most: dict[int, float] = {}
@@ -78,7 +80,7 @@ class _Filling:
         return self._settle_preferences()
 
     def _settle_preferences(self) -> bool:
-        liked = [pool for pool in self._cluster.pools if self._problem.pools[pool].tiers]
+        liked = [pool for pool in self._cluster.pools if self._problem.pools[pool].preferred]
         program, _steps, parts = self._program()
         cost = {column: -float(self._rank(pool, area)) for (pool, area), column in parts.items() if pool in liked}
         solved = maximise_with_prices(program, cost)
@@ -95,12 +97,12 @@ class _Filling:
         highs = {at: demands[at].high for at in self._cluster.demands}
         self._most = {at: FREE if high is None else float(high) for at, high in highs.items()}
 
-    def grow(self, turn: Turn) -> None:
+    def grow(self, turn: GrowthOrder) -> None:
         """Raise everything whose turn it is until all of it is blocked."""
-        if turn is Turn.LEFTOVER:
+        if turn is GrowthOrder.LEFTOVER:
             self._off.clear()
         demands = self._problem.demands
-        active = [at for at in self._cluster.demands if demands[at].turn is turn and self._least[at] < self._most[at]]
+        active = [at for at in self._cluster.demands if demands[at].growth_order is turn and self._least[at] < self._most[at]]
         while active:
             program, steps, _parts = self._program()
             ceiling = min(self._most[at] * demands[at].unit / demands[at].weight for at in active)
@@ -123,7 +125,7 @@ class _Filling:
         targets = self.targets()
         if targets is None:
             return False
-        needed = {part for part, units in targets.parts.items() if units > _MEANS_NOTHING}
+        needed = {part for part, units in targets.pvs.items() if units > _MEANS_NOTHING}
         counted = needed <= self._opened
         self._opened = needed
         self._parts = [part for part in self._parts if part in needed]
@@ -133,8 +135,8 @@ class _Filling:
         self._forget_sizes()
         if maximise_with_prices(self._program()[0], {}) is None:
             return False
-        self.grow(Turn.PREFERRED)
-        self.grow(Turn.NORMAL)
+        self.grow(GrowthOrder.PREFERRED)
+        self.grow(GrowthOrder.NORMAL)
         return True
 
     def targets(self) -> Targets | None:
@@ -154,13 +156,13 @@ class _Filling:
         # An inverse Monge array: its cheapest flow is the north-west corner, first pools on first areas, in few parts.
         pools, areas = len(self._problem.pools), len(self._problem.areas)
         order = (pools - pool) * (areas - area) / (pools * areas)
-        return self._problem.pools[pool].grain * (1.0 + self._rank(pool, area) - 0.5 * order)
+        return self._problem.pools[pool].extent_size * (1.0 + self._rank(pool, area) - 0.5 * order)
 
     def _rank(self, pool: int, area: int) -> int:
-        return liking(self._problem.pools[pool].tiers, area)
+        return rank(self._problem.pools[pool].preferred, area)
 
     def _is_off(self, pool: int, area: int) -> bool:
-        return self._rank(pool, area) == len(self._problem.pools[pool].tiers)
+        return self._rank(pool, area) == len(self._problem.pools[pool].preferred)
 
     def _program(self, *, exactly: bool = False) -> tuple[Program, dict[int, int], dict[tuple[int, int], int]]:
         """Return the program of the cluster with the columns of steps and parts; `exactly` at the sizes found so far.
@@ -184,16 +186,16 @@ class _Filling:
     def _area_rows(self, program: Program, steps: Mapping[int, int], parts: Mapping[tuple[int, int], int]) -> None:
         for area in self._cluster.areas:
             capacity = float(self._left[area])
-            terms = [(steps[at], 1.0) for at in self._cluster.demands if area in self._choice.sites[at]]
+            terms = [(steps[at], 1.0) for at in self._cluster.demands if area in self._placement.areas_of_demand[at]]
             for (pool, where), column in parts.items():
                 if where == area:
-                    head, grain = self._problem.pools[pool].head, self._problem.pools[pool].grain
+                    head, extent_size = self._problem.pools[pool].metadata_size, self._problem.pools[pool].extent_size
                     if (pool, area) in self._opened:
                         capacity -= head
-                        terms.append((column, grain))
+                        terms.append((column, extent_size))
                     else:
                         # As long as it is open whether there is a part, its head counts by the share of the area it takes.
-                        terms.append((column, grain * (1.0 + head / max(self._left[area] - head, 1))))
+                        terms.append((column, extent_size * (1.0 + head / max(self._left[area] - head, 1))))
             program.row(terms, high=capacity)
 
     def _pool_rows(self, program: Program, position: int, steps: Mapping[int, int], parts: Mapping[tuple[int, int], int]) -> None:
@@ -201,12 +203,12 @@ class _Filling:
         given = [(column, 1.0) for (owner, _area), column in parts.items() if owner == position]
         lost = 0.0
         for array in pool.arrays:
-            given.append((steps[array], self._problem.demands[array].unit / pool.grain))
-            lost += self._lost[array] / pool.grain
+            given.append((steps[array], self._problem.demands[array].unit / pool.extent_size))
+            lost += self._lost[array] / pool.extent_size
         taken = [(steps[volume], 1.0) for volume in pool.volumes]
         program.row([*taken, *((column, -factor) for column, factor in given)], high=pool.kept - lost)
-        high = FREE if pool.hi is None else pool.hi // pool.grain + lost
-        low = -(-pool.lo // pool.grain) + lost
+        high = FREE if pool.hi is None else pool.hi // pool.extent_size + lost
+        low = -(-pool.lo // pool.extent_size) + lost
         if pool.lo or pool.hi is not None:
             program.row(given, low=low, high=high)
         if position in self._off:

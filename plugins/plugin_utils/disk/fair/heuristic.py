@@ -14,14 +14,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..problem.model import Choice, Companion, Demand, Kind, Pool, Problem, Tiers, Turn, by_disk, liking
-from .rounding import Sizes
+from ..problem.model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, PreferredAreas, Problem, Sizes, by_disk, rank
 
 _TRIFLE = 8
 """MiB that are not worth a search."""
 _HALVINGS = 32
 _GOOD_ENOUGH = 0.99
-_GROWS = (Turn.PREFERRED, Turn.NORMAL)
+_GROWS = (GrowthOrder.PREFERRED, GrowthOrder.NORMAL)
 
 Rule = Callable[[int, int], int]
 """What is left of an area (MiB) and its position -> what to sort by, smallest first."""
@@ -45,26 +44,26 @@ class Quality:
 
 def grows(demand: Demand) -> bool:
     """Tell whether a demand takes part in the level."""
-    return demand.turn in _GROWS and demand.high != demand.low
+    return demand.growth_order in _GROWS and demand.high != demand.low
 
 
-def quality(problem: Problem, choice: Choice, sizes: Sizes) -> Quality:
+def quality(problem: Problem, placement: Placement, sizes: Sizes) -> Quality:
     """Return how good a plan is."""
     off = 0.0
-    for demand, sites in zip(problem.demands, choice.sites):
-        off += sum(demand.low * liking(demand.tiers, area) for area in sites)
-    for (pool, area), units in sizes.parts.items():
-        off += units * problem.pools[pool].grain * liking(problem.pools[pool].tiers, area)
-    levels = _poorest(problem, sizes, Turn.PREFERRED), _poorest(problem, sizes, Turn.NORMAL)
+    for demand, sites in zip(problem.demands, placement.areas_of_demand):
+        off += sum(demand.low * rank(demand.preferred, area) for area in sites)
+    for (pool, area), units in sizes.pvs.items():
+        off += units * problem.pools[pool].extent_size * rank(problem.pools[pool].preferred, area)
+    levels = _poorest(problem, sizes, GrowthOrder.PREFERRED), _poorest(problem, sizes, GrowthOrder.NORMAL)
     used = sum(area.size for area in problem.areas) - sum(sizes.left)
-    return Quality(-off, levels, used, _idle(problem, choice, sizes, min(levels)))
+    return Quality(-off, levels, used, _idle(problem, placement, sizes, min(levels)))
 
 
-def _poorest(problem: Problem, sizes: Sizes, turn: Turn) -> float:
+def _poorest(problem: Problem, sizes: Sizes, turn: GrowthOrder) -> float:
     hungry = [
         step * demand.unit / demand.weight
-        for demand, step in zip(problem.demands, sizes.steps)
-        if demand.turn is turn and grows(demand) and (demand.high is None or step < demand.high)
+        for demand, step in zip(problem.demands, sizes.units)
+        if demand.growth_order is turn and grows(demand) and (demand.high is None or step < demand.high)
     ]
     return min(hungry, default=math.inf)
 
@@ -96,28 +95,33 @@ def level_bounds(problem: Problem, sizes: Sizes, bound: float) -> tuple[float, f
 
     `bound` is `highest_level` of the problem.
     """
-    if not any(demand.turn is Turn.PREFERRED and grows(demand) for demand in problem.demands):
+    if not any(demand.growth_order is GrowthOrder.PREFERRED and grows(demand) for demand in problem.demands):
         return math.inf, bound
-    liking_first = [_confined(demand) if demand.turn is Turn.PREFERRED else _settled(demand, demand.low) for demand in problem.demands]
-    pools = tuple(replace(pool, areas=_liked(pool.areas, pool.tiers)) for pool in problem.pools)
-    others = [_settled(demand, step) if demand.turn is Turn.PREFERRED else demand for demand, step in zip(problem.demands, sizes.steps)]
+    liking_first = [
+        _confined(demand) if demand.growth_order is GrowthOrder.PREFERRED else _settled(demand, demand.low) for demand in problem.demands
+    ]
+    pools = tuple(replace(pool, areas=_liked(pool.areas, pool.preferred)) for pool in problem.pools)
+    others = [
+        _settled(demand, step) if demand.growth_order is GrowthOrder.PREFERRED else demand
+        for demand, step in zip(problem.demands, sizes.units)
+    ]
     first = replace(problem, demands=tuple(liking_first), pools=pools)
     return highest_level(first), highest_level(replace(problem, demands=tuple(others)))
 
 
 def _settled(demand: Demand, steps: int) -> Demand:
-    return replace(demand, lo=steps * demand.unit, hi=steps * demand.unit, turn=Turn.NEVER)
+    return replace(demand, lo=steps * demand.unit, hi=steps * demand.unit, growth_order=GrowthOrder.NEVER)
 
 
 def _confined(demand: Demand) -> Demand:
-    return replace(demand, areas=_liked(demand.areas, demand.tiers))
+    return replace(demand, areas=_liked(demand.areas, demand.preferred))
 
 
-def _liked(areas: tuple[int, ...], tiers: Tiers) -> tuple[int, ...]:
-    return tuple(area for area in areas if liking(tiers, area) < len(tiers)) or areas
+def _liked(areas: tuple[int, ...], tiers: PreferredAreas) -> tuple[int, ...]:
+    return tuple(area for area in areas if rank(tiers, area) < len(tiers)) or areas
 
 
-def _idle(problem: Problem, choice: Choice, sizes: Sizes, level: float) -> int:
+def _idle(problem: Problem, placement: Placement, sizes: Sizes, level: float) -> int:
     """Return how many MiB are free that something growing could use; heads and less than an extent are no loss.
 
     A disk that is too small for a whole piece at the level of the poorest is of no use to any piece.
@@ -125,7 +129,7 @@ def _idle(problem: Problem, choice: Choice, sizes: Sizes, level: float) -> int:
     if level == math.inf:
         return 0
     growing = [at for at, demand in enumerate(problem.demands) if grows(demand)]
-    wanted = {area for at in growing for area in choice.sites[at]}
+    wanted = {area for at in growing for area in placement.areas_of_demand[at]}
     wanted |= {area for at in growing if (pool := problem.demands[at].pool) is not None for area in problem.pools[pool].areas}
     piece = min((level * problem.demands[at].weight / problem.demands[at].unit for at in growing), default=math.inf)
     idle = sum(left for area, left in enumerate(sizes.left) if left >= _TRIFLE and (area in wanted or left >= piece))
@@ -135,7 +139,7 @@ def _idle(problem: Problem, choice: Choice, sizes: Sizes, level: float) -> int:
 def highest_level(problem: Problem) -> float:
     """Return a level that no placement exceeds.
 
-    Every set of areas that some demand is confined to is taken as one disk; and every demand that has a choice must lie
+    Every set of areas that some demand is confined to is taken as one disk; and every demand that has a placement must lie
     somewhere, beside what has none.
     """
     bound = math.inf
@@ -154,7 +158,7 @@ def highest_level(problem: Problem) -> float:
     return bound
 
 
-def quick_choices(problem: Problem, bound: float) -> list[Choice]:
+def quick_placements(problem: Problem, bound: float) -> list[Placement]:
     """Return the placements that simple rules find at the highest level that any of them reaches, best first; at worst none."""
     found = [(rule, trial) for rule in _RULES if (trial := _best_level(problem, rule, bound)) is not None]
     if not found:
@@ -163,9 +167,9 @@ def quick_choices(problem: Problem, bound: float) -> list[Choice]:
     level = found[0][1][0] * (1 - 1e-3)
     choices = [found[0][1][1]]
     for rule in _RULES:
-        choice = _Packing(problem, level, rule).run()
-        if choice is not None and choice not in choices:
-            choices.append(choice)
+        placement = _Packing(problem, level, rule).run()
+        if placement is not None and placement not in choices:
+            choices.append(placement)
     return choices
 
 
@@ -206,14 +210,6 @@ def _level_in(sizes: Sequence[int], demands: Sequence[Demand]) -> float:
     return high
 
 
-def _level_beside(size: int, others: Sequence[Demand], demand: Demand) -> float:
-    """Return the highest level on one area when a piece of the demand lies there, too."""
-    if others:
-        return _level_in([size], [*others, replace(demand, legs=1)])
-    limited = grows(demand) and (demand.high is None or demand.high > size)
-    return size * demand.unit / demand.weight if limited else math.inf
-
-
 def _may_fit(sizes: Sequence[int], demands: Sequence[Demand], level: float) -> bool:
     """Tell whether demands may fit at a level: by their sum, and whole pieces of every size by their number."""
     if sum(_steps_at(demand, level) * _per_step(demand) for demand in demands) > sum(sizes):
@@ -224,9 +220,9 @@ def _may_fit(sizes: Sequence[int], demands: Sequence[Demand], level: float) -> b
     return all(sum(size // piece for size in sizes) >= count for count, piece in enumerate(pieces, start=1) if piece)
 
 
-def _best_level(problem: Problem, rule: Rule, bound: float) -> tuple[float, Choice] | None:
-    choice = _Packing(problem, 0.0, rule).run()
-    if choice is None:
+def _best_level(problem: Problem, rule: Rule, bound: float) -> tuple[float, Placement] | None:
+    placement = _Packing(problem, 0.0, rule).run()
+    if placement is None:
         return None
     low, high = 0.0, bound
     if high == math.inf:
@@ -243,8 +239,8 @@ def _best_level(problem: Problem, rule: Rule, bound: float) -> tuple[float, Choi
         if trial is None:
             high = middle
         else:
-            low, choice = middle, trial
-    return low, choice
+            low, placement = middle, trial
+    return low, placement
 
 
 class _Packing:
@@ -256,38 +252,38 @@ class _Packing:
         self._left = [area.size for area in problem.areas]
         self._sites: dict[int, tuple[int, ...]] = {}
         self._parts: dict[int, tuple[int, ...]] = {}
-        self._companions: list[dict[int, int]] = [{} for _companion in problem.companions]
-        self._own = [by_disk(problem.areas, [area for area, _size in companion.sizes]) for companion in problem.companions]
+        self._boot_partitions: list[dict[int, int]] = [{} for _boot_partition in problem.boot_partitions]
+        self._own = [by_disk(problem.areas, [area for area, _size in boot_partition.sizes]) for boot_partition in problem.boot_partitions]
 
-    def run(self) -> Choice | None:
+    def run(self) -> Placement | None:
         """Return a placement, or None when this way something finds no room."""
         problem = self._problem
-        for at, companion in enumerate(problem.companions):
-            for disk in companion.disks:
-                if not self._boot(at, companion, disk):
+        for at, boot_partition in enumerate(problem.boot_partitions):
+            for disk in boot_partition.disks:
+                if not self._boot(at, boot_partition, disk):
                     return None
         solid = [at for at, demand in enumerate(problem.demands) if demand.kind is not Kind.VOLUME]
-        # What has least choice comes first, then what is largest.
+        # What has least placement comes first, then what is largest.
         solid.sort(key=lambda at: (len(problem.demands[at].areas) > problem.demands[at].legs, -self._steps[at], at))
         if not all(self._place(at, problem.demands[at]) for at in solid):
             return None
         pools = sorted(range(len(problem.pools)), key=lambda at: (len(problem.pools[at].areas), at))
         if not all(self._spread(at, problem.pools[at]) for at in pools):
             return None
-        return Choice(
-            sites=tuple(self._sites.get(at, ()) for at in range(len(problem.demands))),
-            parts=tuple(self._parts[at] for at in range(len(problem.pools))),
-            companions=tuple(tuple(sorted(there.values())) for there in self._companions),
+        return Placement(
+            areas_of_demand=tuple(self._sites.get(at, ()) for at in range(len(problem.demands))),
+            pvs=tuple(self._parts[at] for at in range(len(problem.pools))),
+            boot_partitions=tuple(tuple(sorted(there.values())) for there in self._boot_partitions),
         )
 
     def _place(self, at: int, demand: Demand) -> bool:
         size = self._steps[at]
-        booting = [number for number, companion in enumerate(self._problem.companions) if at in companion.demands]
+        booting = [number for number, boot_partition in enumerate(self._problem.boot_partitions) if at in boot_partition.demands]
         chosen: list[int] = []
         disks: set[int] = set()
         # Equal legs go where most is left, so that they can be large.
         rule = self._rule if demand.legs == 1 else _RULES[2]
-        for area in sorted(demand.areas, key=lambda area: (liking(demand.tiers, area), rule(self._left[area], area), area)):
+        for area in sorted(demand.areas, key=lambda area: (rank(demand.preferred, area), rule(self._left[area], area), area)):
             disk = self._problem.areas[area].disk
             if disk not in disks and len(chosen) < demand.legs and size + self._missing(booting, area) <= self._left[area]:
                 chosen.append(area)
@@ -298,26 +294,28 @@ class _Packing:
             self._left[area] -= size
         self._sites[at] = tuple(sorted(chosen))
         return all(
-            self._boot(number, self._problem.companions[number], self._problem.areas[area].disk) for number in booting for area in chosen
+            self._boot(number, self._problem.boot_partitions[number], self._problem.areas[area].disk)
+            for number in booting
+            for area in chosen
         )
 
     def _missing(self, booting: Sequence[int], area: int) -> int:
-        """Return what companions that are not there yet would take of the area itself."""
+        """Return what boot partitions that are not there yet would take of the area itself."""
         disk = self._problem.areas[area].disk
         return sum(
-            dict(self._problem.companions[number].sizes)[area]
+            dict(self._problem.boot_partitions[number].sizes)[area]
             for number in booting
-            if disk not in self._companions[number] and area in self._own[number].get(disk, [])
+            if disk not in self._boot_partitions[number] and area in self._own[number].get(disk, [])
         )
 
-    def _boot(self, number: int, companion: Companion, disk: int) -> bool:
-        if disk in self._companions[number]:
+    def _boot(self, number: int, boot_partition: BootPartition, disk: int) -> bool:
+        if disk in self._boot_partitions[number]:
             return True
-        sizes = dict(companion.sizes)
+        sizes = dict(boot_partition.sizes)
         for area in self._own[number].get(disk, []):
             if sizes[area] <= self._left[area]:
                 self._left[area] -= sizes[area]
-                self._companions[number][disk] = area
+                self._boot_partitions[number][disk] = area
                 return True
         return False
 
@@ -326,23 +324,23 @@ class _Packing:
             # Whether it holds its volumes is known only with the exact size of the arrays.
             self._parts[at] = ()
             return True
-        least = max(sum(self._steps[volume] for volume in pool.volumes), -(-pool.lo // pool.grain))
-        booting = [number for number, companion in enumerate(self._problem.companions) if at in companion.pools]
-        limited = bool(booting) or pool.max_parts is not None
-        order = sorted(pool.areas, key=lambda area: (liking(pool.tiers, area), -self._left[area] if limited else 0, area))
+        least = max(sum(self._steps[volume] for volume in pool.volumes), -(-pool.lo // pool.extent_size))
+        booting = [number for number, boot_partition in enumerate(self._problem.boot_partitions) if at in boot_partition.pools]
+        limited = bool(booting) or pool.max_pvs is not None
+        order = sorted(pool.areas, key=lambda area: (rank(pool.preferred, area), -self._left[area] if limited else 0, area))
         chosen: list[int] = []
         disks: set[int] = set()
         for area in order:
             disk = self._problem.areas[area].disk
-            room = (self._left[area] - pool.head - self._missing(booting, area)) // pool.grain
-            if least <= 0 or room <= 0 or disk in disks or (pool.max_parts is not None and len(chosen) >= pool.max_parts):
+            room = (self._left[area] - pool.metadata_size - self._missing(booting, area)) // pool.extent_size
+            if least <= 0 or room <= 0 or disk in disks or (pool.max_pvs is not None and len(chosen) >= pool.max_pvs):
                 continue
             units = min(least, room)
             least -= units
-            self._left[area] -= units * pool.grain + pool.head
+            self._left[area] -= units * pool.extent_size + pool.metadata_size
             chosen.append(area)
             disks.add(disk)
-            if not all(self._boot(number, self._problem.companions[number], disk) for number in booting):
+            if not all(self._boot(number, self._problem.boot_partitions[number], disk) for number in booting):
                 return False
         others = [] if limited else [area for area in pool.areas if self._problem.areas[area].disk not in disks]
         self._parts[at] = tuple(sorted([*chosen, *(areas[0] for areas in by_disk(self._problem.areas, others).values())]))

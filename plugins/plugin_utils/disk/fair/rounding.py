@@ -8,33 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ...common.highs import FREE, Limits, Program, maximise
-from ..problem.model import Choice, Demand, Kind, Pool, Problem, Turn, pool_minimum
+from ..problem.model import Demand, GrowthOrder, Kind, Placement, Pool, Problem, Sizes, pool_minimum
 from .filling import Targets
 
 _NOISE = 1e-3
 _ROUNDS = 64
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Steps of every demand, units of every part by (pool, area), and what stays free of every area in MiB."""
-
-    steps: tuple[int, ...]
-    parts: Mapping[tuple[int, int], int]
-    left: tuple[int, ...]
-
-
-def round_targets(problem: Problem, choice: Choice, targets: Targets, left: Sequence[int], lost: Sequence[int]) -> Sizes | None:
+def round_targets(problem: Problem, placement: Placement, targets: Targets, left: Sequence[int], lost: Sequence[int]) -> Sizes | None:
     """Return whole sizes close to the targets; None when the parts cannot hold the minimums in whole units.
 
-    `left` is MiB by area beside the companions, `lost` MiB by demand that an array cannot give to its pool.
+    `left` is MiB by area beside the boot_partitions, `lost` MiB by demand that an array cannot give to its pool.
     """
-    rounding = _Rounding(problem, choice, targets, left, lost)
+    rounding = _Rounding(problem, placement, targets, left, lost)
     if not rounding.cover_pools():
-        rounding = _Rounding(problem, choice, targets, left, lost)
+        rounding = _Rounding(problem, placement, targets, left, lost)
         if not rounding.solve_exactly():
             return None
     rounding.hand_out()
@@ -44,10 +34,10 @@ def round_targets(problem: Problem, choice: Choice, targets: Targets, left: Sequ
 class _Rounding:
     """Whole sizes under way: every change keeps `left` at what the areas have free."""
 
-    def __init__(self, problem: Problem, choice: Choice, targets: Targets, left: Sequence[int], lost: Sequence[int]) -> None:
-        self._problem, self._choice, self._targets, self._lost = problem, choice, targets, lost
-        self._steps = [max(demand.low, math.floor(targets.steps[at] + _NOISE)) for at, demand in enumerate(problem.demands)]
-        self._parts = {part: math.floor(units + _NOISE) for part, units in targets.parts.items()}
+    def __init__(self, problem: Problem, placement: Placement, targets: Targets, left: Sequence[int], lost: Sequence[int]) -> None:
+        self._problem, self._placement, self._targets, self._lost = problem, placement, targets, lost
+        self._steps = [max(demand.low, math.floor(targets.units[at] + _NOISE)) for at, demand in enumerate(problem.demands)]
+        self._parts = {part: math.floor(units + _NOISE) for part, units in targets.pvs.items()}
         self._room = list(left)
         self._left = self._what_is_left()
 
@@ -71,15 +61,15 @@ class _Rounding:
         """Find whole parts and steps up to the targets by an integer program; False when there are none."""
         problem, program = self._problem, Program()
         steps = [program.column(demand.low, steps, integral=True) for demand, steps in zip(problem.demands, self._steps)]
-        parts = {(pool, area): program.column(integral=True) for pool, areas in enumerate(self._choice.parts) for area in areas}
+        parts = {(pool, area): program.column(integral=True) for pool, areas in enumerate(self._placement.pvs) for area in areas}
         opened = {part: program.column(0.0, 1.0, integral=True) for part in parts}
         for area, room in enumerate(self._room):
-            terms = [(steps[at], 1.0) for at, sites in enumerate(self._choice.sites) if area in sites]
+            terms = [(steps[at], 1.0) for at, sites in enumerate(self._placement.areas_of_demand) if area in sites]
             for part in parts:
                 if part[1] == area:
                     pool = problem.pools[part[0]]
-                    terms += [(parts[part], float(pool.grain)), (opened[part], float(pool.head))]
-                    program.row([(parts[part], float(pool.grain)), (opened[part], -float(max(room, 0)))], high=0.0)
+                    terms += [(parts[part], float(pool.extent_size)), (opened[part], float(pool.metadata_size))]
+                    program.row([(parts[part], float(pool.extent_size)), (opened[part], -float(max(room, 0)))], high=0.0)
             program.row(terms, high=room)
         for position, pool in enumerate(problem.pools):
             self._pool_rows(program, position, pool, steps, {part: column for part, column in parts.items() if part[0] == position})
@@ -95,16 +85,18 @@ class _Rounding:
         given = [(column, 1.0) for column in parts.values()]
         for array in pool.arrays:
             units = program.column(integral=True)
-            program.row([(units, float(pool.grain)), (steps[array], -float(self._problem.demands[array].unit))], high=-self._lost[array])
+            program.row(
+                [(units, float(pool.extent_size)), (steps[array], -float(self._problem.demands[array].unit))], high=-self._lost[array]
+            )
             given.append((units, 1.0))
         program.row([*given, *((steps[volume], -1.0) for volume in pool.volumes)], low=-pool.kept)
-        high = FREE if pool.hi is None else pool.hi // pool.grain
-        program.row(given or [(steps[0], 0.0)], low=-(-pool.lo // pool.grain), high=high)
+        high = FREE if pool.hi is None else pool.hi // pool.extent_size
+        program.row(given or [(steps[0], 0.0)], low=-(-pool.lo // pool.extent_size), high=high)
 
     def hand_out(self) -> None:
         """Give what is left step by step: who grows first, then whom rounding has cost most, then schema order."""
-        for turn in (Turn.PREFERRED, Turn.NORMAL, Turn.LEFTOVER):
-            growing = [at for at, demand in enumerate(self._problem.demands) if demand.turn is turn]
+        for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL, GrowthOrder.LEFTOVER):
+            growing = [at for at, demand in enumerate(self._problem.demands) if demand.growth_order is turn]
             for _round in range(_ROUNDS):
                 growing.sort(key=lambda at: (-self._shortfall(at), at))
                 growing = [at for at in growing if self._grow(at)]
@@ -113,7 +105,7 @@ class _Rounding:
 
     def _what_is_left(self) -> list[int]:
         left = list(self._room)
-        for at, sites in enumerate(self._choice.sites):
+        for at, sites in enumerate(self._placement.areas_of_demand):
             for area in sites:
                 left[area] -= self._steps[at]
         for (pool, area), units in self._parts.items():
@@ -121,10 +113,10 @@ class _Rounding:
         return left
 
     def _shortfall(self, at: int) -> float:
-        return round(self._targets.steps[at] - self._steps[at], 3)
+        return round(self._targets.units[at] - self._steps[at], 3)
 
     def _mib(self, pool: int, units: int) -> int:
-        return units * self._problem.pools[pool].grain + self._problem.pools[pool].head if units else 0
+        return units * self._problem.pools[pool].extent_size + self._problem.pools[pool].metadata_size if units else 0
 
     def _taken(self, pool: int) -> int:
         return sum(self._steps[volume] for volume in self._problem.pools[pool].volumes)
@@ -133,13 +125,13 @@ class _Rounding:
         pool = self._problem.pools[position]
         units = pool.kept + sum(units for (owner, _area), units in self._parts.items() if owner == position)
         for array in pool.arrays:
-            units += max(0, (self._steps[array] * self._problem.demands[array].unit - self._lost[array]) // pool.grain)
+            units += max(0, (self._steps[array] * self._problem.demands[array].unit - self._lost[array]) // pool.extent_size)
         return units
 
     def _widen(self, position: int) -> bool:
         """Add one unit to the part of the pool that has most room; False when there is none."""
         pool = self._problem.pools[position]
-        if pool.hi is not None and (self._units(position) - pool.kept + 1) * pool.grain > pool.hi:
+        if pool.hi is not None and (self._units(position) - pool.kept + 1) * pool.extent_size > pool.hi:
             return False
         open_areas = [area for owner, area in self._parts if owner == position]
         for area in sorted(open_areas, key=lambda area: (self._parts[position, area] == 0, -self._left[area], area)):
@@ -157,14 +149,14 @@ class _Rounding:
         if pool is None:
             return False
         before = self._units(pool)
-        needed = -(-self._problem.pools[pool].grain // demand.unit)
-        spare = min((self._left[area] for area in self._choice.sites[array]), default=0)
+        needed = -(-self._problem.pools[pool].extent_size // demand.unit)
+        spare = min((self._left[area] for area in self._placement.areas_of_demand[array]), default=0)
         for step in range(1, min(needed, spare) + 1):
             if not _may_grow(demand, self._steps[array], step):
                 return False
             self._steps[array] += step
             if self._units(pool) > before:
-                for area in self._choice.sites[array]:
+                for area in self._placement.areas_of_demand[array]:
                     self._left[area] -= step
                 return True
             self._steps[array] -= step
@@ -176,7 +168,7 @@ class _Rounding:
         if not able:
             return False
         # Whom rounding has cost least so far gives next, so that equals stay equal to within a step.
-        loser = min(able, key=lambda at: (self._problem.demands[at].turn is not Turn.LEFTOVER, self._shortfall(at), -at))
+        loser = min(able, key=lambda at: (self._problem.demands[at].growth_order is not GrowthOrder.LEFTOVER, self._shortfall(at), -at))
         self._steps[loser] -= 1
         return True
 
@@ -185,7 +177,7 @@ class _Rounding:
         if not _may_grow(demand, self._steps[at], 1):
             return False
         if demand.kind is not Kind.VOLUME:
-            sites = self._choice.sites[at]
+            sites = self._placement.areas_of_demand[at]
             if not sites or any(self._left[area] < 1 for area in sites):
                 return False
             for area in sites:

@@ -5,8 +5,8 @@
 """What lies where: a mixed-integer program with binaries for placement only, sizes continuous.
 
 Lexicographic: as few MiB of the minimums as possible off preferred disks; the highest level for the poorest that grows; then
-most MiB in use, fewest pieces, first spaces on first disks. What has no choice never gets a binary, and where nothing has a
-choice there is no program at all.
+most MiB in use, fewest pieces, first spaces on first disks. What has no placement never gets a binary, and where nothing has a
+placement there is no program at all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...common.highs import FREE, Limits, Program, Solved, Undecided, maximise
-from ..problem.model import Choice, Companion, Demand, Kind, Pool, Problem, Turn, by_disk, liking
+from ..problem.model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, Problem, by_disk, rank
 from ..problem.program import choice_of, minimum_program, tight
 
 _PIECE = 8.0
@@ -22,19 +22,19 @@ _PIECE = 8.0
 _ORDER = 1.0
 """MiB: what first spaces on first disks are worth, all together for one space."""
 _MOST_BINARIES = 150
-_GROWS = (Turn.PREFERRED, Turn.NORMAL)
+_GROWS = (GrowthOrder.PREFERRED, GrowthOrder.NORMAL)
 
 
 @dataclass(frozen=True)
 class Found:
     """A placement; `proven` is False when a limit ended the search, `gap` then the relative distance to the bound."""
 
-    choice: Choice
+    placement: Placement
     proven: bool = True
     gap: float = 0.0
 
 
-def find_choice(problem: Problem, time_limit: float) -> Found | None:
+def find_placement(problem: Problem, time_limit: float) -> Found | None:
     """Return the best placement for continuous sizes; None when not even these fit or the limit came first."""
     try:
         return _Search(problem, time_limit).run()
@@ -42,15 +42,15 @@ def find_choice(problem: Problem, time_limit: float) -> Found | None:
         return None
 
 
-def find_tight_choice(problem: Problem, time_limit: float) -> Found | None:
+def find_tight_placement(problem: Problem, time_limit: float) -> Found | None:
     """Return a placement in which the minimums fit to the MiB, with as few pieces as possible; None when there is none.
 
     Raises Undecided when the limit came first.
     """
     model = minimum_program(problem, tight(problem))
-    cost = {column: -_rank_cost(problem.demands[at].tiers, area, problem.demands[at].lo) for (at, area), column in model.site.items()}
-    cost.update({column: -_rank_cost(problem.pools[at].tiers, area, 1) - 1.0 for (at, area), column in model.part.items()})
-    cost.update(dict.fromkeys(model.companion.values(), -1.0))
+    cost = {column: -_rank_cost(problem.demands[at].preferred, area, problem.demands[at].lo) for (at, area), column in model.site.items()}
+    cost.update({column: -_rank_cost(problem.pools[at].preferred, area, 1) - 1.0 for (at, area), column in model.part.items()})
+    cost.update(dict.fromkeys(model.boot_partition.values(), -1.0))
     solved = maximise(model.program, cost, Limits(gap=1e-4, seconds=time_limit))
     if solved is None:
         return None
@@ -58,11 +58,11 @@ def find_tight_choice(problem: Problem, time_limit: float) -> Found | None:
 
 
 def _rank_cost(tiers: tuple[frozenset[int], ...], area: int, size: int) -> float:
-    return float(liking(tiers, area) * max(size, 1))
+    return float(rank(tiers, area) * max(size, 1))
 
 
 def _fixed(problem: Problem, demand: Demand) -> bool:
-    """Tell whether a demand has no choice."""
+    """Tell whether a demand has no placement."""
     if demand.kind is Kind.VOLUME:
         return True
     disks = len(by_disk(problem.areas, demand.areas))
@@ -72,8 +72,8 @@ def _fixed(problem: Problem, demand: Demand) -> bool:
 def _open_everywhere(problem: Problem, position: int, pool: Pool) -> bool:
     """Tell whether it costs nothing but its head to have a part of the pool on every area."""
     one_each = len(by_disk(problem.areas, pool.areas)) == len(pool.areas)
-    carries = any(position in companion.pools for companion in problem.companions)
-    return one_each and (pool.max_parts is None or pool.max_parts >= len(pool.areas)) and (not carries or len(pool.areas) <= 1)
+    carries = any(position in boot_partition.pools for boot_partition in problem.boot_partitions)
+    return one_each and (pool.max_pvs is None or pool.max_pvs >= len(pool.areas)) and (not carries or len(pool.areas) <= 1)
 
 
 def worth_searching(problem: Problem) -> bool:
@@ -83,26 +83,26 @@ def worth_searching(problem: Problem) -> bool:
     return columns <= _MOST_BINARIES
 
 
-def without_choice(problem: Problem) -> bool:
+def without_placement(problem: Problem) -> bool:
     """Tell whether there is only one placement."""
     return all(_fixed(problem, demand) for demand in problem.demands) and all(
         _open_everywhere(problem, at, pool) for at, pool in enumerate(problem.pools)
     )
 
 
-def only_choice(problem: Problem) -> Found | None:
-    """Return the placement of a problem in which nothing has a choice; None when a disk that boots has no room for a companion."""
+def only_placement(problem: Problem) -> Found | None:
+    """Return the placement of a problem in which nothing has a choice; None when a disk that boots has no room for a boot partition."""
     sites = tuple(demand.areas for demand in problem.demands)
     parts = tuple(pool.areas for pool in problem.pools)
-    companions = []
-    for companion in problem.companions:
-        areas = {area for at in companion.demands for area in sites[at]} | {area for at in companion.pools for area in parts[at]}
-        disks = {problem.areas[area].disk for area in areas} | set(companion.disks)
-        own = by_disk(problem.areas, [area for area, _size in companion.sizes])
+    boot_partitions = []
+    for boot_partition in problem.boot_partitions:
+        areas = {area for at in boot_partition.demands for area in sites[at]} | {area for at in boot_partition.pools for area in parts[at]}
+        disks = {problem.areas[area].disk for area in areas} | set(boot_partition.disks)
+        own = by_disk(problem.areas, [area for area, _size in boot_partition.sizes])
         if any(len(own.get(disk, [])) == 0 for disk in disks):
             return None
-        companions.append(tuple(sorted(own[disk][0] for disk in disks)))
-    return Found(Choice(sites, parts, tuple(companions)))
+        boot_partitions.append(tuple(sorted(own[disk][0] for disk in disks)))
+    return Found(Placement(sites, parts, tuple(boot_partitions)))
 
 
 class _Search:
@@ -114,7 +114,7 @@ class _Search:
         self._used: list[list[tuple[int, float]]] = [[] for _area in problem.areas]
         self._site: dict[tuple[int, int], int] = {}
         self._part: dict[tuple[int, int], int] = {}
-        self._companion: dict[tuple[int, int], int] = {}
+        self._boot_partition: dict[tuple[int, int], int] = {}
         self._steps: list[int] = []
         self._off: dict[int, float] = {}
         self._proven, self._gap = True, 0.0
@@ -122,8 +122,8 @@ class _Search:
             self._steps.append(self._demand(at, demand))
         for at, pool in enumerate(problem.pools):
             self._pool(at, pool)
-        for at, companion in enumerate(problem.companions):
-            self._carry(at, companion)
+        for at, boot_partition in enumerate(problem.boot_partitions):
+            self._carry(at, boot_partition)
         for area, terms in enumerate(self._used):
             self._program.row(terms, high=problem.areas[area].size)
 
@@ -135,7 +135,7 @@ class _Search:
             if solved is None:
                 return None
             self._program.row(self._off.items(), high=-solved.objective * (1 + 1e-6) + 1e-3)
-        growing = [at for at, demand in enumerate(self._problem.demands) if demand.turn in _GROWS and demand.low != demand.high]
+        growing = [at for at, demand in enumerate(self._problem.demands) if demand.growth_order in _GROWS and demand.low != demand.high]
         if growing:
             level = self._level(growing)
             solved = self._solve({level: 1.0}, gap=1e-2)
@@ -149,7 +149,7 @@ class _Search:
             self._proven = False
         if best is None:
             return None
-        return Found(self._choice(best), self._proven, self._gap)
+        return Found(self._placement(best), self._proven, self._gap)
 
     def _solve(self, objective: dict[int, float], gap: float) -> Solved | None:
         solved = maximise(self._program, objective, Limits(gap=gap, seconds=self._time_limit))
@@ -159,10 +159,10 @@ class _Search:
 
     def _demand(self, at: int, demand: Demand) -> int:
         """Add a demand's columns and rows, and return the column of its steps."""
-        high = FREE if demand.high is None or demand.turn is Turn.NEVER else float(demand.high)
-        if demand.turn in (Turn.NEVER, Turn.LEFTOVER) and demand.pool is None:
+        high = FREE if demand.high is None or demand.growth_order is GrowthOrder.NEVER else float(demand.high)
+        if demand.growth_order in (GrowthOrder.NEVER, GrowthOrder.LEFTOVER) and demand.pool is None:
             high = float(demand.low)
-        if demand.kind is Kind.VOLUME and demand.turn not in _GROWS:
+        if demand.kind is Kind.VOLUME and demand.growth_order not in _GROWS:
             high = float(demand.low)
         steps = self._program.column(float(demand.low), high)
         if demand.kind is not Kind.VOLUME:
@@ -176,8 +176,8 @@ class _Search:
         widest = min(high, float(max((self._problem.areas[area].size for area in areas), default=0)))
         for area in areas:
             here = self._site[at, area] = program.column(float(fixed), 1.0, integral=True)
-            if demand.tiers and liking(demand.tiers, area):
-                self._off[here] = liking(demand.tiers, area) * float(demand.low)
+            if demand.preferred and rank(demand.preferred, area):
+                self._off[here] = rank(demand.preferred, area) * float(demand.low)
             if demand.low == high:
                 self._used[area].append((here, high))
                 continue
@@ -203,34 +203,36 @@ class _Search:
         for area in pool.areas:
             here = self._part[at, area] = program.column(0.0, 1.0, integral=not free)
             units = program.column()
-            if pool.tiers and liking(pool.tiers, area):
-                self._off[units] = liking(pool.tiers, area) * float(pool.grain)
-            most = max(self._problem.areas[area].size - pool.head, 0)
-            program.row([(units, pool.grain), (here, -float(most))], high=0.0)
-            self._used[area] += [(units, pool.grain), (here, pool.head)]
+            if pool.preferred and rank(pool.preferred, area):
+                self._off[units] = rank(pool.preferred, area) * float(pool.extent_size)
+            most = max(self._problem.areas[area].size - pool.metadata_size, 0)
+            program.row([(units, pool.extent_size), (here, -float(most))], high=0.0)
+            self._used[area] += [(units, pool.extent_size), (here, pool.metadata_size)]
             given.append((units, 1.0))
         for same in by_disk(self._problem.areas, pool.areas).values():
             if len(same) > 1:
                 program.row([(self._part[at, area], 1.0) for area in same], high=1.0)
-        if pool.max_parts is not None:
-            program.row([(self._part[at, area], 1.0) for area in pool.areas], high=pool.max_parts)
-        given += [(self._steps[array], self._problem.demands[array].unit / pool.grain) for array in pool.arrays]
+        if pool.max_pvs is not None:
+            program.row([(self._part[at, area], 1.0) for area in pool.areas], high=pool.max_pvs)
+        given += [(self._steps[array], self._problem.demands[array].unit / pool.extent_size) for array in pool.arrays]
         program.row([*given, *((self._steps[volume], -1.0) for volume in pool.volumes)], low=-pool.kept)
         if pool.lo or pool.hi is not None:
-            program.row(given, low=-(-pool.lo // pool.grain), high=FREE if pool.hi is None or pool.arrays else pool.hi // pool.grain)
+            program.row(
+                given, low=-(-pool.lo // pool.extent_size), high=FREE if pool.hi is None or pool.arrays else pool.hi // pool.extent_size
+            )
 
-    def _carry(self, at: int, companion: Companion) -> None:
-        for area, size in companion.sizes:
-            here = self._companion[at, area] = self._program.column(0.0, 1.0, integral=True)
+    def _carry(self, at: int, boot_partition: BootPartition) -> None:
+        for area, size in boot_partition.sizes:
+            here = self._boot_partition[at, area] = self._program.column(0.0, 1.0, integral=True)
             self._used[area].append((here, float(size)))
-        own = by_disk(self._problem.areas, [area for area, _size in companion.sizes])
-        carriers = [(area, self._site[demand, area]) for demand in companion.demands for area in self._problem.demands[demand].areas]
-        carriers += [(area, self._part[pool, area]) for pool in companion.pools for area in self._problem.pools[pool].areas]
+        own = by_disk(self._problem.areas, [area for area, _size in boot_partition.sizes])
+        carriers = [(area, self._site[demand, area]) for demand in boot_partition.demands for area in self._problem.demands[demand].areas]
+        carriers += [(area, self._part[pool, area]) for pool in boot_partition.pools for area in self._problem.pools[pool].areas]
         for area, carrier in carriers:
-            there = [(self._companion[at, own_area], 1.0) for own_area in own.get(self._problem.areas[area].disk, [])]
+            there = [(self._boot_partition[at, own_area], 1.0) for own_area in own.get(self._problem.areas[area].disk, [])]
             self._program.row([*there, (carrier, -1.0)], low=0.0)
-        for disk in companion.disks:
-            there = [(self._companion[at, area], 1.0) for area in own.get(disk, [])]
+        for disk in boot_partition.disks:
+            there = [(self._boot_partition[at, area], 1.0) for area in own.get(disk, [])]
             self._program.row(there or [(self._steps[0], 0.0)], low=1.0)
 
     def _level(self, growing: list[int]) -> int:
@@ -257,17 +259,17 @@ class _Search:
         worth: dict[int, float] = {}
         areas, spaces = len(self._problem.areas), len(self._problem.demands)
         for at, demand in enumerate(self._problem.demands):
-            if demand.turn in _GROWS:
+            if demand.growth_order in _GROWS:
                 worth[self._steps[at]] = float(demand.legs if demand.kind is Kind.LEGS else demand.unit)
         for (at, area), column in self._site.items():
             worth[column] = -_ORDER * area / areas * (1 - at / (spaces + 1))
         for (pool, area), column in self._part.items():
             worth[column] = -_PIECE - _ORDER * area / areas * (1 - pool / (spaces + 1))
-        for (_at, area), column in self._companion.items():
+        for (_at, area), column in self._boot_partition.items():
             worth[column] = -_PIECE - _ORDER * area / areas
         return worth
 
-    def _choice(self, solved: Solved) -> Choice:
+    def _placement(self, solved: Solved) -> Placement:
         values, problem = solved.values, self._problem
         parts = []
         for at, pool in enumerate(problem.pools):
@@ -276,11 +278,11 @@ class _Search:
         sites = []
         for at, demand in enumerate(problem.demands):
             sites.append(tuple(area for area in demand.areas if values[self._site[at, area]] > 0.5))
-        return Choice(
-            sites=tuple(sites),
-            parts=tuple(parts),
-            companions=tuple(
-                tuple(area for area, _size in companion.sizes if values[self._companion[at, area]] > 0.5)
-                for at, companion in enumerate(problem.companions)
+        return Placement(
+            areas_of_demand=tuple(sites),
+            pvs=tuple(parts),
+            boot_partitions=tuple(
+                tuple(area for area, _size in boot_partition.sizes if values[self._boot_partition[at, area]] > 0.5)
+                for at, boot_partition in enumerate(problem.boot_partitions)
             ),
         )

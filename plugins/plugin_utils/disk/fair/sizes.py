@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ....module_utils.storage import overhead
-from ..problem.model import Choice, Kind, Pool, Problem, Turn, liking
+from ..problem.model import GrowthOrder, Kind, Placement, Pool, Problem, Sizes, rank
 from .filling import Targets, fill_cluster
-from .rounding import Sizes, round_targets
+from .rounding import round_targets
 
 _REPEATS = 6
 _NOISE = 1e-6
@@ -32,16 +32,16 @@ class Cluster:
     pools: tuple[int, ...]
 
 
-def size_fairly(problem: Problem, choice: Choice) -> Sizes | None:
+def size_fairly(problem: Problem, placement: Placement) -> Sizes | None:
     """Return whole sizes for a placement, or None when the minimums do not fit it."""
-    problem = turns_by_place(problem, choice)
+    problem = growth_by_place(problem, placement)
     lost = array_losses(problem, [demand.low for demand in problem.demands])
     for _repeat in range(_REPEATS):
-        sizes = _size(problem, choice, lost)
+        sizes = _size(problem, placement, lost)
         if sizes is None:
             return None
         # md keeps more of larger legs; what the legs that came out lose is known only now.
-        really = array_losses(problem, sizes.steps)
+        really = array_losses(problem, sizes.units)
         if all(real <= assumed for real, assumed in zip(really, lost)):
             return sizes
         lost = [max(pair) for pair in zip(really, lost)]
@@ -53,32 +53,32 @@ def array_losses(problem: Problem, steps: Sequence[int]) -> list[int]:
     losses = []
     for demand, step in zip(problem.demands, steps):
         if demand.kind is Kind.LEGS and demand.pool is not None:
-            losses.append(demand.unit * overhead.md_reserve(step, demand.reserve, demand.unit) + demand.head)
+            losses.append(demand.unit * overhead.md_reserve(step, demand.reserve, demand.unit) + demand.metadata_size)
         else:
             losses.append(0)
     return losses
 
 
-def turns_by_place(problem: Problem, choice: Choice) -> Problem:
+def growth_by_place(problem: Problem, placement: Placement) -> Problem:
     """Return the problem with what had to go off its preferred disks growing last: growth there would not serve the preference."""
     demands = list(problem.demands)
-    for position, (demand, sites) in enumerate(zip(problem.demands, choice.sites)):
-        if demand.turn is Turn.PREFERRED and any(liking(demand.tiers, area) == len(demand.tiers) for area in sites):
-            demands[position] = replace(demand, turn=Turn.LEFTOVER)
+    for position, (demand, sites) in enumerate(zip(problem.demands, placement.areas_of_demand)):
+        if demand.growth_order is GrowthOrder.PREFERRED and any(rank(demand.preferred, area) == len(demand.preferred) for area in sites):
+            demands[position] = replace(demand, growth_order=GrowthOrder.LEFTOVER)
     return replace(problem, demands=tuple(demands))
 
 
-def room(problem: Problem, choice: Choice) -> list[int]:
-    """Return how much of every area is left beside the companions (MiB; negative when they do not fit)."""
+def room(problem: Problem, placement: Placement) -> list[int]:
+    """Return how much of every area is left beside the boot partitions (MiB; negative when they do not fit)."""
     left = [area.size for area in problem.areas]
-    for companion, areas in zip(problem.companions, choice.companions):
-        sizes = dict(companion.sizes)
+    for boot_partition, areas in zip(problem.boot_partitions, placement.boot_partitions):
+        sizes = dict(boot_partition.sizes)
         for area in areas:
             left[area] -= sizes[area]
     return left
 
 
-def clusters(problem: Problem, choice: Choice) -> list[Cluster]:
+def clusters(problem: Problem, placement: Placement) -> list[Cluster]:
     """Return what belongs together, in the order of the first demand of each."""
     owner = list(range(len(problem.areas) + len(problem.pools)))
 
@@ -93,10 +93,10 @@ def clusters(problem: Problem, choice: Choice) -> list[Cluster]:
             owner[root(node)] = root(nodes[0])
 
     first_pool = len(problem.areas)
-    for pool, parts in enumerate(choice.parts):
+    for pool, parts in enumerate(placement.pvs):
         join([first_pool + pool, *parts])
     nodes_of = []
-    for demand, sites in zip(problem.demands, choice.sites):
+    for demand, sites in zip(problem.demands, placement.areas_of_demand):
         nodes = [*sites] if demand.pool is None else [first_pool + demand.pool, *sites]
         join(nodes)
         nodes_of.append(nodes[0] if nodes else None)
@@ -113,42 +113,44 @@ def clusters(problem: Problem, choice: Choice) -> list[Cluster]:
     return [Cluster(tuple(areas), tuple(demands), tuple(pools)) for areas, demands, pools in groups.values()]
 
 
-def _size(problem: Problem, choice: Choice, lost: Sequence[int]) -> Sizes | None:
-    left = room(problem, choice)
+def _size(problem: Problem, placement: Placement, lost: Sequence[int]) -> Sizes | None:
+    left = room(problem, placement)
     if min(left, default=0) < 0:
         return None
     steps = [float(demand.low) for demand in problem.demands]
     parts: dict[tuple[int, int], float] = {}
-    for cluster in clusters(problem, choice):
+    for cluster in clusters(problem, placement):
         targets = (
-            _one_area(problem, choice, cluster, left)
-            or _one_pool(problem, choice, cluster, left)
-            or fill_cluster(problem, choice, cluster, left, lost)
+            _one_area(problem, placement, cluster, left)
+            or _one_pool(problem, placement, cluster, left)
+            or fill_cluster(problem, placement, cluster, left, lost)
         )
         if targets is None:
             return None
         for position in cluster.demands:
-            steps[position] = targets.steps[position]
-        parts.update(targets.parts)
-    return round_targets(problem, choice, Targets(dict(enumerate(steps)), parts), left, lost)
+            steps[position] = targets.units[position]
+        parts.update(targets.pvs)
+    return round_targets(problem, placement, Targets(dict(enumerate(steps)), parts), left, lost)
 
 
-def _one_area(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence[int]) -> Targets | None:
+def _one_area(problem: Problem, placement: Placement, cluster: Cluster, left: Sequence[int]) -> Targets | None:
     """Return the targets of one area without bounds on its pools, in closed form; None when it is not that simple."""
     if len(cluster.areas) != 1 or any(problem.demands[at].legs > 1 for at in cluster.demands):
         return None
     area = cluster.areas[0]
     pools = [problem.pools[pool] for pool in cluster.pools]
-    if not all(_is_unbound(pool) for pool in pools) or any(pool.tiers and liking(pool.tiers, area) == len(pool.tiers) for pool in pools):
+    if not all(_is_unbound(pool) for pool in pools) or any(
+        pool.preferred and rank(pool.preferred, area) == len(pool.preferred) for pool in pools
+    ):
         return None
-    used = [pool for pool in cluster.pools if choice.parts[pool]]
-    steps = _filled(problem, cluster.demands, left[area] - sum(problem.pools[pool].head for pool in used))
+    used = [pool for pool in cluster.pools if placement.pvs[pool]]
+    steps = _filled(problem, cluster.demands, left[area] - sum(problem.pools[pool].metadata_size for pool in used))
     if steps is None:
         return None
     return Targets(steps, {(pool, area): sum(steps[at] for at in problem.pools[pool].volumes) for pool in used})
 
 
-def _one_pool(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence[int]) -> Targets | None:
+def _one_pool(problem: Problem, placement: Placement, cluster: Cluster, left: Sequence[int]) -> Targets | None:
     """Return the targets of a pool that has all its areas to itself, first areas used first; None when it is not that simple.
 
     This is the usual vg over many disks: whole units of all areas are one room.
@@ -157,10 +159,10 @@ def _one_pool(problem: Problem, choice: Choice, cluster: Cluster, left: Sequence
         return None
     position = cluster.pools[0]
     pool = problem.pools[position]
-    if pool.tiers or not _is_unbound(pool):
+    if pool.preferred or not _is_unbound(pool):
         return None
-    units = {area: max(0, left[area] - pool.head) // pool.grain for area in choice.parts[position]}
-    steps = _filled(problem, cluster.demands, sum(units.values()) * pool.grain)
+    units = {area: max(0, left[area] - pool.metadata_size) // pool.extent_size for area in placement.pvs[position]}
+    steps = _filled(problem, cluster.demands, sum(units.values()) * pool.extent_size)
     if steps is None:
         return None
     parts: dict[tuple[int, int], float] = {}
@@ -182,7 +184,7 @@ def _filled(problem: Problem, demands: Sequence[int], capacity: int) -> dict[int
         [problem.demands[at].low * problem.demands[at].unit for at in demands],
         [_top(problem, at) for at in demands],
         [problem.demands[at].weight for at in demands],
-        [problem.demands[at].turn for at in demands],
+        [problem.demands[at].growth_order for at in demands],
     )
     return None if mib is None else {at: size / problem.demands[at].unit for at, size in zip(demands, mib)}
 
@@ -192,12 +194,14 @@ def _top(problem: Problem, position: int) -> float:
     return math.inf if high is None else high * problem.demands[position].unit
 
 
-def fill(capacity: float, low: Sequence[float], high: Sequence[float], weight: Sequence[float], turn: Sequence[Turn]) -> list[float] | None:
+def fill(
+    capacity: float, low: Sequence[float], high: Sequence[float], weight: Sequence[float], turn: Sequence[GrowthOrder]
+) -> list[float] | None:
     """Return sizes `clamp(level * weight, low, high)` that use up `capacity`, turn after turn; None when the minimums exceed it."""
     sizes = list(low)
     if sum(sizes) > capacity or any(least > most for least, most in zip(low, high)):
         return None
-    for now in (Turn.PREFERRED, Turn.NORMAL, Turn.LEFTOVER):
+    for now in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL, GrowthOrder.LEFTOVER):
         growing = [at for at, when in enumerate(turn) if when is now]
         spare = capacity - sum(sizes)
         if growing and spare > 0:

@@ -17,10 +17,9 @@ from ..flat.share import only_divisible, share_out
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..problem.conflict import explain, obvious_conflict
 from ..problem.formulate import formulate
-from ..problem.model import Choice, Problem, liking
-from .heuristic import cannot_be_better, distance, highest_level, is_better, level_bounds, quality, quick_choices
-from .rounding import Sizes
-from .search import Found, find_choice, find_tight_choice, only_choice, without_choice, worth_searching
+from ..problem.model import Placement, Problem, Sizes, rank
+from .heuristic import cannot_be_better, distance, highest_level, is_better, level_bounds, quality, quick_placements
+from .search import Found, find_placement, find_tight_placement, only_placement, without_placement, worth_searching
 from .sizes import size_fairly
 
 _FIRST_ON_DISK = (SpaceType.BIOS_GRUB, SpaceType.ESP)
@@ -57,50 +56,50 @@ def _solve(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
     if best is not None:
         return best
     # Fractional sizes may fit where whole ones do not; then the whole minimums decide what lies where.
-    return _sized(problem, find_tight_choice(problem, time_limit))
+    return _sized(problem, find_tight_placement(problem, time_limit))
 
 
 def _best(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
-    if without_choice(problem):
-        return _sized(problem, only_choice(problem))
+    if without_placement(problem):
+        return _sized(problem, only_placement(problem))
     bound = highest_level(problem)
     quick = None
-    for choice in quick_choices(problem, bound):
-        quick = _better(problem, quick, _sized(problem, Found(choice)))
-        if quick is not None and cannot_be_better(quality(problem, quick[0].choice, quick[1]), level_bounds(problem, quick[1], bound)):
+    for placement in quick_placements(problem, bound):
+        quick = _better(problem, quick, _sized(problem, Found(placement)))
+        if quick is not None and cannot_be_better(quality(problem, quick[0].placement, quick[1]), level_bounds(problem, quick[1], bound)):
             return quick
     if quick is not None and not worth_searching(problem):
         return _unproven(problem, quick, bound)
-    searched = _sized(problem, find_choice(problem, time_limit))
+    searched = _sized(problem, find_placement(problem, time_limit))
     best = _better(problem, searched, quick)
     if best is None or searched is None:
         return None if best is None else _unproven(problem, best, bound)
     # What is no worse than a proven best is one, too.
-    return Found(best[0].choice, searched[0].proven, searched[0].gap), best[1]
+    return Found(best[0].placement, searched[0].proven, searched[0].gap), best[1]
 
 
 def _better(problem: Problem, first: tuple[Found, Sizes] | None, second: tuple[Found, Sizes] | None) -> tuple[Found, Sizes] | None:
     if first is None or second is None:
         return first or second
-    ranks = [quality(problem, found.choice, sizes) for found, sizes in (first, second)]
+    ranks = [quality(problem, found.placement, sizes) for found, sizes in (first, second)]
     return second if is_better(ranks[1], ranks[0]) else first
 
 
 def _unproven(problem: Problem, plan: tuple[Found, Sizes], bound: float) -> tuple[Found, Sizes]:
-    gap = distance(problem, quality(problem, plan[0].choice, plan[1]), level_bounds(problem, plan[1], bound))
-    return Found(plan[0].choice, proven=False, gap=gap), plan[1]
+    gap = distance(problem, quality(problem, plan[0].placement, plan[1]), level_bounds(problem, plan[1], bound))
+    return Found(plan[0].placement, proven=False, gap=gap), plan[1]
 
 
 def _sized(problem: Problem, found: Found | None) -> tuple[Found, Sizes] | None:
-    sizes = size_fairly(problem, found.choice) if found is not None else None
+    sizes = size_fairly(problem, found.placement) if found is not None else None
     return None if found is None or sizes is None else (found, sizes)
 
 
 def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) -> Allocation:
-    pieces = [*_demand_pieces(problem, found.choice, sizes), *_part_pieces(problem, sizes)]
+    pieces = [*_demand_pieces(problem, found.placement, sizes), *_part_pieces(problem, sizes)]
     pieces += [
-        (area, Piece(companion.space, problem.areas[area].disk, dict(companion.sizes)[area]))
-        for companion, areas in zip(problem.companions, found.choice.companions)
+        (area, Piece(boot_partition.space, problem.areas[area].disk, dict(boot_partition.sizes)[area]))
+        for boot_partition, areas in zip(problem.boot_partitions, found.placement.boot_partitions)
         for area in areas
     ]
     ordered = sorted(pieces, key=lambda placed: _place_on_disk(schema, problem, placed))
@@ -110,17 +109,17 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
         volume_disks=_volume_disks(problem, sizes),
         proven=found.proven,
         gap=found.gap,
-        off_preferred=_off_preferred(problem, found.choice, sizes),
+        off_preferred=_off_preferred(problem, found.placement, sizes),
         warnings=problem.warnings,
     )
 
 
-def _demand_pieces(problem: Problem, choice: Choice, sizes: Sizes) -> list[tuple[int, Piece]]:
+def _demand_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list[tuple[int, Piece]]:
     pieces = []
     for at, demand in enumerate(problem.demands):
-        for area in choice.sites[at]:
+        for area in placement.areas_of_demand[at]:
             if demand.space is not None:
-                pieces.append((area, Piece(demand.space, problem.areas[area].disk, sizes.steps[at])))
+                pieces.append((area, Piece(demand.space, problem.areas[area].disk, sizes.units[at])))
     return pieces
 
 
@@ -128,14 +127,14 @@ def _part_pieces(problem: Problem, sizes: Sizes) -> list[tuple[int, Piece]]:
     """Return PVs and parts; the last PV of an area takes what is less than an extent, so that nothing lies idle beside it."""
     merged: dict[tuple[int, int], int] = {}
     last: dict[int, tuple[int, int]] = {}
-    for (position, area), units in sizes.parts.items():
+    for (position, area), units in sizes.pvs.items():
         pool = problem.pools[position]
         # Sections of one vg share one PV; the heads that this saves stay in it.
-        merged[pool.space, area] = merged.get((pool.space, area), 0) + units * pool.grain + pool.head
-        if pool.grain > 1:
-            last[area] = (pool.space, pool.grain)
-    for area, (space, grain) in last.items():
-        if sizes.left[area] < grain:
+        merged[pool.space, area] = merged.get((pool.space, area), 0) + units * pool.extent_size + pool.metadata_size
+        if pool.extent_size > 1:
+            last[area] = (pool.space, pool.extent_size)
+    for area, (space, extent_size) in last.items():
+        if sizes.left[area] < extent_size:
             merged[space, area] += sizes.left[area]
     return [(area, Piece(space, problem.areas[area].disk, size)) for (space, area), size in merged.items()]
 
@@ -156,7 +155,7 @@ def _with_kept(problem: Problem, ordered: list[tuple[int, Piece]]) -> tuple[Piec
 
 def _volumes(schema: Schema, problem: Problem, sizes: Sizes) -> Mapping[int, int]:
     volumes = dict(problem.kept_volumes)
-    for demand, steps in zip(problem.demands, sizes.steps):
+    for demand, steps in zip(problem.demands, sizes.units):
         if demand.space is not None and schema.spaces[demand.space].volume_group is not None:
             volumes[demand.space] = steps * demand.unit
     return dict(sorted(volumes.items()))
@@ -168,7 +167,7 @@ def _volume_disks(problem: Problem, sizes: Sizes) -> Mapping[int, tuple[int, ...
     for position, pool in enumerate(problem.pools):
         sections.setdefault(pool.space, []).append(position)
     several = [position for positions in sections.values() if len(positions) > 1 for position in positions]
-    there = {position: sorted({problem.areas[area].disk for pool, area in sizes.parts if pool == position}) for position in several}
+    there = {position: sorted({problem.areas[area].disk for pool, area in sizes.pvs if pool == position}) for position in several}
     disks: dict[int, tuple[int, ...]] = {}
     for position in sorted(several, key=lambda at: (len(there[at]), at)):
         for volume in problem.pools[position].volumes:
@@ -178,14 +177,14 @@ def _volume_disks(problem: Problem, sizes: Sizes) -> Mapping[int, tuple[int, ...
     return disks
 
 
-def _off_preferred(problem: Problem, choice: Choice, sizes: Sizes) -> Mapping[int, int]:
+def _off_preferred(problem: Problem, placement: Placement, sizes: Sizes) -> Mapping[int, int]:
     off: dict[int, int] = {}
     for at, demand in enumerate(problem.demands):
-        for area in choice.sites[at]:
-            if demand.tiers and demand.space is not None and liking(demand.tiers, area) == len(demand.tiers):
-                off[demand.space] = off.get(demand.space, 0) + sizes.steps[at]
-    for (position, area), units in sizes.parts.items():
+        for area in placement.areas_of_demand[at]:
+            if demand.preferred and demand.space is not None and rank(demand.preferred, area) == len(demand.preferred):
+                off[demand.space] = off.get(demand.space, 0) + sizes.units[at]
+    for (position, area), units in sizes.pvs.items():
         pool = problem.pools[position]
-        if pool.tiers and liking(pool.tiers, area) == len(pool.tiers):
-            off[pool.space] = off.get(pool.space, 0) + units * pool.grain
+        if pool.preferred and rank(pool.preferred, area) == len(pool.preferred):
+            off[pool.space] = off.get(pool.space, 0) + units * pool.extent_size
     return dict(sorted(off.items()))

@@ -22,8 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np, npt
-from ..fair.rounding import Sizes
-from ..problem.model import Choice, Problem
+from ..problem.model import Placement, Problem, Sizes
 from .flow import route, split
 from .lay_out import Item, Shelf, lay
 from .levels import Grower, fill, whole_weights
@@ -102,7 +101,7 @@ class _Grid:
     room: list[int]
     """(P,) capacity of each pool."""
     tiers: list[dict[int, int]]
-    """(S,) tier -> pools; one entry for a space without a choice to make."""
+    """(S,) tier -> pools; one entry for a space without a placement to make."""
     all_pools: list[int]
     """(S,) pools a space may lie on."""
     growth: list[int]
@@ -212,11 +211,11 @@ def _lay_out(sizes: Sequence[int], parts: Sequence[Mapping[int, int]], grid: _Gr
 def only_divisible(problem: Problem) -> bool:
     """Tell whether nothing but pools without heads, one volume each, is to be laid on disks of one area each."""
     one_each = len({area.disk for area in problem.areas}) == len(problem.areas)
-    loose = all(pool.head == 0 and pool.grain == 1 and len(pool.volumes) == 1 for pool in problem.pools)
-    return one_each and loose and len(problem.demands) == len(problem.pools) and not problem.companions
+    loose = all(pool.metadata_size == 0 and pool.extent_size == 1 and len(pool.volumes) == 1 for pool in problem.pools)
+    return one_each and loose and len(problem.demands) == len(problem.pools) and not problem.boot_partitions
 
 
-def share_out(problem: Problem) -> tuple[Choice, Sizes] | None:
+def share_out(problem: Problem) -> tuple[Placement, Sizes] | None:
     """Return placement and sizes of a divisible problem, or None when its minimums do not fit."""
     volumes = [problem.demands[pool.volumes[0]] for pool in problem.pools]
     if any(volume.hi is not None and volume.hi < volume.lo for volume in volumes):
@@ -239,12 +238,12 @@ def share_out(problem: Problem) -> tuple[Choice, Sizes] | None:
     for position, pool in enumerate(problem.pools):
         steps[pool.volumes[0]] = int(shared[position].sum())
     left = tuple(int(size) for size in request.capacity - shared.sum(axis=0))
-    choice = Choice(
-        sites=((),) * len(problem.demands),
-        parts=tuple(tuple(area for area in pool.areas if (at, area) in parts) for at, pool in enumerate(problem.pools)),
-        companions=(),
+    placement = Placement(
+        areas_of_demand=((),) * len(problem.demands),
+        pvs=tuple(tuple(area for area in pool.areas if (at, area) in parts) for at, pool in enumerate(problem.pools)),
+        boot_partitions=(),
     )
-    return choice, Sizes(tuple(steps), parts, left)
+    return placement, Sizes(tuple(steps), parts, left)
 
 
 def _cells(problem: Problem) -> tuple[BoolArray, IntArray]:
@@ -254,8 +253,8 @@ def _cells(problem: Problem) -> tuple[BoolArray, IntArray]:
     tier = np.zeros(shape, dtype=np.int64)
     for position, pool in enumerate(problem.pools):
         allowed[position, list(pool.areas)] = True
-        if pool.tiers:
+        if pool.preferred:
             tier[position] = UNPREFERRED
-        for rank in reversed(range(len(pool.tiers))):
-            tier[position, sorted(pool.tiers[rank])] = rank
+        for rank in reversed(range(len(pool.preferred))):
+            tier[position, sorted(pool.preferred[rank])] = rank
     return allowed, tier

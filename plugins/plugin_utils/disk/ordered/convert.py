@@ -125,18 +125,18 @@ def _solve(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> 
 
 def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> OrderedRequest:
     chosen = [schema.spaces[at] for at in spaces]
-    grains = [overhead.EXTENT if space.volume_group is not None else _MIB for space in chosen]
-    low = [-(-space.min_size // grain) * grain for space, grain in zip(chosen, grains, strict=True)]
+    extent_sizes = [overhead.EXTENT if space.volume_group is not None else _MIB for space in chosen]
+    low = [-(-space.min_size // extent_size) * extent_size for space, extent_size in zip(chosen, extent_sizes, strict=True)]
     high = [
-        NO_MAXIMUM if space.max_size is None else max(least, space.max_size // grain * grain) // unit
-        for space, grain, least in zip(chosen, grains, low, strict=True)
+        NO_MAXIMUM if space.max_size is None else max(least, space.max_size // extent_size * extent_size) // unit
+        for space, extent_size, least in zip(chosen, extent_sizes, low, strict=True)
     ]
     disks = range(len(room))
     return OrderedRequest(
         low=np.array(low, dtype=np.int64) // unit,
         high=np.array(high, dtype=np.int64),
         weight=np.array([space.weight for space in chosen]),
-        best=np.array([[disk in frozenset().union(*space.tiers) for disk in disks] for space in chosen]),
+        best=np.array([[disk in frozenset().union(*space.preferred_disks) for disk in disks] for space in chosen]),
         allowed=np.array([[disk in space.allowed for disk in disks] for space in chosen]),
         none_order=np.array([space.none_order for space in chosen]),
         single=np.array([space.type is SpaceType.PARTITION for space in chosen]),
@@ -179,7 +179,7 @@ def _group_sizes(schema: Schema, sheet: _Sheet, group: int, disks: int) -> IntAr
 def _off_preferred(schema: Schema, sheet: _Sheet) -> dict[int, int]:
     off = {}
     for at, sizes in sheet.sizes.items():
-        liked = frozenset().union(*schema.spaces[at].tiers)
+        liked = frozenset().union(*schema.spaces[at].preferred_disks)
         elsewhere = sum(int(size) for disk, size in enumerate(sizes) if disk not in liked)
         if liked and elsewhere:
             off[at] = elsewhere

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from ....module_utils.storage import overhead
 from ...common.highs import FREE, Limits, Solved, Undecided, maximise, maximise_with_prices
 from ...common.units import format_mib
-from .model import Companion, Demand, Kind, Pool, Problem
+from .model import BootPartition, Demand, Kind, Pool, Problem
 from .program import Minimum, loose, minimum_program, tight
 
 _NOTHING = 1e-6
@@ -180,19 +180,23 @@ def _says(problem: Problem, name: str) -> str:
     if kind == "disk":
         return _disk_says(problem, subject)
     for pool in problem.pools:
-        if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.head and kind in ("min", "max"))):
+        if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.metadata_size and kind in ("min", "max"))):
             return _pool_says(problem, pool, kind)
-    for companion in problem.companions:
-        if companion.name == subject:
-            return _companion_says(companion, kind)
+    for boot_partition in problem.boot_partitions:
+        if boot_partition.name == subject:
+            return _boot_partition_says(boot_partition, kind)
     return _demand_says(next(demand for demand in problem.demands if demand.name == subject and demand.space is not None), kind)
 
 
 def _disk_says(problem: Problem, disk: str) -> str:
     position = problem.disk_names.index(disk)
     free = sum(area.size for area in problem.areas if area.disk == position)
-    only = {pool.head for pool in problem.pools if pool.head}
-    if only and not any(demand.kind is Kind.SINGLE or demand.kind is Kind.LEGS for demand in problem.demands) and not problem.companions:
+    only = {pool.metadata_size for pool in problem.pools if pool.metadata_size}
+    if (
+        only
+        and not any(demand.kind is Kind.SINGLE or demand.kind is Kind.LEGS for demand in problem.demands)
+        and not problem.boot_partitions
+    ):
         in_extents = sum(overhead.pv_extents(area.size, min(only)) * overhead.EXTENT for area in problem.areas if area.disk == position)
         return f"disk {disk} holds {in_extents} MiB in extents ({free} MiB without its partition table)"
     return f"disk {disk} holds {free} MiB"
@@ -202,17 +206,17 @@ def _pool_says(problem: Problem, pool: Pool, kind: str) -> str:
     members = ", ".join(problem.demands[volume].name for volume in pool.volumes if problem.demands[volume].space is not None)
     return {
         "vgcap": f"the vg {pool.name} must hold {members}",
-        "max_pvs": f"the vg {pool.name} may be on {pool.max_parts} disks at most",
+        "max_pvs": f"the vg {pool.name} may be on {pool.max_pvs} disks at most",
         "min": f"the vg {pool.name} needs at least {pool.lo} MiB",
         "max": f"the vg {pool.name} may have {pool.hi} MiB at most",
     }[kind]
 
 
-def _companion_says(companion: Companion, kind: str) -> str:
-    least = max((size for _area, size in companion.sizes), default=0)
+def _boot_partition_says(boot_partition: BootPartition, kind: str) -> str:
+    least = max((size for _area, size in boot_partition.sizes), default=0)
     if kind == "boot":
-        return f"every disk that boots needs a {companion.name}"
-    return f"{companion.name} needs {least} MiB on every disk that boots"
+        return f"every disk that boots needs a {boot_partition.name}"
+    return f"{boot_partition.name} needs {least} MiB on every disk that boots"
 
 
 def _demand_says(demand: Demand, kind: str) -> str:
@@ -241,7 +245,9 @@ def _remedies(problem: Problem, given_up: Mapping[str, int] | None, grown: Mappi
     for name, mib in (given_up or {}).items():
         space = name.split(":", 1)[1]
         minimums = [demand.lo for demand in problem.demands if demand.name == space]
-        minimums += [size for companion in problem.companions if companion.name == space for _area, size in companion.sizes]
+        minimums += [
+            size for boot_partition in problem.boot_partitions if boot_partition.name == space for _area, size in boot_partition.sizes
+        ]
         wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
         remedies.append(f"reduce the minimum of {space} from {wanted} to {max(0, wanted - mib)} MiB ({format_mib(mib)} less)")
     for disk, mib in (grown or {}).items():

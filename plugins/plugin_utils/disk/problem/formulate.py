@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From a machine and a schema to areas, demands, pools and companions."""
+"""From a machine and a schema to areas, demands, pools and boot partitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from ....module_utils.storage import overhead
 from ...common.errors import Mistakes
 from ..model import Disk, ExistingSpace, Firmware, Hardware, Piece, RaidLevel, Schema, Space, SpaceType
-from .model import Area, Companion, Demand, Kind, Pool, Problem, Tiers, Turn
+from .model import Area, BootPartition, Demand, GrowthOrder, Kind, Pool, PreferredAreas, Problem
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _taken(hardware: Hardware, schema: Schema, group: str, volumes: Mapping[int,
     return sum(-(-size // overhead.EXTENT) for size in staying)
 
 
-_COMPANIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
+_BOOT_PARTITIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
 _BOOT_MOUNTS = ("/boot", "/")
 
 
@@ -175,7 +175,7 @@ class _Builder:
         self._pools: list[Pool] = []
         self._demands_of: dict[int, list[int]] = {}
         self._pool_of: dict[int, int] = {}
-        self._sections: dict[tuple[int, tuple[int, ...], Tiers], int] = {}
+        self._sections: dict[tuple[int, tuple[int, ...], PreferredAreas], int] = {}
         self._mistakes = Mistakes()
         self._warnings: list[str] = list(kept.warnings)
 
@@ -193,12 +193,12 @@ class _Builder:
             members.setdefault((demand.kind, demand.pool), []).append(at)
         for pool in range(len(self._pools)):
             self._close_pool(pool, tuple(members.get((Kind.VOLUME, pool), ())), tuple(members.get((Kind.LEGS, pool), ())))
-        companions = tuple(self._companions())
+        boot_partitions = tuple(self._boot_partitions())
         return Problem(
             areas=self._areas,
             demands=tuple(self._demands),
             pools=tuple(self._pools),
-            companions=companions,
+            boot_partitions=boot_partitions,
             kept=self._kept.pieces,
             kept_volumes=tuple(self._kept.volumes.items()),
             disk_names=tuple(disk.id for disk in self._hardware.disks),
@@ -216,11 +216,11 @@ class _Builder:
             Pool(
                 name=space.id,
                 space=position,
-                grain=overhead.EXTENT if group else 1,
-                head=overhead.pv_head(self._encrypted(space)) if group else 0,
+                extent_size=overhead.EXTENT if group else 1,
+                metadata_size=overhead.pv_head(self._encrypted(space)) if group else 0,
                 areas=() if kept or self._arrays_in(space) else self._allowed(space),
-                tiers=self._tiers(space),
-                max_parts=space.max_pvs,
+                preferred=self._preferred_areas(space),
+                max_pvs=space.max_pvs,
                 lo=space.min_size if group and not kept else 0,
                 hi=space.max_size if group and not kept else None,
                 kept=self._kept.extents.get(position, 0),
@@ -237,8 +237,8 @@ class _Builder:
             self._volume(position, space)
         elif space.type in (SpaceType.PARTITION, SpaceType.PARTITIONS):
             self._partition(position, space)
-        elif space.type in _COMPANIONS and not self._carriers():
-            self._lone_companion(position, space)
+        elif space.type in _BOOT_PARTITIONS and not self._carriers():
+            self._lone_boot_partition(position, space)
 
     def _partition(self, position: int, space: Space) -> None:
         least = overhead.LUKS_HEAD + 1 if space.encrypt else 1
@@ -264,7 +264,7 @@ class _Builder:
             unit=unit,
             legs=space.legs,
             reserve=metadata,
-            head=overhead.array_pv_head(unit, self._encrypted(self._schema.spaces[groups[0]])) if groups else 0,
+            metadata_size=overhead.array_pv_head(unit, self._encrypted(self._schema.spaces[groups[0]])) if groups else 0,
             pool=self._pool_of[groups[0]] if groups else None,
         )
 
@@ -280,27 +280,27 @@ class _Builder:
         """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""
         main = self._pools[self._pool_of[owner]]
         areas = tuple(area for area in main.areas if self._areas[area].disk in space.allowed)
-        tiers = self._tiers(space) or main.tiers
-        if (areas, tiers) == (main.areas, main.tiers):
+        tiers = self._preferred_areas(space) or main.preferred
+        if (areas, tiers) == (main.areas, main.preferred):
             return self._pool_of[owner]
         if not main.areas:
             self._warnings.append(f"{space.id}: the vg {main.name} does not choose its disks, so those of {space.id} have no effect")
             return self._pool_of[owner]
-        if main.lo or main.hi is not None or main.max_parts is not None:
+        if main.lo or main.hi is not None or main.max_pvs is not None:
             bounded = "disks and best_with_disks of an lv cannot be combined with min_size, max_size or max_pvs of its vg"
             self._mistakes.add(space.place, f"{bounded} ({main.name}); give them to the vg")
             return self._pool_of[owner]
         key = (owner, areas, tiers)
         if key not in self._sections:
             self._sections[key] = len(self._pools)
-            self._pools.append(dataclasses.replace(main, areas=areas, tiers=tiers, kept=0))
+            self._pools.append(dataclasses.replace(main, areas=areas, preferred=tiers, kept=0))
         return self._sections[key]
 
-    def _lone_companion(self, position: int, space: Space) -> None:
+    def _lone_boot_partition(self, position: int, space: Space) -> None:
         # Nothing says what boots, so it lies once, on the first disk with room.
         never_grows = dataclasses.replace(space, weight=0.0)
         areas = self._allowed(space)
-        least = max((self._companion_size(space, area) for area in areas), default=1)
+        least = max((self._boot_partition_size(space, area) for area in areas), default=1)
         self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas)
 
     def _add(
@@ -314,7 +314,7 @@ class _Builder:
         unit: int = 1,
         legs: int = 1,
         reserve: str = "",
-        head: int = 0,
+        metadata_size: int = 0,
         pool: int | None = None,
     ) -> None:
         lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
@@ -328,12 +328,17 @@ class _Builder:
                 hi=space.max_size,
                 unit=unit,
                 weight=space.weight,
-                turn=_turn(space, self._pools[pool].tiers if kind is Kind.VOLUME and pool is not None else self._tiers(space), pool, kind),
+                growth_order=_growth_order(
+                    space,
+                    self._pools[pool].preferred if kind is Kind.VOLUME and pool is not None else self._preferred_areas(space),
+                    pool,
+                    kind,
+                ),
                 areas=areas,
-                tiers=self._tiers(space),
+                preferred=self._preferred_areas(space),
                 legs=legs,
                 reserve=reserve,
-                head=head,
+                metadata_size=metadata_size,
                 pool=pool,
             )
         )
@@ -347,31 +352,41 @@ class _Builder:
         space = self._schema.spaces[pool.space]
         if space.type is SpaceType.VOLUME_GROUP and position == self._pool_of[pool.space]:
             empty = all(member.volume_group != space.id for member in self._schema.spaces)
-            turn = _turn(space, pool.tiers, None, Kind.VOLUME) if empty else Turn.LEFTOVER
-            turn = turn if space.weight > 0 else Turn.NEVER
+            turn = _growth_order(space, pool.preferred, None, Kind.VOLUME) if empty else GrowthOrder.LEFTOVER
+            turn = turn if space.weight > 0 else GrowthOrder.NEVER
             volumes = (*volumes, len(self._demands))
             self._demands.append(
-                Demand(pool.name, None, Kind.VOLUME, 0, None, unit=pool.grain, weight=space.weight or 1.0, turn=turn, pool=position)
+                Demand(
+                    pool.name,
+                    None,
+                    Kind.VOLUME,
+                    0,
+                    None,
+                    unit=pool.extent_size,
+                    weight=space.weight or 1.0,
+                    growth_order=turn,
+                    pool=position,
+                )
             )
         self._pools[position] = dataclasses.replace(pool, volumes=volumes, arrays=arrays)
 
-    def _companions(self) -> Iterable[Companion]:
+    def _boot_partitions(self) -> Iterable[BootPartition]:
         carriers = self._carriers()
         if not carriers:
             return
         for position, space in enumerate(self._schema.spaces):
-            if space.type in _COMPANIONS and position not in self._kept.spaces:
-                yield self._companion(position, space, carriers)
+            if space.type in _BOOT_PARTITIONS and position not in self._kept.spaces:
+                yield self._boot_partition(position, space, carriers)
 
-    def _companion(self, position: int, space: Space, carriers: Sequence[int]) -> Companion:
+    def _boot_partition(self, position: int, space: Space, carriers: Sequence[int]) -> BootPartition:
         pools = {pool for carrier in carriers for pool in self._pools_under(carrier)}
         solid = [at for carrier in carriers for at in self._demands_of.get(carrier, []) if self._demands[at].kind is not Kind.VOLUME]
         arrays = [at for pool in pools for at in self._pools[pool].arrays]
         groups = {self._pools[pool].space for pool in pools}
-        return Companion(
+        return BootPartition(
             name=space.id,
             space=position,
-            sizes=tuple((area, self._companion_size(space, area)) for area in self._allowed(space)),
+            sizes=tuple((area, self._boot_partition_size(space, area)) for area in self._allowed(space)),
             demands=tuple(sorted({*solid, *arrays})),
             pools=tuple(sorted(pools)),
             disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
@@ -386,7 +401,7 @@ class _Builder:
     def _carriers(self) -> list[int]:
         """Return the spaces that boot: what says so, else what is mounted at /boot, else at /."""
         spaces = self._schema.spaces
-        asked = [at for at, space in enumerate(spaces) if space.boot and space.type not in _COMPANIONS]
+        asked = [at for at, space in enumerate(spaces) if space.boot and space.type not in _BOOT_PARTITIONS]
         if asked:
             return asked
         for mount in _BOOT_MOUNTS:
@@ -395,7 +410,7 @@ class _Builder:
                 return mounted
         return []
 
-    def _companion_size(self, space: Space, area: int) -> int:
+    def _boot_partition_size(self, space: Space, area: int) -> int:
         least = 1
         if space.type is SpaceType.ESP:
             least = overhead.esp_minimum(self._hardware.disks[self._areas[area].disk].logical_block)
@@ -413,8 +428,8 @@ class _Builder:
     def _allowed(self, space: Space) -> tuple[int, ...]:
         return tuple(at for at, area in enumerate(self._areas) if area.disk in space.allowed)
 
-    def _tiers(self, space: Space) -> Tiers:
-        return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.tiers)
+    def _preferred_areas(self, space: Space) -> PreferredAreas:
+        return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.preferred_disks)
 
     def _rank(self, disk: int) -> int:
         return next(at for at, area in enumerate(self._areas) if area.disk == disk)
@@ -426,13 +441,13 @@ def _may_be_cut(space: Space) -> bool:
     return space.type is SpaceType.VOLUME_GROUP or (space.type is SpaceType.LOGICAL_VOLUME and space.volume_group is None)
 
 
-def _turn(space: Space, tiers: Tiers, pool: int | None, kind: Kind) -> Turn:
+def _growth_order(space: Space, tiers: PreferredAreas, pool: int | None, kind: Kind) -> GrowthOrder:
     if space.weight <= 0:
-        return Turn.NEVER
+        return GrowthOrder.NEVER
     if kind is Kind.LEGS and pool is not None:
         # What lies on the array grows; the array itself takes only what is left in the end.
-        return Turn.LEFTOVER
-    return Turn.PREFERRED if tiers else Turn.NORMAL
+        return GrowthOrder.LEFTOVER
+    return GrowthOrder.PREFERRED if tiers else GrowthOrder.NORMAL
 
 
 def _default_size(space: Space) -> int:

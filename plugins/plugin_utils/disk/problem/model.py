@@ -6,14 +6,14 @@
 
 * An *area* is one stretch of free space of a disk. A disk is one area unless data on it is kept.
 * A *demand* is something that gets a size: a partition (one area), a raid (equal legs), a volume (a share of a pool).
-* A *pool* is a vg, or a space that may be cut in pieces (`partitions`, an lv without a vg): parts on areas, shared by volumes.
-* A *companion* is an ESP or BIOS boot partition: it goes wherever its carriers go.
+* A *pool* is a vg, or a space that may be cut in pieces (`partitions`, an lv without a vg): PVs on areas, shared by volumes.
+* A *boot partition* is an ESP or BIOS boot partition: it goes wherever its carriers go.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -28,7 +28,7 @@ class Kind(Enum):
     VOLUME = "volume"
 
 
-class Turn(Enum):
+class GrowthOrder(Enum):
     """When a demand grows beyond its minimum."""
 
     PREFERRED = 0
@@ -46,15 +46,15 @@ class Area:
     size: int
 
 
-Tiers = tuple[frozenset[int], ...]
+PreferredAreas = tuple[frozenset[int], ...]
 """Areas that are liked best, next best, ...; empty without a preference."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Something that gets a size between `lo` and `hi` MiB (None: no maximum), in steps of `unit` MiB.
+    """Something that gets a size between `lo` and `hi` MiB (None: no maximum), in units of `unit` MiB.
 
-    `unit` is 1 for a partition, the extent for an lv, and for a raid the number of legs that hold data: one step is one MiB
+    `unit` is 1 for a partition, the extent for an lv, and for a raid the number of legs that hold data: one unit is one MiB
     of every leg. `space` is the position in Schema.spaces, None for what is left free in a vg.
     """
 
@@ -65,25 +65,25 @@ class Demand:
     hi: int | None
     unit: int = 1
     weight: float = 1.0
-    turn: Turn = Turn.NORMAL
+    growth_order: GrowthOrder = GrowthOrder.NORMAL
     areas: tuple[int, ...] = ()
-    tiers: Tiers = ()
+    preferred: PreferredAreas = ()
     legs: int = 1
     reserve: str = ""
     """The md metadata version, for a raid."""
-    head: int = 0
+    metadata_size: int = 0
     """Of a raid that is a PV: the MiB before the first extent."""
     pool: int | None = None
     """Of a volume: what it is a share of. Of a raid: what it is a PV of."""
 
     @property
     def low(self) -> int:
-        """The minimum in steps."""
+        """The minimum in units."""
         return -(-self.lo // self.unit)
 
     @property
     def high(self) -> int | None:
-        """The maximum in steps; a maximum between two steps gives way to the minimum."""
+        """The maximum in units; a maximum between two units gives way to the minimum."""
         if self.hi is None:
             return None
         return max(self.hi // self.unit, self.low) if self.hi >= self.lo else self.hi // self.unit
@@ -91,28 +91,28 @@ class Demand:
 
 @dataclass(frozen=True)
 class Pool:
-    """Parts on areas, each of `head` MiB and some units of `grain` MiB; their sum is shared by `volumes` (demands).
+    """PVs on areas, each of `metadata_size` MiB and some extents of `extent_size` MiB; their sum is shared by `volumes` (demands).
 
-    `lo` and `hi` bound the units' sum in MiB. `kept` are units that are there already. With `arrays` (demands) the parts are
-    these raids, not areas.
+    `lo` and `hi` bound the extents' sum in MiB. `kept` are extents that are there already. With `arrays` (demands) the PVs are
+    these raids, not areas. What may be cut without a vg has extents of one MiB and no metadata.
     """
 
     name: str
     space: int
-    grain: int
-    head: int
+    extent_size: int
+    metadata_size: int
     areas: tuple[int, ...]
     volumes: tuple[int, ...] = ()
     arrays: tuple[int, ...] = ()
-    tiers: Tiers = ()
-    max_parts: int | None = None
+    preferred: PreferredAreas = ()
+    max_pvs: int | None = None
     lo: int = 0
     hi: int | None = None
     kept: int = 0
 
 
 @dataclass(frozen=True)
-class Companion:
+class BootPartition:
     """A partition of fixed size (by area, as a disk with large blocks needs more) on every disk that carries one of the carriers."""
 
     name: str
@@ -131,41 +131,43 @@ class Problem:
     areas: tuple[Area, ...]
     demands: tuple[Demand, ...]
     pools: tuple[Pool, ...]
-    companions: tuple[Companion, ...]
+    boot_partitions: tuple[BootPartition, ...]
     kept: tuple[Piece, ...] = ()
     kept_volumes: tuple[tuple[int, int], ...] = ()
     disk_names: tuple[str, ...] = ()
     disk_sizes: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def areas_of_disk(self) -> dict[int, tuple[int, ...]]:
-        """Return the areas of every disk that has any."""
-        found: dict[int, list[int]] = {}
-        for position, area in enumerate(self.areas):
-            found.setdefault(area.disk, []).append(position)
-        return {disk: tuple(areas) for disk, areas in found.items()}
+
+@dataclass(frozen=True)
+class Placement:
+    """A placement: the areas of every demand (none for a volume), the areas a pool may have PVs on, those of every boot partition."""
+
+    areas_of_demand: tuple[tuple[int, ...], ...]
+    pvs: tuple[tuple[int, ...], ...]
+    boot_partitions: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A placement: the areas of every demand (none for a volume), the areas a pool may have parts on, those of every companion."""
+class Sizes:
+    """Units of every demand, extents of every PV by (pool, area), and what stays free of every area in MiB."""
 
-    sites: tuple[tuple[int, ...], ...]
-    parts: tuple[tuple[int, ...], ...]
-    companions: tuple[tuple[int, ...], ...]
+    units: tuple[int, ...]
+    pvs: Mapping[tuple[int, int], int]
+    left: tuple[int, ...]
 
 
 def pool_minimum(problem: Problem, pool: Pool) -> int:
-    """Return how many units a pool needs at least, kept ones included."""
+    """Return how many extents a pool needs at least, kept ones included."""
     volumes = sum(problem.demands[volume].low for volume in pool.volumes)
-    return max(volumes, math.ceil(pool.lo / pool.grain))
+    return max(volumes, math.ceil(pool.lo / pool.extent_size))
 
 
-def liking(tiers: Tiers, area: int) -> int:
+def rank(tiers: PreferredAreas, area: int) -> int:
     """Return the tier of an area: 0 is best; without a preference everything is best."""
-    for rank, tier in enumerate(tiers):
+    for position, tier in enumerate(tiers):
         if area in tier:
-            return rank
+            return position
     return len(tiers)
 
 

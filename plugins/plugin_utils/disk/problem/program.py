@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from ....module_utils.storage.overhead import md_reserve
 from ...common.highs import FREE, Program
 from ...common.libraries import np, npt
-from .model import Choice, Companion, Demand, Kind, Pool, Problem, by_disk, pool_minimum
+from .model import BootPartition, Demand, Kind, Placement, Pool, Problem, by_disk, pool_minimum
 
 Terms = list[tuple[int, float]]
 
@@ -34,7 +34,7 @@ class Minimum:
     """By disk: the column of the MiB that it grows."""
     site: dict[tuple[int, int], int] = field(default_factory=dict)
     part: dict[tuple[int, int], int] = field(default_factory=dict)
-    companion: dict[tuple[int, int], int] = field(default_factory=dict)
+    boot_partition: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def row(self, name: str, terms: Terms, low: float = -FREE, high: float = FREE) -> None:
         """Add a row with a name."""
@@ -66,8 +66,8 @@ def minimum_program(problem: Problem, reach: Sequence[float]) -> Minimum:
             steps[at] = _volume(model, demand)
     for position in range(len(problem.pools)):
         _pool(model, used, problem, steps, reach, position)
-    for position, companion in enumerate(problem.companions):
-        _companion(model, used, problem, position, companion)
+    for position, boot_partition in enumerate(problem.boot_partitions):
+        _boot_partition(model, used, problem, position, boot_partition)
     for disk in sorted({area.disk for area in problem.areas}):
         model.grown[disk] = model.program.column(0.0, 0.0, integral=True)
     for area, terms in used.items():
@@ -76,16 +76,16 @@ def minimum_program(problem: Problem, reach: Sequence[float]) -> Minimum:
     return model
 
 
-def choice_of(problem: Problem, model: Minimum, values: npt.NDArray[np.float64]) -> Choice:
+def choice_of(problem: Problem, model: Minimum, values: npt.NDArray[np.float64]) -> Placement:
     """Return the placement of a solution; pools keep exactly the parts it has."""
     sites = [tuple(area for area in demand.areas if values[model.site[at, area]] > 0.5) for at, demand in _placed(problem)]
     by_position = dict(zip((at for at, _demand in _placed(problem)), sites))
-    return Choice(
-        sites=tuple(by_position.get(at, ()) for at in range(len(problem.demands))),
-        parts=tuple(tuple(area for area in pool.areas if values[model.part[at, area]] > 0.5) for at, pool in enumerate(problem.pools)),
-        companions=tuple(
-            tuple(area for area, _size in companion.sizes if values[model.companion[at, area]] > 0.5)
-            for at, companion in enumerate(problem.companions)
+    return Placement(
+        areas_of_demand=tuple(by_position.get(at, ()) for at in range(len(problem.demands))),
+        pvs=tuple(tuple(area for area in pool.areas if values[model.part[at, area]] > 0.5) for at, pool in enumerate(problem.pools)),
+        boot_partitions=tuple(
+            tuple(area for area, _size in boot_partition.sizes if values[model.boot_partition[at, area]] > 0.5)
+            for at, boot_partition in enumerate(problem.boot_partitions)
         ),
     )
 
@@ -120,7 +120,7 @@ def _legs(model: Minimum, used: dict[int, Terms], problem: Problem, at: int, dem
     most = float(demand.low)
     if demand.pool is not None:
         pool = problem.pools[demand.pool]
-        most += -(-pool_minimum(problem, pool) * pool.grain // demand.unit) + _array_loss(problem, demand)
+        most += -(-pool_minimum(problem, pool) * pool.extent_size // demand.unit) + _array_loss(problem, demand)
     step = model.program.column(0.0, most, integral=True)
     for area in demand.areas:
         here = model.site[at, area] = model.program.column(0.0, 1.0, integral=True)
@@ -153,24 +153,24 @@ def _pool(model: Minimum, used: dict[int, Terms], problem: Problem, steps: dict[
     for area in pool.areas:
         here = model.part[position, area] = model.program.column(0.0, 1.0, integral=True)
         units = model.program.column(0.0, need, integral=True)
-        model.row("", [(units, 1.0), (here, -min(float(need), reach[area] / pool.grain))], high=0.0)
-        used[area] += [(units, pool.grain), (here, pool.head)]
+        model.row("", [(units, 1.0), (here, -min(float(need), reach[area] / pool.extent_size))], high=0.0)
+        used[area] += [(units, pool.extent_size), (here, pool.metadata_size)]
         given.append((units, 1.0))
     for areas in by_disk(problem.areas, pool.areas).values():
         if len(areas) > 1:
             model.row("", [(model.part[position, area], 1.0) for area in areas], high=1.0)
-    if pool.max_parts is not None:
-        model.row(f"max_pvs:{pool.name}", [(model.part[position, area], 1.0) for area in pool.areas], high=pool.max_parts)
+    if pool.max_pvs is not None:
+        model.row(f"max_pvs:{pool.name}", [(model.part[position, area], 1.0) for area in pool.areas], high=pool.max_pvs)
     for array in pool.arrays:
         given.append((_array_units(model, problem, steps[array], problem.demands[array], pool), 1.0))
     taken = [(steps[volume], -1.0) for volume in pool.volumes]
-    divisible = pool.head == 0 and pool.grain == 1
+    divisible = pool.metadata_size == 0 and pool.extent_size == 1
     model.row("" if divisible else f"vgcap:{pool.name}", [*given, *taken], low=-pool.kept)
     if pool.hi is not None:
-        model.row(f"max:{pool.name}", given, high=pool.hi // pool.grain)
+        model.row(f"max:{pool.name}", given, high=pool.hi // pool.extent_size)
     if pool.lo:
         name = f"min:{pool.name}"
-        model.row(name, [*given, (_less(model, name, pool.grain), 1.0)], low=-(-pool.lo // pool.grain))
+        model.row(name, [*given, (_less(model, name, pool.extent_size), 1.0)], low=-(-pool.lo // pool.extent_size))
 
 
 def _array_loss(problem: Problem, demand: Demand) -> int:
@@ -178,37 +178,37 @@ def _array_loss(problem: Problem, demand: Demand) -> int:
     if demand.pool is None:
         return 0
     pool = problem.pools[demand.pool]
-    needed = pool_minimum(problem, pool) * pool.grain + demand.head
+    needed = pool_minimum(problem, pool) * pool.extent_size + demand.metadata_size
     leg = max(demand.low, 1)
     while demand.unit * (leg - md_reserve(leg, demand.reserve, demand.unit)) < needed:
         leg = -(-needed // demand.unit) + md_reserve(leg, demand.reserve, demand.unit) if leg < -(-needed // demand.unit) else leg + 1
-    return demand.unit * md_reserve(leg, demand.reserve, demand.unit) + demand.head
+    return demand.unit * md_reserve(leg, demand.reserve, demand.unit) + demand.metadata_size
 
 
 def _array_units(model: Minimum, problem: Problem, step: int, demand: Demand, pool: Pool) -> int:
     units = model.program.column(0.0, max(1, pool_minimum(problem, pool)), integral=True)
-    model.row("", [(units, pool.grain), (step, -demand.unit)], high=-_array_loss(problem, demand))
+    model.row("", [(units, pool.extent_size), (step, -demand.unit)], high=-_array_loss(problem, demand))
     return units
 
 
-def _companion(model: Minimum, used: dict[int, Terms], problem: Problem, position: int, companion: Companion) -> None:
-    name = f"min:{companion.name}"
-    for area, size in companion.sizes:
-        here = model.companion[position, area] = model.program.column(0.0, 1.0, integral=True)
+def _boot_partition(model: Minimum, used: dict[int, Terms], problem: Problem, position: int, boot_partition: BootPartition) -> None:
+    name = f"min:{boot_partition.name}"
+    for area, size in boot_partition.sizes:
+        here = model.boot_partition[position, area] = model.program.column(0.0, 1.0, integral=True)
         amount = model.program.column(0.0, size)
         model.row(name, [(amount, 1.0), (_less(model, name, 1), 1.0), (here, -size)], low=0.0)
         used[area].append((amount, 1.0))
-    own = by_disk(problem.areas, [area for area, _size in companion.sizes])
-    for disk, column in _carried(problem, model, companion):
-        there = [(model.companion[position, area], 1.0) for area in own.get(disk, [])]
-        model.row(f"boot:{companion.name}", [*there, (column, -1.0)], low=0.0)
-    for disk in companion.disks:
-        there = [(model.companion[position, area], 1.0) for area in own.get(disk, [])]
-        model.row(f"boot:{companion.name}", there, low=1.0)
+    own = by_disk(problem.areas, [area for area, _size in boot_partition.sizes])
+    for disk, column in _carried(problem, model, boot_partition):
+        there = [(model.boot_partition[position, area], 1.0) for area in own.get(disk, [])]
+        model.row(f"boot:{boot_partition.name}", [*there, (column, -1.0)], low=0.0)
+    for disk in boot_partition.disks:
+        there = [(model.boot_partition[position, area], 1.0) for area in own.get(disk, [])]
+        model.row(f"boot:{boot_partition.name}", there, low=1.0)
 
 
-def _carried(problem: Problem, model: Minimum, companion: Companion) -> list[tuple[int, int]]:
+def _carried(problem: Problem, model: Minimum, boot_partition: BootPartition) -> list[tuple[int, int]]:
     """Return disk and column of everything that makes a disk boot."""
-    carriers = [(problem.areas[area].disk, model.site[at, area]) for at in companion.demands for area in problem.demands[at].areas]
-    carriers += [(problem.areas[area].disk, model.part[at, area]) for at in companion.pools for area in problem.pools[at].areas]
+    carriers = [(problem.areas[area].disk, model.site[at, area]) for at in boot_partition.demands for area in problem.demands[at].areas]
+    carriers += [(problem.areas[area].disk, model.part[at, area]) for at in boot_partition.pools for area in problem.pools[at].areas]
     return carriers

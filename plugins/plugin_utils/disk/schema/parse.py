@@ -78,7 +78,7 @@ class _Known:
 @dataclass(frozen=True)
 class _Choice:
     allowed: frozenset[int]
-    tiers: tuple[frozenset[int], ...] = ()
+    preferred_disks: tuple[frozenset[int], ...] = ()
 
 
 @dataclass
@@ -217,8 +217,8 @@ class _Reader:
         """Return the disks of every space. What a vg contains lies where the vg lies; what all of that likes best, the vg does, too."""
         choices = {item.id: self._choice(item) for item in known}
         for item in known:
-            if item.type is SpaceType.VOLUME_GROUP and not choices[item.id].tiers:
-                wanted = {choices[member].tiers for member, group in groups.items() if group == item.id}
+            if item.type is SpaceType.VOLUME_GROUP and not choices[item.id].preferred_disks:
+                wanted = {choices[member].preferred_disks for member, group in groups.items() if group == item.id}
                 choices[item.id] = _Choice(choices[item.id].allowed, wanted.pop() if len(wanted) == 1 else ())
         for item in known:
             if item.type is SpaceType.LOGICAL_VOLUME and item.id in groups:
@@ -228,7 +228,7 @@ class _Reader:
                         "avoid_disks" if "avoid_disks" in item.entry else "disks",
                         f"an lv lies on the disks of its vg; set this on {groups[item.id]!r}",
                     )
-                choices[item.id] = _Choice(group.allowed, own.tiers or group.tiers)
+                choices[item.id] = _Choice(group.allowed, own.preferred_disks or group.preferred_disks)
         return choices
 
     def _choice(self, item: _Known) -> _Choice:
@@ -282,7 +282,7 @@ class _Reader:
             max_size=bounds.most,
             weight=entry.weight(),
             allowed=choice.allowed,
-            tiers=choice.tiers,
+            preferred_disks=choice.preferred_disks,
             volume_group=group if item.type is SpaceType.LOGICAL_VOLUME else None,
             contains=tuple(member for member in _members(entry) if isinstance(member, str)),
             level=level,

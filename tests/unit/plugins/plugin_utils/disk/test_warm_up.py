@@ -13,30 +13,30 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema import yaql as expressions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.warm_up import rehearse
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.warm_up import warm_up
 
 PROFILES = pathlib.Path(__file__).parents[5] / "profiles"
 
 
 def test_the_general_profile_is_read_and_its_expressions_parsed_once() -> None:
-    rehearse(PROFILES)
+    warm_up(PROFILES)
     schema = load_profile(PROFILES / "general.yml")
     assert load_profile(PROFILES / "general.yml") is schema
     parsed = expressions._parsed.cache_info().misses
-    rehearse(PROFILES)
+    warm_up(PROFILES)
     assert expressions._parsed.cache_info().misses == parsed
 
 
 def test_a_profile_that_cannot_be_read_or_planned_is_left_to_its_task(tmp_path: pathlib.Path) -> None:
     (tmp_path / "broken.yml").write_text("schema: [", encoding="utf-8")
     (tmp_path / "general.yml").write_text("schema: [{id: a, type: lv, min_size: 9 TiB}]", encoding="utf-8")
-    rehearse(tmp_path)
+    warm_up(tmp_path)
     with pytest.raises(InputError, match=r"broken\.yml: cannot be read"):
         load_profile(tmp_path / "broken.yml")
 
 
 def test_a_folder_that_is_not_there_has_no_profiles(tmp_path: pathlib.Path) -> None:
-    rehearse(tmp_path / "absent")
+    warm_up(tmp_path / "absent")
 
 
 def test_a_profile_that_has_changed_is_read_anew(tmp_path: pathlib.Path) -> None:

@@ -15,9 +15,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.heurist
     highest_level,
     is_better,
     quality,
-    quick_choices,
+    quick_placements,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.search import find_choice
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.search import find_placement
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.sizes import size_fairly
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.model import Problem
@@ -53,14 +53,14 @@ def test_a_quick_placement_that_meets_the_bound_is_as_good_as_a_searched_one() -
         (500, 400, 300), *(growing(name) for name in "abcd"), {"id": "r", "type": "raid", "level": "raid1", "legs": 2, "size": 50}
     )
     bound = highest_level(problem)
-    found = find_choice(problem, 10)
+    found = find_placement(problem, 10)
     assert found is not None
-    sizes = size_fairly(problem, found.choice)
+    sizes = size_fairly(problem, found.placement)
     assert sizes is not None
-    searched = quality(problem, found.choice, sizes)
+    searched = quality(problem, found.placement, sizes)
     assert searched.levels[1] <= bound
     levels = []
-    for choice in quick_choices(problem, bound):
+    for choice in quick_placements(problem, bound):
         quick = size_fairly(problem, choice)
         assert quick is not None
         levels.append(quality(problem, choice, quick).levels[1])
@@ -69,7 +69,7 @@ def test_a_quick_placement_that_meets_the_bound_is_as_good_as_a_searched_one() -
 
 def test_there_is_no_quick_placement_of_what_does_not_fit() -> None:
     problem = posed((100, 100), *({"id": name, "type": "partition", "size": 60} for name in "abc"))
-    assert quick_choices(problem, highest_level(problem)) == []
+    assert quick_placements(problem, highest_level(problem)) == []
 
 
 def test_preferences_count_before_levels_and_levels_before_use() -> None:

@@ -10,7 +10,7 @@ import math
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.sizes import fill
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.model import Turn
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.model import GrowthOrder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +25,7 @@ def test_everybody_stands_at_one_level(bounds: list[tuple[int, float, float]], s
     high = [least + more for least, more, _weight in bounds]
     weight = [share for _least, _more, share in bounds]
     capacity = sum(low) + spare
-    sizes = fill(capacity, low, high, weight, [Turn.NORMAL] * len(bounds))
+    sizes = fill(capacity, low, high, weight, [GrowthOrder.NORMAL] * len(bounds))
     assert sizes is not None
     assert sum(sizes) == pytest.approx(min(capacity, sum(high)))
     inner = [size / share for size, least, most, share in zip(sizes, low, high, weight) if least + 1e-6 < size < most - 1e-6]
@@ -37,5 +37,5 @@ def test_everybody_stands_at_one_level(bounds: list[tuple[int, float, float]], s
 
 
 def test_a_weight_that_is_no_binary_fraction_of_the_minimum_loses_nobody_its_growth() -> None:
-    sizes = fill(9869, [3714, 2775], [math.inf, math.inf], [7.25, 7.25], [Turn.NORMAL] * 2)
+    sizes = fill(9869, [3714, 2775], [math.inf, math.inf], [7.25, 7.25], [GrowthOrder.NORMAL] * 2)
     assert sizes == pytest.approx([4934.5, 4934.5])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Disk
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import canonical_order, formulate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.model import Area, Kind, Turn
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.model import Area, GrowthOrder, Kind
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 
 
@@ -28,7 +28,7 @@ def test_volumes_without_a_vg_lie_on_bare_disks() -> None:
     problem = formulate(hardware, schema_of(hardware, {"id": "a", "type": "lv", "min_size": 0}))
     assert problem.areas == (Area(0, 0, 100),)
     (pool,) = problem.pools
-    assert (pool.head, pool.grain) == (0, 1)
+    assert (pool.metadata_size, pool.extent_size) == (0, 1)
 
 
 def test_kept_data_cuts_a_disk_in_areas_and_the_reserve_comes_off_the_last() -> None:
@@ -72,17 +72,22 @@ def test_turns() -> None:
         {"id": "liked", "type": "partition", "best_with_disks": ["d1"]},
         {"id": "fixed", "type": "partition", "weight": 0},
     )
-    turns = {(demand.name, demand.space): demand.turn for demand in formulate(hardware, schema).demands}
-    assert turns == {("a", 1): Turn.NORMAL, ("liked", 2): Turn.PREFERRED, ("fixed", 3): Turn.NEVER, ("g", None): Turn.LEFTOVER}
+    turns = {(demand.name, demand.space): demand.growth_order for demand in formulate(hardware, schema).demands}
+    assert turns == {
+        ("a", 1): GrowthOrder.NORMAL,
+        ("liked", 2): GrowthOrder.PREFERRED,
+        ("fixed", 3): GrowthOrder.NEVER,
+        ("g", None): GrowthOrder.LEFTOVER,
+    }
 
 
 def test_companions_follow_what_boots() -> None:
     hardware = hardware_of(1000, 1000)
     esp = {"id": "esp", "type": "esp", "size": 100}
     root = {"id": "root", "type": "partition", "min_size": 1}
-    (companion,) = formulate(hardware, schema_of(hardware, {**root, "boot": True}, esp)).companions
+    (companion,) = formulate(hardware, schema_of(hardware, {**root, "boot": True}, esp)).boot_partitions
     assert companion.demands == (0,)
     assert companion.sizes == ((0, 100), (1, 100))
     alone = formulate(hardware, schema_of(hardware, root, esp))
-    assert alone.companions == ()
+    assert alone.boot_partitions == ()
     assert [demand.name for demand in alone.demands] == ["root", "esp"]

@@ -54,7 +54,7 @@ def test_the_basic_syntax_of_the_seed_is_read() -> None:
     assert (root.min_size, root.max_size, root.mount, root.fs_type, root.volume_group) == (5000, 10000, "/", "ext4", "os")
     assert (swap.min_size, swap.max_size, swap.weight, swap.place) == (2000, 2000, 1.0, "spaces[2]")
     assert root.allowed == {0, 1, 2}
-    assert root.tiers == ()
+    assert root.preferred_disks == ()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_sets_of_disks(keys: dict[str, t.Any], allowed: set[int]) -> None:
 )
 def test_preferences(preference: t.Any, tiers: tuple[set[int], ...]) -> None:
     schema = parse({**LV, "best_with_disks": preference})
-    assert schema.spaces[0].tiers == tiers
+    assert schema.spaces[0].preferred_disks == tiers
     assert bool(schema.warnings) is not bool(tiers)
 
 
@@ -168,8 +168,8 @@ def test_what_a_vg_contains_lies_where_the_vg_lies() -> None:
     group = {"id": "g", "type": "vg", "contains": ["a", "b"], "disks": SSDS, "best_with_disks": ["sdc"]}
     schema = parse(group, LV, {"id": "b", "type": "lv", "size": "50 %", "best_with_disks": ["sdb"]})
     assert schema.by_id("a").allowed == schema.by_id("b").allowed == {1, 2}
-    assert schema.by_id("a").tiers == ({2},)
-    assert schema.by_id("b").tiers == ({1},)
+    assert schema.by_id("a").preferred_disks == ({2},)
+    assert schema.by_id("b").preferred_disks == ({1},)
     assert schema.by_id("b").min_size == 4 * 198 / 2
 
 
@@ -183,7 +183,7 @@ def test_a_vg_likes_best_what_all_in_it_do(first: list[str], second: list[str] |
         {**LV, "best_with_disks": first},
         {"id": "b", "type": "lv", "best_with_disks": second},
     )
-    assert schema.by_id("g").tiers == tiers
+    assert schema.by_id("g").preferred_disks == tiers
 
 
 @pytest.mark.parametrize(
