@@ -284,6 +284,6 @@ options:
         type: dict
 requirements:
   - numpy >= 1.26 on the controller
-  - scipy >= 1.11 on the controller
+  - highspy >= 1.10 on the controller
   - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """

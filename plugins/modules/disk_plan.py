@@ -22,7 +22,7 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 requirements:
-  - numpy, scipy and yaql on the controller
+  - numpy, highspy and yaql on the controller
 options:
   schema:
     description:

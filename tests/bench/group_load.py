@@ -8,7 +8,7 @@
 
 `load` is text to a checked cluster, `place` is what group_place does for one mirrored instance with that cluster: arrays, every pair of
 nodes checked against all limits and scored, the answer. `found` is how many pairs there were, `info` is the whole report. `imports`,
-told apart, is what NumPy, SciPy and the collection take to load. `hinfo` is what Ganeti's program takes to load the same file and
+told apart, is what NumPy, HiGHS and the collection take to load. `hinfo` is what Ganeti's program takes to load the same file and
 print its score, where it is installed. Each row is a process of its own, so that its memory is its own. Exits with 1 when a target is
 missed: 2 s to load, 1 s to place, 300 MiB.
 """

@@ -9,7 +9,7 @@
 hail's time is that of its whole process. `whole` is all that we do for the same request once libraries are there: parsing the JSON,
 checking and building the cluster, deciding, and making the answer. The targets are for it. `decide` leaves parsing and checking of the
 message out, which a task that asks several questions does once. `process` is the whole process of the allocator that Ganeti would
-call, with the start of Python and the import of NumPy and SciPy; Ansible imports them once for all tasks of a play. Exits with 1 when
+call, with the start of Python and the import of NumPy; Ansible imports them once for all tasks of a play. Exits with 1 when
 a target is missed.
 """
 

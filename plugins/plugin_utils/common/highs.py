@@ -2,63 +2,37 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Linear programs with integers: built row by row, solved by SciPy's HiGHS, which is kept from printing."""
+"""Linear programs with integers, built row by row: the one door to HiGHS.
+
+    program = Program()
+    first, second = program.column(0, 1, integral=True), program.column()
+    program.row([(first, 5.0), (second, 1.0)], high=7.0)
+    solved = maximise(program, {first: 5.0, second: 2.0})
+
+One thread, one seed and limits that are counts: the same program has the same solution on a fast and on a slow machine.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import os
-import threading
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .libraries import np, npt, optimize, sparse
-
-_ONE_AT_A_TIME = threading.RLock()
-
-
-@contextlib.contextmanager
-def silence() -> Iterator[None]:
-    """Send what C code writes to standard output nowhere while the block runs.
-
-    HiGHS 1.12 prints a line of its own even when it is told not to display anything, and Ansible reads our standard output.
-    May be nested; threads wait for each other, because there is only one standard output.
-    """
-    with _ONE_AT_A_TIME:
-        _flush()
-        try:
-            kept = os.dup(1)
-        except OSError:
-            # Standard output is closed: nothing can be spoilt.
-            yield
-            return
-        try:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 1)
-            os.close(nowhere)
-            yield
-        finally:
-            _flush()
-            os.dup2(kept, 1)
-            os.close(kept)
-
-
-def _flush() -> None:
-    # C's own buffer: without this the text would come out after the block, when standard output is back in place.
-    ctypes.CDLL(None).fflush(None)
-
+from .libraries import highspy, np, npt
 
 FREE = float("inf")
-_OPTIMAL, _LIMIT, _INFEASIBLE = 0, 1, 2
+
+Floats: t.TypeAlias = "npt.NDArray[np.float64]"
+Integers: t.TypeAlias = "npt.NDArray[np.int64]"
+Objective: t.TypeAlias = "Mapping[int, float] | Floats"
+"""What a unit of each column is worth; columns that a mapping leaves out are worth nothing."""
 
 
 @dataclass(frozen=True)
 class Solved:
     """Values of all columns. `proven` is False when a limit ended the search, `gap` then the relative distance to the bound."""
 
-    values: npt.NDArray[np.float64]
+    values: Floats
     objective: float
     proven: bool = True
     gap: float = 0.0
@@ -92,7 +66,6 @@ class Program:
         self._row_of: list[int] = []
         self._column_of: list[int] = []
         self._factor: list[float] = []
-        self._matrix: sparse.csr_array | None = None
 
     def column(self, lower: float = 0.0, upper: float = FREE, *, integral: bool = False) -> int:
         """Add a column and return its position."""
@@ -100,6 +73,14 @@ class Program:
         self.upper.append(upper)
         self.integral.append(int(integral))
         return len(self.lower) - 1
+
+    def columns(self, lower: Floats, upper: Floats, *, integral: bool = False) -> Integers:
+        """Add a column for each of the bounds and return their positions."""
+        first = len(self.lower)
+        self.lower += lower.tolist()
+        self.upper += upper.tolist()
+        self.integral += [int(integral)] * len(lower)
+        return np.arange(first, len(self.lower))
 
     def row(self, terms: Iterable[tuple[int, float]], low: float = -FREE, high: float = FREE) -> int:
         """Add a row and return its position. A column that occurs twice counts twice."""
@@ -112,66 +93,99 @@ class Program:
         self.row_high.append(high)
         return position
 
-    def matrix(self) -> sparse.csr_array:
-        """Return the rows as a sparse matrix."""
-        shape = (len(self.row_low), len(self.lower))
-        if self._matrix is None or self._matrix.shape != shape:
-            self._matrix = sparse.csr_array((self._factor, (self._row_of, self._column_of)), shape=shape)
-        return self._matrix
+    def rows(self, row_of: Integers, columns: Integers, factors: Floats, high: Sequence[float] | Floats) -> None:
+        """Add a row `sum <= high` for each of `high`, with `factors` at `columns`, each in that one of them that `row_of` says."""
+        first = len(self.row_low)
+        self._row_of += (row_of + first).tolist()
+        self._column_of += columns.tolist()
+        self._factor += factors.tolist()
+        self.row_high += np.asarray(high, dtype=float).tolist()
+        self.row_low += [-FREE] * (len(self.row_high) - first)
+
+    def entries(self) -> tuple[Integers, Integers, Floats]:
+        """Return the rows in compressed form: where each begins, columns in ascending order, and their factors."""
+        width = max(len(self.lower), 1)
+        places = np.array(self._row_of, dtype=np.int64) * width + np.array(self._column_of, dtype=np.int64)
+        distinct, where = np.unique(places, return_inverse=True)
+        factors = np.bincount(where, weights=np.array(self._factor, dtype=float), minlength=len(distinct))
+        begins = np.searchsorted(distinct, np.arange(len(self.row_low) + 1) * width)
+        return begins, distinct % width, factors
 
 
-def maximise(program: Program, objective: Mapping[int, float], limits: Limits | None = None) -> Solved | None:
+def maximise(program: Program, objective: Objective, limits: Limits | None = None) -> Solved | None:
     """Return values that make the objective as large as possible; None when nothing satisfies the rows.
 
     Raises Undecided when a limit was reached before anything was found.
     """
     limits = limits or Limits()
-    costs = _costs(program, objective)
-    options: t.Any = {"mip_rel_gap": limits.gap, "time_limit": limits.seconds, "node_limit": limits.nodes}
-    rows = optimize.LinearConstraint(program.matrix(), np.array(program.row_low), np.array(program.row_high))
-    bounds = optimize.Bounds(np.array(program.lower), np.array(program.upper))
-    with silence():
-        result = optimize.milp(costs, integrality=np.array(program.integral), bounds=bounds, constraints=[rows], options=options)
-    if result.status == _INFEASIBLE:
+    solver = _loaded(program, objective, program.integral)
+    _set(solver, mip_rel_gap=limits.gap, time_limit=limits.seconds, mip_max_nodes=limits.nodes)
+    solver.run()
+    status, ended = solver.getModelStatus(), highspy.HighsModelStatus
+    if status == ended.kInfeasible:
         return None
-    if result.x is None:
-        raise Undecided(result.message)
-    gap = float(result.mip_gap) if result.mip_gap is not None else 0.0
-    return Solved(result.x, -float(result.fun), proven=result.status == _OPTIMAL, gap=0.0 if result.status == _OPTIMAL else gap)
+    info = solver.getInfo()
+    if status == ended.kOptimal:
+        return Solved(_values(solver), -info.objective_function_value)
+    # Without a limit nothing but integers leaves a solution behind that can be used.
+    if not any(program.integral) or info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        raise Undecided(f"HiGHS ended with: {solver.modelStatusToString(status)}")
+    return Solved(_values(solver), -info.objective_function_value, proven=False, gap=info.mip_gap)
 
 
-def maximise_with_prices(program: Program, objective: Mapping[int, float]) -> tuple[Solved, npt.NDArray[np.float64]] | None:
+def maximise_with_prices(program: Program, objective: Objective) -> tuple[Solved, Floats] | None:
     """Solve without regard to integrality; return values and, for every row, how hard it binds (its dual, never negative).
 
     None when nothing satisfies the rows.
     """
-    matrix = program.matrix()
-    low, high = np.array(program.row_low), np.array(program.row_high)
-    equal = low == high
-    above, below = (high < FREE) & ~equal, (low > -FREE) & ~equal
-    upper_rows = np.concatenate([np.flatnonzero(above), np.flatnonzero(below)])
-    signs = np.concatenate([np.ones(above.sum()), -np.ones(below.sum())])
-    # Typed as anything because SciPy's stubs know dense matrices only.
-    rows: dict[str, t.Any] = {}
-    if len(upper_rows):
-        rows |= {"A_ub": matrix[upper_rows].multiply(signs[:, None]).tocsr(), "b_ub": np.concatenate([high[above], -low[below]])}
-    if equal.any():
-        rows |= {"A_eq": matrix[np.flatnonzero(equal)], "b_eq": low[equal]}
-    bounds: t.Any = np.column_stack([program.lower, program.upper])
-    with silence():
-        result = optimize.linprog(_costs(program, objective), bounds=bounds, method="highs-ds", **rows)
-    if result.status != _OPTIMAL or result.x is None or result.fun is None:
+    solver = _loaded(program, objective, [0] * len(program.integral))
+    _set(solver, solver="simplex")
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
-    prices = np.zeros(len(low))
-    if len(upper_rows):
-        np.add.at(prices, upper_rows, np.abs(result.ineqlin.marginals))
-    if equal.any():
-        prices[np.flatnonzero(equal)] = np.abs(result.eqlin.marginals)
-    return Solved(result.x, -float(result.fun)), prices
+    prices = np.abs(np.array(solver.getSolution().row_dual, dtype=float))
+    return Solved(_values(solver), -solver.getInfo().objective_function_value), prices
 
 
-def _costs(program: Program, objective: Mapping[int, float]) -> npt.NDArray[np.float64]:
+def _loaded(program: Program, objective: Objective, integral: Sequence[int]) -> highspy.Highs:
+    """Return HiGHS with the program in it, as one that is to be minimised."""
+    solver = highspy.Highs()
+    _set(solver, output_flag=False, threads=1, random_seed=0)
+    begins, columns, factors = program.entries()
+    solver.passModel(
+        len(program.lower),
+        len(program.row_low),
+        len(factors),
+        highspy.MatrixFormat.kRowwise.value,
+        highspy.ObjSense.kMinimize.value,
+        0.0,
+        _costs(program, objective),
+        np.array(program.lower, dtype=float),
+        np.array(program.upper, dtype=float),
+        np.array(program.row_low, dtype=float),
+        np.array(program.row_high, dtype=float),
+        begins.astype(np.int32),
+        columns.astype(np.int32),
+        factors,
+        np.array(integral, dtype=np.int32),
+    )
+    return solver
+
+
+def _set(highs: highspy.Highs, **options: t.Any) -> None:
+    for name, value in options.items():
+        highs.setOptionValue(name, value)
+
+
+def _values(solver: highspy.Highs) -> Floats:
+    return np.array(solver.getSolution().col_value, dtype=float)
+
+
+def _costs(program: Program, objective: Objective) -> Floats:
     costs = np.zeros(len(program.lower))
-    for column, worth in objective.items():
-        costs[column] = -worth
+    if isinstance(objective, Mapping):
+        for column, worth in objective.items():
+            costs[column] = -worth
+    else:
+        costs[:] = -objective
     return costs

@@ -24,12 +24,11 @@ if t.TYPE_CHECKING:
     import alembic.operations as alembic_operations
     import alembic.runtime.migration as alembic_migration
     import alembic.script as alembic_script
+    import highspy
     import numpy as np
     import numpy.typing as npt
     import os_resource_classes
     import os_traits
-    import scipy.optimize as optimize
-    import scipy.sparse as sparse
     import sqlalchemy as sa
     import sqlalchemy.dialects.sqlite as sqlite_dialect
     import yaql
@@ -48,14 +47,13 @@ __all__ = [
     "alembic_operations",
     "alembic_script",
     "describe_missing",
+    "highspy",
     "np",
     "npt",
-    "optimize",
     "os_resource_classes",
     "os_traits",
     "refuse_missing",
     "sa",
-    "sparse",
     "sqlite_dialect",
     "yaql",
     "yaql_contexts",
@@ -74,13 +72,12 @@ _MODULES = {
     "alembic_op": "alembic.op",
     "alembic_operations": "alembic.operations",
     "alembic_script": "alembic.script",
+    "highspy": "highspy",
     "np": "numpy",
     "npt": "numpy.typing",
-    "optimize": "scipy.optimize",
     "os_resource_classes": "os_resource_classes",
     "os_traits": "os_traits",
     "sa": "sqlalchemy",
-    "sparse": "scipy.sparse",
     "sqlite_dialect": "sqlalchemy.dialects.sqlite",
     "yaql": "yaql",
     "yaql_contexts": "yaql.language.contexts",

@@ -6,7 +6,7 @@
 
 The network is the bipartite one of a transportation problem: a row may send any amount to each pool of its mask. Pools
 are bits of an int, so a breadth-first search looks at whole sets at once; with the handful of pools that real machines
-have this is faster than a call into a library, and unlike scipy.sparse.csgraph it is not bound to 32 bits.
+have this is faster than a call into a library, and it is not bound to 32 bits.
 """
 
 from __future__ import annotations

@@ -15,14 +15,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from ...common.highs import silence
-from ...common.libraries import np, optimize, sparse
+from ...common.highs import Limits, Program, Undecided, maximise
+from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import PoolName
 from ..cluster.state import ClusterState
 
 SECONDS = 10.0
 """How long all exact proofs together may take; what is left then is answered by best fit alone."""
+NODES = 2000
+"""How far the search for a proof goes."""
 
 
 @dataclass(frozen=True)
@@ -222,33 +224,26 @@ def _exact(problem: _Restart, stranded: list[int], seconds: float) -> tuple[list
     rows, columns = np.nonzero(problem.allowed & (problem.memory[:, None] <= problem.room) & (problem.cpus[:, None] <= problem.cpu_room))
     if not len(rows):
         return stranded, True
-    with silence():
-        answer = optimize.milp(
-            -problem.memory[rows],
-            integrality=np.ones(len(rows), dtype=np.int64),
-            bounds=optimize.Bounds(0, 1),
-            constraints=optimize.LinearConstraint(*_program(problem, rows, columns)),
-            options={"time_limit": seconds},
-        )
-    if answer.x is None:
+    try:
+        answer = maximise(_program(problem, rows, columns), problem.memory[rows], Limits(1e-4, seconds, NODES))
+    except Undecided:
+        answer = None
+    if answer is None:
         return stranded, False
-    placed = set(rows[answer.x > 0.5].tolist())
+    placed = set(rows[answer.values > 0.5].tolist())
     found = [position for position in range(len(problem.instances)) if position not in placed]
     better = problem.memory[found].sum() <= problem.memory[stranded].sum()
-    return (found if better else stranded), answer.status == 0
+    return (found if better else stranded), answer.proven
 
 
-def _program(problem: _Restart, rows: Integers, columns: Integers) -> tuple[sparse.csr_array, Floats, Floats]:
-    """Return matrix and bounds: each instance at most once, memory, CPUs, and each exclusion tag at most once on a node."""
-    variables = np.arange(len(rows))
-    count = len(problem.room)
-    once = sparse.csr_array((np.ones(len(rows)), (rows, variables)), shape=(len(problem.instances), len(rows)))
-    memory = sparse.csr_array((problem.memory[rows], (columns, variables)), shape=(count, len(rows)))
-    cpus = sparse.csr_array((problem.cpus[rows], (columns, variables)), shape=(count, len(rows)))
+def _program(problem: _Restart, rows: Integers, columns: Integers) -> Program:
+    """Return the program: each instance at most once, memory, CPUs, and each exclusion tag at most once on a node."""
+    program = Program()
+    variables = program.columns(np.zeros(len(rows)), np.ones(len(rows)), integral=True)
+    program.rows(rows, variables, np.ones(len(rows)), np.ones(len(problem.instances)))
+    program.rows(columns, variables, problem.memory[rows], np.maximum(problem.room, 0.0))
+    program.rows(columns, variables, problem.cpus[rows], np.maximum(problem.cpu_room, 0.0))
     owners, tags = np.nonzero(problem.tags[rows])
-    width = problem.tags.shape[1]
-    keys, slots = np.unique(columns[owners] * max(width, 1) + tags, return_inverse=True)
-    alone = sparse.csr_array((np.ones(len(owners)), (slots, owners)), shape=(len(keys), len(rows)))
-    matrix = sparse.csr_array(sparse.vstack([once, memory, cpus, alone]))
-    upper = np.concatenate([np.ones(len(problem.instances)), problem.room, problem.cpu_room, np.ones(len(keys))])
-    return matrix, np.full(len(upper), -np.inf), np.where(upper < 0, 0.0, upper)
+    keys, slots = np.unique(columns[owners] * max(problem.tags.shape[1], 1) + tags, return_inverse=True)
+    program.rows(slots, variables[owners], np.ones(len(owners)), np.ones(len(keys)))
+    return program

@@ -8,23 +8,24 @@
 
 Each instance takes one of its possible places or none. Limits are those of limits.py in linear form, and each is as
 wide as it was broken before: nothing may get worse. What a node keeps for failovers is the most that any other node's
-failure brings, which is a variable above each of those sums. Solved by HiGHS through scipy; `proven` tells whether no
-better answer exists among the places that were offered.
+failure brings, which is a variable above each of those sums. `proven` tells whether no better answer exists among the
+places that were offered.
 """
 
 from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ...common.highs import silence
-from ...common.libraries import np, optimize, sparse
+from ...common.highs import Limits, Program, Undecided, maximise
+from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 
 SECONDS = 20.0
-"""How long the solver may look; what it has found by then is used."""
+NODES = 2000
+"""How long and how far the solver may look; what it has found by then is used."""
 _LEFT = (Quantity.MEMORY, Quantity.MEMORY_PLANNED, Quantity.DISK, Quantity.DISK_PLANNED)
 _TOLERANCE = 1e-6
 
@@ -52,21 +53,15 @@ class _Columns:
     secondary: Integers
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Rows:
-    """Constraints `sum(values * variables) <= upper`, collected as triplets."""
+    """Constraints `sum(values * variables) <= upper`, none of which asks for less than nothing."""
 
-    rows: list[Integers] = field(default_factory=list)
-    columns: list[Integers] = field(default_factory=list)
-    values: list[Floats] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
+    program: Program
 
     def add(self, columns: Integers, values: Floats, upper: float) -> None:
         """Add one constraint."""
-        self.rows.append(np.full(len(columns), len(self.upper)))
-        self.columns.append(columns)
-        self.values.append(values)
-        self.upper.append(max(upper, 0.0))
+        self.program.rows(np.zeros(len(columns), dtype=np.int64), columns, values, [max(upper, 0.0)])
 
     def add_each(self, keys: Integers, columns: Integers, values: Floats, upper: Callable[[int], float]) -> None:
         """Add a constraint for each distinct key over the columns that have it."""
@@ -76,11 +71,6 @@ class _Rows:
             limit = upper(int(key))
             if np.isfinite(limit):
                 self.add(columns[part], values[part], limit)
-
-    def matrix(self, width: int) -> sparse.csr_array:
-        """Return all constraints as a matrix with `width` columns."""
-        triplets = (np.concatenate(self.values), (np.concatenate(self.rows), np.concatenate(self.columns)))
-        return sparse.csr_array(triplets, shape=(len(self.upper), width))
 
 
 def assign(
@@ -97,34 +87,26 @@ def assign(
     places: list[tuple[int, int] | None] = [None] * len(wanted)
     if not len(columns.owner):
         return places, True
-    rows = _Rows()
-    every = np.arange(len(columns.owner))
+    program = Program()
+    rows = _Rows(program)
+    every = program.columns(np.zeros(len(columns.owner)), np.ones(len(columns.owner)), integral=True)
     rows.add_each(columns.owner, every, np.ones(len(every)), lambda _owner: 1.0)
     _limit_quantities(rows, columns, before, lifted)
     _limit_tags(rows, columns, before, lifted)
     _limit_pools(rows, columns, before, lifted)
-    reserve = _limit_redundancy(rows, columns, before, lifted)
-    width = len(every) + len(reserve)
+    _limit_redundancy(rows, columns, before, lifted)
     importance = np.array([want.importance for want in wanted], dtype=float)
     # All costs together stay below one instance's importance, so that nobody is left out to save cost.
     cost = np.concatenate([want.costs for want in wanted]) / (2.0 * len(wanted))
-    objective = np.concatenate([cost - importance[columns.owner], np.zeros(len(reserve))])
-    with silence():
-        answer = optimize.milp(
-            objective,
-            integrality=np.concatenate([np.ones(len(every)), np.zeros(len(reserve))]),
-            bounds=optimize.Bounds(
-                np.concatenate([np.zeros(len(every)), lifted.reserved[reserve]]),
-                np.concatenate([np.ones(len(every)), np.full(len(reserve), np.inf)]),
-            ),
-            constraints=optimize.LinearConstraint(rows.matrix(width), -np.inf, np.array(rows.upper)),
-            options={"time_limit": seconds, "mip_rel_gap": 0.0},
-        )
-    if answer.x is None:
+    try:
+        answer = maximise(program, dict(zip(every.tolist(), (importance[columns.owner] - cost).tolist())), Limits(0.0, seconds, NODES))
+    except Undecided:
+        answer = None
+    if answer is None:
         return places, False
-    for column in np.flatnonzero(answer.x[: len(every)] > 0.5):
+    for column in np.flatnonzero(answer.values[: len(every)] > 0.5):
         places[columns.owner[column]] = int(columns.primary[column]), int(columns.secondary[column])
-    return places, answer.status == 0
+    return places, answer.proven
 
 
 def _columns(wanted: Sequence[Wanted]) -> _Columns:
@@ -214,14 +196,15 @@ def _limit_pools(rows: _Rows, columns: _Columns, before: ClusterState, lifted: C
     rows.add_each(keys, used, facts.instances.disk[columns.instance[used]], lambda key: float(room[key // count, key % count]))
 
 
-def _limit_redundancy(rows: _Rows, columns: _Columns, before: ClusterState, lifted: ClusterState) -> Integers:
-    """Add a variable for what each node keeps for failovers; return the nodes that have one, in order of the variables."""
+def _limit_redundancy(rows: _Rows, columns: _Columns, before: ClusterState, lifted: ClusterState) -> None:
+    """Add a variable for what each node keeps for failovers."""
     facts = lifted.facts.instances
     nodes, used, needs = _uses(columns, lifted, Quantity.MEMORY)
     keeping = np.flatnonzero((columns.secondary != NOWHERE) & (facts.reserves[columns.instance] > 0))
     keeping = keeping[~lifted.offline[columns.secondary[keeping]]]
     reserve = np.unique(np.concatenate([nodes, columns.secondary[keeping]]))
-    variable = {int(node): len(columns.owner) + position for position, node in enumerate(reserve)}
+    kept_by = rows.program.columns(lifted.reserved[reserve], np.full(len(reserve), np.inf))
+    variable = dict(zip(reserve.tolist(), kept_by.tolist()))
     short = np.maximum(before.reserved - before.quantities[Quantity.MEMORY], 0.0)
     for node in reserve.tolist():
         here = nodes == node
@@ -233,14 +216,7 @@ def _limit_redundancy(rows: _Rows, columns: _Columns, before: ClusterState, lift
         bringing = keeping[pairs == pair]
         kept = float(lifted.peers[secondary, primary])
         values = np.append(facts.reserves[columns.instance[bringing]], -1.0)
-        _add_below(rows, np.append(bringing, variable[secondary]), values, -kept)
-    return reserve
-
-
-def _add_below(rows: _Rows, columns: Integers, values: Floats, upper: float) -> None:
-    """Add a constraint whose bound may be negative."""
-    rows.add(columns, values, 0.0)
-    rows.upper[-1] = upper
+        rows.program.row(zip([*bringing.tolist(), variable[secondary]], values.tolist()), high=-kept)
 
 
 def got_worse(before: ClusterState, after: ClusterState, among: Collection[int] | None = None) -> list[tuple[int, str, float]]:

@@ -2,32 +2,145 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What C code prints gets nowhere."""
+"""Programs and their solver."""
 
 from __future__ import annotations
 
-import os
+import random
 
+import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common import highs as module
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import silence
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import (
+    Limits,
+    Program,
+    Undecided,
+    maximise,
+    maximise_with_prices,
+)
 
 
-def test_nothing_that_c_prints_gets_out(capfd: pytest.CaptureFixture[str]) -> None:
-    with silence():
-        with silence():
-            os.write(1, b"inner\n")
-        os.write(1, b"outer\n")
-    os.write(1, b"after\n")
-    assert capfd.readouterr().out == "after\n"
+def knapsack() -> tuple[Program, list[int]]:
+    program = Program()
+    columns = [program.column(0, 1, integral=True) for _unused in range(3)]
+    program.row(zip(columns, (5.0, 4.0, 3.0)), high=7.0)
+    return program, columns
 
 
-def test_a_closed_standard_output_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
-    def closed(_descriptor: int) -> int:
-        raise OSError("closed")
+def hard(seed: int = 5) -> tuple[Program, dict[int, float]]:
+    """Return a market split problem, which takes any solver thousands of nodes, and what deviations cost."""
+    draw = random.Random(seed)
+    program = Program()
+    columns = [program.column(0, 1, integral=True) for _unused in range(30)]
+    cost = {}
+    for _row in range(4):
+        factors = [float(draw.randrange(100)) for _column in columns]
+        over, under = program.column(), program.column()
+        half = float(sum(factors) // 2)
+        program.row([*zip(columns, factors), (over, 1.0), (under, -1.0)], low=half, high=half)
+        cost |= {over: -1.0, under: -1.0}
+    return program, cost
 
-    monkeypatch.setattr(module.os, "dup", closed)
-    reached = False
-    with silence():
-        reached = True
-    assert reached
+
+def test_integers_are_integers() -> None:
+    program, columns = knapsack()
+    solved = maximise(program, dict(zip(columns, (5.0, 4.0, 3.0))))
+    assert solved is not None
+    assert solved.proven
+    assert solved.objective == pytest.approx(7)
+    assert [round(solved.values[column]) for column in columns] == [0, 1, 1]
+
+
+def test_what_contradicts_itself_has_no_solution() -> None:
+    program, columns = knapsack()
+    program.row([(column, 1.0) for column in columns], low=3)
+    assert maximise(program, {}) is None
+    assert maximise(program, {}, Limits(gap=0.5)) is None
+
+
+def test_a_column_that_occurs_twice_in_a_row_counts_twice() -> None:
+    program = Program()
+    first, second = program.column(), program.column(0, 1)
+    program.row([(second, 1.0), (first, 1.0), (second, 2.0), (first, 1.0)], high=10.0)
+    solved = maximise(program, {first: 1.0, second: 9.0})
+    assert solved is not None
+    assert solved.values == pytest.approx([3.5, 1.0])
+
+
+def test_rows_at_once_are_the_rows_one_by_one() -> None:
+    whole, by_row = Program(), Program()
+    columns = whole.columns(np.zeros(3), np.array([1.0, 2.0, 3.0]), integral=True)
+    assert columns.tolist() == [by_row.column(0, upper, integral=True) for upper in (1, 2, 3)]
+    whole.row([(0, 1.0)], low=1.0)
+    by_row.row([(0, 1.0)], low=1.0)
+    whole.rows(np.array([1, 0, 1, 2]), np.array([2, 0, 1, 0]), np.array([5.0, 1.0, 4.0, 3.0]), [4.0, 9.0, 3.0])
+    for terms, high in (([(0, 1.0)], 4.0), ([(1, 4.0), (2, 5.0)], 9.0), ([(0, 3.0)], 3.0)):
+        by_row.row(terms, high=high)
+    for ours, theirs in zip(whole.entries(), by_row.entries()):
+        assert ours.tolist() == theirs.tolist()
+    assert (whole.row_low, whole.row_high) == (by_row.row_low, by_row.row_high)
+    solved = maximise(whole, np.array([1.0, 3.0, 3.5]))
+    assert solved is not None
+    assert [round(value) for value in solved.values] == [1, 1, 1]
+
+
+def test_columns_and_rows_without_entries_are_kept() -> None:
+    program = Program()
+    program.row([])
+    lonely = program.column(1.0, 4.0)
+    program.row([], low=0.0, high=5.0)
+    solved = maximise(program, {lonely: 1.0})
+    assert solved is not None
+    assert solved.values.tolist() == [4.0]
+    program.row([], low=1.0)
+    assert maximise(program, {lonely: 1.0}) is None
+
+
+def test_a_program_without_an_end_is_undecided() -> None:
+    program = Program()
+    with pytest.raises(Undecided):
+        maximise(program, {program.column(): 1.0})
+
+
+def test_nodes_end_a_search_at_the_same_solution_each_time() -> None:
+    answers = []
+    for _run in range(2):
+        program, cost = hard()
+        solved = maximise(program, cost, Limits(nodes=100))
+        assert solved is not None
+        answers.append(solved)
+    assert not answers[0].proven
+    assert answers[0].gap > 0
+    assert answers[0].values.tolist() == answers[1].values.tolist()
+    more = maximise(*hard(), Limits(nodes=300))
+    assert more is not None
+    assert more.objective >= answers[0].objective
+
+
+def test_a_limit_before_the_first_solution_leaves_it_undecided() -> None:
+    program, cost = hard()
+    with pytest.raises(Undecided):
+        maximise(program, cost, Limits(seconds=0.0))
+
+
+def test_prices_tell_what_binds() -> None:
+    program = Program()
+    first, second = program.column(), program.column()
+    binding = program.row([(first, 1.0), (second, 2.0)], high=10)
+    idle = program.row([(first, 1.0)], low=-5, high=50)
+    equal = program.row([(second, 1.0)], low=1, high=1)
+    answer = maximise_with_prices(program, {first: 1.0, second: 1.0})
+    assert answer is not None
+    solved, prices = answer
+    assert solved.objective == pytest.approx(9)
+    assert prices[binding] == pytest.approx(1)
+    assert prices[idle] == 0
+    assert prices[equal] > 0
+    program.row([(second, 1.0)], low=2)
+    assert maximise_with_prices(program, {}) is None
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    program, cost = hard()
+    maximise(program, cost, Limits(nodes=50))
+    maximise_with_prices(program, cost)
+    assert capfd.readouterr() == ("", "")
