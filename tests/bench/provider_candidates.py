@@ -22,7 +22,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
@@ -58,7 +58,7 @@ def cpu_seconds(work, repeat):
 
 def ask_us(index, query):
     """Parse a query and return its candidates, every mapping of them, as Placement counts."""
-    return find_candidates(index, parse_query(query, index.known), Manner(distinct="mappings")).candidates
+    return find_candidates(index, parse_query(query, index.known), SearchOptions(distinct="mappings")).candidates
 
 
 def class_of(count):

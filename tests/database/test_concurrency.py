@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import signal
@@ -21,9 +22,13 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import guard_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_numbers
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.retry import RetryPolicy
+from sqlalchemy import event
 
 ROOM = 500
 WRITERS = 8
@@ -174,6 +179,28 @@ def test_moves_of_consumers_between_two_providers_neither_lose_nor_double(nodes)
     assert in_threads(4, push) == [None] * 4
     with open_ledger(nodes[0]) as ledger:
         assert ledger.read(audit) == []
+
+
+def test_guards_of_the_same_providers_in_opposite_orders_wait_and_do_not_deadlock(nodes):
+    """Each takes its first provider before the other may take its second; there is no second try that could hide a deadlock."""
+    names = [f"{letter}-{uuid.uuid4()}" for letter in "ab"]
+    with open_ledger(nodes[0]) as ledger:
+        put(ledger, *({"name": name} for name in names))
+        numbers = [number for number, _uuid in ledger.read(lambda connection: read_numbers(connection, names)).values()]
+    both_hold_one = threading.Barrier(2)
+
+    def wait_for_the_other(_connection, _cursor, statement, *_unused):
+        if statement.startswith("UPDATE resource_providers"):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both_hold_one.wait(1)
+
+    def guard(turn):
+        # One node: on two nodes of Galera nobody waits, and the later one is refused at COMMIT.
+        with open_ledger(nodes[0], RetryPolicy(retries=0)) as ledger:
+            event.listen(ledger.engine, "after_cursor_execute", wait_for_the_other)
+            ledger.write(partial(guard_providers, expected=dict.fromkeys(numbers[::-1] if turn else numbers)))
+
+    assert in_threads(2, guard) == [None, None]
 
 
 def test_the_same_provider_and_names_registered_at_once(nodes):

@@ -22,7 +22,7 @@ pytest.importorskip("placement", reason="openstack-placement is in the virtual e
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
@@ -70,7 +70,7 @@ def peers_answer(peer, query):
 def our_answer(index, query):
     """As peers_answer; 400 for a mistake in the request."""
     try:
-        answer = find_candidates(index, parse_query(query, index.known), Manner(distinct="mappings"))
+        answer = find_candidates(index, parse_query(query, index.known), SearchOptions(distinct="mappings"))
     except InputError as error:
         return 400, str(error)
     found = as_set((candidate["allocations"], candidate["mappings"]) for candidate in answer.candidates)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""On small worlds the search finds exactly what trying everything finds, for every feature and every manner of looking."""
+"""On small worlds the search finds exactly what trying everything finds, for every feature and every options of looking."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import random
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
@@ -158,12 +158,12 @@ def test_search_agrees_with_brute_force(case, order):
     except InputError:
         assume(False)
     expected = brute_force(world, ask)
-    answer = find_candidates(index, request, Manner(distinct="mappings", order=order))
+    answer = find_candidates(index, request, SearchOptions(distinct="mappings", order=order))
     found = as_sets(answer.candidates)
     assert not answer.truncated
     assert len(found) == len(set(found))
     assert set(found) == expected
-    once = [allocations for allocations, _mappings in as_sets(find_candidates(index, request, Manner(order=order)).candidates)]
+    once = [allocations for allocations, _mappings in as_sets(find_candidates(index, request, SearchOptions(order=order)).candidates)]
     assert len(once) == len(set(once))
     assert set(once) == {allocations for allocations, _mappings in expected}
 
@@ -201,7 +201,7 @@ def test_bounds_and_interchange_drop_nothing_where_groups_compete(case):
     index = build_index(parse_world(world))
     request = parse_groups(ask, index.known)
     expected = brute_force(world, ask)
-    assert set(as_sets(find_candidates(index, request, Manner(distinct="mappings")).candidates)) == expected
+    assert set(as_sets(find_candidates(index, request, SearchOptions(distinct="mappings")).candidates)) == expected
     once = [allocations for allocations, _mappings in as_sets(find_candidates(index, request).candidates)]
     assert len(once) == len(set(once))
     assert set(once) == {allocations for allocations, _mappings in expected}
@@ -218,12 +218,14 @@ def test_a_limit_takes_the_first_of_one_total_order(case, order, limit, distinct
     world, ask = case
     index = build_index(parse_world(world))
     try:
-        whole = find_candidates(index, parse_groups(ask, index.known), Manner(distinct=distinct, order=order)).candidates
+        whole = find_candidates(index, parse_groups(ask, index.known), SearchOptions(distinct=distinct, order=order)).candidates
     except InputError:
         assume(False)
     shuffled = {**world, "providers": random.Random(limit).sample(world["providers"], len(world["providers"]))}
     again = build_index(parse_world(shuffled))
-    limited = find_candidates(again, parse_groups({**ask, "limit": limit}, again.known), Manner(distinct=distinct, order=order)).candidates
+    limited = find_candidates(
+        again, parse_groups({**ask, "limit": limit}, again.known), SearchOptions(distinct=distinct, order=order)
+    ).candidates
     assert limited == whole[:limit]
 
 
@@ -236,10 +238,10 @@ def test_isolating_every_suffix_is_group_policy_isolate(case):
     index = build_index(parse_world(world))
     plain = {key: value for key, value in ask.items() if key not in ("isolate", "group_policy")}
     try:
-        subsets = find_candidates(index, parse_groups({**plain, "isolate": [suffixes]}, index.known), Manner(distinct="mappings"))
+        subsets = find_candidates(index, parse_groups({**plain, "isolate": [suffixes]}, index.known), SearchOptions(distinct="mappings"))
     except InputError:
         assume(False)
-    policy = find_candidates(index, parse_groups({**plain, "group_policy": "isolate"}, index.known), Manner(distinct="mappings"))
+    policy = find_candidates(index, parse_groups({**plain, "group_policy": "isolate"}, index.known), SearchOptions(distinct="mappings"))
     assert subsets == policy
 
 
@@ -251,7 +253,11 @@ def test_affinity_and_anti_affinity_part_the_candidates(case):
     asked = {"X": {"resources": {"VCPU": 1}}, "Y": {"resources": {"DISK_GB": 1}}}
     try:
         free, together, apart = (
-            as_sets(find_candidates(index, parse_groups({"groups": asked, **subtree}, index.known), Manner(distinct="mappings")).candidates)
+            as_sets(
+                find_candidates(
+                    index, parse_groups({"groups": asked, **subtree}, index.known), SearchOptions(distinct="mappings")
+                ).candidates
+            )
             for subtree in ({}, {"same_subtree": [["X", "Y"]]}, {"same_subtree": [["X", "!Y"]]})
         )
     except InputError:
@@ -270,6 +276,6 @@ def test_a_spent_budget_gives_a_prefix_and_says_so(case, budget):
     except InputError:
         assume(False)
     whole = find_candidates(index, request)
-    part = find_candidates(index, request, Manner(budget=budget))
+    part = find_candidates(index, request, SearchOptions(budget=budget))
     assert part.candidates == whole.candidates[: len(part.candidates)]
     assert part.truncated or part == whole

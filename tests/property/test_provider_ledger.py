@@ -174,7 +174,7 @@ class LedgerHistory(RuleBasedStateMachine):
             self.opened.__exit__(None, None, None)
 
     def both(self, work, told):
-        """Run a task on both; rehearse it first, which must give the same and leave no trace."""
+        """Run a task on both; try it in a dry run first, which must give the same and leave no trace."""
         oracle = copy.deepcopy(self.oracle)
         try:
             told(oracle)
@@ -182,10 +182,10 @@ class LedgerHistory(RuleBasedStateMachine):
         except Refused:
             is_refused = True
         before, was = self.state(), self.oracle
-        rehearsed = self.attempt(Ledger(self.ledger.url, self.ledger.engine, rehearsal=True), work)
+        tried = self.attempt(Ledger(self.ledger.url, self.ledger.engine, dry_run=True), work)
         assert self.state() == before
         done = self.attempt(self.ledger, work)
-        assert rehearsed == done
+        assert tried == done
         assert (done is None) == is_refused
         if is_refused:
             assert self.state() == before

@@ -5,7 +5,7 @@
 """What a request asks, as columns: each is one choice of a provider, and says which providers can be chosen.
 
 A granular group is one column. The group without a suffix is one column for each of its classes, since each may come from another
-provider. Filters are also what reasons.py counts, so a reason is never about another rule than the search's.
+provider. Filters are also what why.py counts, so a reason is never about another rule than the search's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Column:
     amounts: tuple[tuple[str, int], ...]
     own: Mask
     shared: Mask
-    split: bool = False
+    can_split: bool = False
 
     @property
     def unsuffixed(self) -> bool:
@@ -85,7 +85,7 @@ def column_filters(index: Index, group: Group, amounts: tuple[tuple[str, int], .
 
 def required_together(group: Group, columns: list[Column]) -> tuple[frozenset[str], ...]:
     """Return the required sets of the unsuffixed group that its providers may satisfy together, not each by itself."""
-    several = len(columns) > 1 or any(column.split for column in columns)
+    several = len(columns) > 1 or any(column.can_split for column in columns)
     return group.required if several else ()
 
 

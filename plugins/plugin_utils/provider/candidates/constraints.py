@@ -4,7 +4,7 @@
 
 """Constraints between the choices of one candidate: each narrows a column's choices by what was chosen before.
 
-The search fixes one column after the other, a level each. A narrowing gets the choices that are left at its level, what was chosen at
+The search fixes one column after the other, a level each. A constraint gets the choices that are left at its level, what was chosen at
 the levels before, and the options of every level in this tree; it returns the choices that can still become a candidate.
 """
 
@@ -14,15 +14,15 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-Choices = list[int]
+Positions = list[int]
 Rules = Mapping[int, tuple[int, int, int]]
 """(most, min_unit, step_size) of a class by position."""
 
 
-class Narrowing(t.Protocol):
-    """What every narrowing offers."""
+class Constraint(t.Protocol):
+    """What every constraint offers."""
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         """Return the choices that are left."""
 
 
@@ -32,7 +32,7 @@ class Isolated:
 
     levels: tuple[int, ...]
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         taken = {chosen[level] for level in self.levels}
         return [position for position in choices if position not in taken]
 
@@ -41,13 +41,13 @@ class Isolated:
 class NotBefore:
     """Interchangeable groups take their providers in the options' order, so that each set of providers is found once.
 
-    It needs the level's whole options, so it must be the first narrowing of its level.
+    It needs the level's whole options, so it must be the first constraint of its level.
     """
 
     level: int
     strictly: bool
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         return choices[choices.index(chosen[self.level]) + self.strictly :]
 
 
@@ -62,7 +62,7 @@ class LeavesEnough:
     amounts: tuple[tuple[int, Rules], ...]
     once: bool
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         pieces = 0
         for place in range(len(choices) - 1, -1, -1):
             pieces += 1 if self.once else min(rules[choices[place]][0] // amount for amount, rules in self.amounts)
@@ -79,7 +79,7 @@ class Room:
     before: tuple[tuple[int, int], ...]
     rules: Rules
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         loads = loads_of(self.before, chosen)
         return [position for position in choices if position not in loads or loads[position] + self.amount <= self.rules[position][0]]
 
@@ -92,7 +92,7 @@ class MergedSteps:
     before: tuple[tuple[int, int], ...]
     rules: Rules
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         loads = loads_of(self.before, chosen)
         broken = {position for position, amount in loads.items() if not keeps_step(amount, self.rules[position])}
         return [
@@ -110,7 +110,7 @@ class Together:
     after: tuple[int, ...]
     ends: Sequence[int]
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         if not self.before:
             return choices
         positions = [chosen[level] for level in self.before]
@@ -123,7 +123,7 @@ class Together:
             return [position for position in choices if position <= low and high < ends[position]]
         return [position for position in choices if self._may_hold(min(low, position), max(high, position), options)]
 
-    def _may_hold(self, low: int, high: int, options: Sequence[Choices]) -> bool:
+    def _may_hold(self, low: int, high: int, options: Sequence[Positions]) -> bool:
         ends = self.ends
         if high < ends[low]:
             return True
@@ -139,7 +139,7 @@ class Apart:
     here: int
     ends: Sequence[int]
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         positions = [chosen[level] for level in (*self.together, self.other) if level != self.here]
         low, high = min(positions), max(positions)
         return [position for position in choices if max(high, position) >= self.ends[min(low, position)]]
@@ -152,7 +152,7 @@ class RequiredTogether:
     before: tuple[int, ...]
     masks: tuple[bytes, ...]
 
-    def __call__(self, choices: Choices, chosen: Sequence[int], options: Sequence[Choices]) -> Choices:
+    def __call__(self, choices: Positions, chosen: Sequence[int], options: Sequence[Positions]) -> Positions:
         missing = [mask for mask in self.masks if not any(mask[chosen[level]] for level in self.before)]
         if not missing:
             return choices

@@ -20,16 +20,16 @@ from itertools import islice
 from ...common.libraries import np
 from ..request.model import UNSUFFIXED, Request
 from .columns import Column
-from .constraints import Choices
+from .constraints import Positions
 from .index import Index
-from .levels import Plan, interchange_key, make_plan
+from .levels import Levels, interchange_key, make_levels
 from .order import joined, option_key, ordered_trees
-from .search import Budget, BudgetSpent, Pick, tree_picks
-from .write import Candidate, candidate_writer, pick_loads
+from .search import Budget, BudgetSpent, Choice, tree_choices
+from .write import Candidate, candidate_writer, choice_loads
 
 
 @dataclass(frozen=True)
-class Manner:
+class SearchOptions:
     """How candidates are looked for.
 
     `distinct`: "allocations" counts candidates that allot the same amounts to the same providers once, "mappings" keeps every assignment
@@ -51,42 +51,42 @@ class Answer:
     truncated: bool
 
 
-def find_candidates(index: Index, request: Request, manner: Manner | None = None) -> Answer:
+def find_candidates(index: Index, request: Request, options: SearchOptions | None = None) -> Answer:
     """Return at most `request.limit` candidates for a request that was checked against the index' names."""
-    manner = manner or Manner()
-    plan = make_plan(index, request, interchangeable_once=manner.distinct == "allocations")
+    options = options or SearchOptions()
+    levels = make_levels(index, request, interchangeable_once=options.distinct == "allocations")
     found: list[Candidate] = []
     try:
         with _paused_collection():
-            found.extend(islice(_candidates(plan, manner), request.limit))
+            found.extend(islice(_candidates(levels, options), request.limit))
     except BudgetSpent:
         return Answer(found, truncated=True)
     return Answer(found, truncated=False)
 
 
-def _candidates(plan: Plan, manner: Manner) -> Iterator[Candidate]:
+def _candidates(levels: Levels, options: SearchOptions) -> Iterator[Candidate]:
     """Return an iterator over the candidates, which raises BudgetSpent."""
-    if not len(plan.trees):
+    if not len(levels.trees):
         return iter(())
-    return map(candidate_writer(plan), _distinct_picks(plan, manner, _all_picks(plan, manner)))
+    return map(candidate_writer(levels), _distinct_choices(levels, options, _all_choices(levels, options)))
 
 
-def _all_picks(plan: Plan, manner: Manner) -> Iterator[Pick]:
-    budget = Budget(manner.budget)
-    trees = ordered_trees(plan, manner.order)
-    columns = [_Options(plan, column, manner.order) for column in plan.columns]
-    splits = [_Options(plan, column, "none") for column in plan.splits]
+def _all_choices(levels: Levels, options: SearchOptions) -> Iterator[Choice]:
+    budget = Budget(options.budget)
+    trees = ordered_trees(levels, options.order)
+    columns = [_ColumnOptions(levels, column, options.order) for column in levels.columns]
+    splits = [_ColumnOptions(levels, column, "none") for column in levels.splits]
     searches = (
-        tree_picks(plan, [options(tree) for options in columns], [sorted(options(tree)) for options in splits], budget) for tree in trees
+        tree_choices(levels, [column(tree) for column in columns], [sorted(column(tree)) for column in splits], budget) for tree in trees
     )
-    return budget.each(joined(searches, manner.order))
+    return budget.each(joined(searches, options.order))
 
 
-class _Options:
+class _ColumnOptions:
     """The choices of one column, tree by tree."""
 
-    def __init__(self, plan: Plan, column: Column, order: str) -> None:
-        index = plan.index
+    def __init__(self, levels: Levels, column: Column, order: str) -> None:
+        index = levels.index
         own = np.flatnonzero(column.own)
         self._own: list[int] = own.tolist()
         self._start: list[int] = np.searchsorted(own, index.tree_start).tolist()
@@ -95,7 +95,7 @@ class _Options:
         self._shared = column.shared.tobytes()
         self._key = option_key(index, column, order)
 
-    def __call__(self, tree: int) -> Choices:
+    def __call__(self, tree: int) -> Positions:
         choices = self._own[self._start[tree] : self._end[tree]]
         if tree in self._shared_with:
             choices.extend(position for position in self._shared_with[tree] if self._shared[position])
@@ -104,50 +104,53 @@ class _Options:
         return choices
 
 
-def _distinct_picks(plan: Plan, manner: Manner, picks: Iterator[Pick]) -> Iterator[Pick]:
-    """Drop the picks that came before: the same with another tree's root, or the same amounts for other groups."""
-    always = manner.distinct == "allocations" and _amounts_may_repeat(plan)
-    if not always and not _all_may_share(plan):
-        return picks
-    if manner.distinct == "allocations":
-        return _first_of_each(picks, lambda pick: frozenset(pick_loads(plan, pick).items()), plan.index.sharing, always=always)
-    return _first_of_each(picks, lambda pick: pick, plan.index.sharing, always=False)
+def _distinct_choices(levels: Levels, options: SearchOptions, choices: Iterator[Choice]) -> Iterator[Choice]:
+    """Drop the choices that came before: the same with another tree's root, or the same amounts for other groups."""
+    always = options.distinct == "allocations" and _amounts_may_repeat(levels)
+    if not always and not _all_may_share(levels):
+        return choices
+    if options.distinct == "allocations":
+        return _first_of_each(choices, lambda choice: frozenset(choice_loads(levels, choice).items()), levels.index.sharing, always=always)
+    return _first_of_each(choices, lambda choice: choice, levels.index.sharing, always=False)
 
 
-def _first_of_each(picks: Iterator[Pick], key: t.Callable[[Pick], t.Hashable], sharing: frozenset[int], *, always: bool) -> Iterator[Pick]:
-    """Yield the first pick of each key. Only a pick made wholly of sharing providers can come again from another tree, so, unless picks
-    can repeat `always`, only those are remembered.
+def _first_of_each(
+    choices: Iterator[Choice], key: t.Callable[[Choice], t.Hashable], sharing: frozenset[int], *, always: bool
+) -> Iterator[Choice]:
+    """Yield the first choice of each key.
+
+    Only one made wholly of sharing providers can come again from another tree, so only those are remembered, unless all can `always`.
     """
     seen = set()
-    for pick in picks:
-        if always or _is_shared(pick, sharing):
-            known = key(pick)
+    for choice in choices:
+        if always or _is_shared(choice, sharing):
+            known = key(choice)
             if known in seen:
                 continue
             seen.add(known)
-        yield pick
+        yield choice
 
 
-def _is_shared(pick: Pick, sharing: frozenset[int]) -> bool:
-    positions, parts = pick
+def _is_shared(choice: Choice, sharing: frozenset[int]) -> bool:
+    positions, parts = choice
     return sharing.issuperset(positions) and all(position in sharing for filling in parts for position, _part in filling)
 
 
-def _all_may_share(plan: Plan) -> bool:
-    """Whether a pick can be made wholly of sharing providers."""
-    sharing = list(plan.index.sharing)
-    return all(bool((column.own | column.shared)[sharing].any()) for column in (*plan.columns, *plan.splits))
+def _all_may_share(levels: Levels) -> bool:
+    """Whether a choice can be made wholly of sharing providers."""
+    sharing = list(levels.index.sharing)
+    return all(bool((column.own | column.shared)[sharing].any()) for column in (*levels.columns, *levels.splits))
 
 
-def _amounts_may_repeat(plan: Plan) -> bool:
-    """Whether two picks can allot the same amounts: by a group without resources, or by groups that differ but ask for the same class."""
-    if any(not column.amounts for column in plan.columns):
+def _amounts_may_repeat(levels: Levels) -> bool:
+    """Whether two choices can allot the same amounts: by a group without resources, or by groups that differ but ask for the same class."""
+    if any(not column.amounts for column in levels.columns):
         return True
     asked: dict[str, set[t.Hashable]] = {}
-    for column in plan.columns:
+    for column in levels.columns:
         for name, _amount in column.amounts:
-            asked.setdefault(name, set()).add(interchange_key(plan.request, column))
-    for column in plan.splits:
+            asked.setdefault(name, set()).add(interchange_key(levels.request, column))
+    for column in levels.splits:
         asked.setdefault(column.amounts[0][0], set()).add(UNSUFFIXED)
     return any(len(keys) > 1 for keys in asked.values())
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ...common.libraries import np
 from ..request.model import Request
 from .columns import Column, feasible_trees, request_columns, required_together
-from .constraints import Apart, Isolated, LeavesEnough, MergedSteps, Narrowing, NotBefore, RequiredTogether, Room, Rules, Together
+from .constraints import Apart, Constraint, Isolated, LeavesEnough, MergedSteps, NotBefore, RequiredTogether, Room, Rules, Together
 from .index import Index, Integers
 
 FEWEST_BOUNDED = 3
@@ -20,10 +20,10 @@ FEWEST_BOUNDED = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class Levels:
     """All that is the same for every tree. `columns` stand in the order of choosing; the columns that may be split follow in `splits`.
 
-    `narrowings` has one tuple for each column. `trees` are the trees worth a search, ascending. `contended` holds for each class that
+    `constraints` has one tuple for each column. `trees` are the trees worth a search, ascending. `contended` holds for each class that
     several columns ask of the same providers their levels and amounts. `required_at_end` are the masks of traits which the unsuffixed
     group's providers must have together, where that is known only after splitting. From level `free_from` on nothing is narrowed.
     """
@@ -31,7 +31,7 @@ class Plan:
     index: Index
     request: Request
     columns: tuple[Column, ...]
-    narrowings: tuple[tuple[Narrowing, ...], ...]
+    constraints: tuple[tuple[Constraint, ...], ...]
     splits: tuple[Column, ...]
     trees: Integers
     contended: dict[str, tuple[tuple[int, int], ...]]
@@ -40,32 +40,32 @@ class Plan:
     bounded: bool
 
 
-def make_plan(index: Index, request: Request, *, interchangeable_once: bool) -> Plan:
-    """Return the plan of a request; with `interchangeable_once` groups that differ in nothing but the suffix are not permuted."""
+def make_levels(index: Index, request: Request, *, interchangeable_once: bool) -> Levels:
+    """Return the levels of a request; with `interchangeable_once` groups that differ in nothing but the suffix are not permuted."""
     asked = request_columns(index, request)
     feasible = np.flatnonzero(feasible_trees(index, request, asked))
-    whole = _in_order(index, request, [column for column in asked if not column.split])
-    splits = tuple(column for column in asked if column.split)
+    whole = _in_order(index, request, [column for column in asked if not column.can_split])
+    splits = tuple(column for column in asked if column.can_split)
     contended = _contended(request, whole)
-    narrowings: list[list[Narrowing]] = [[] for _column in whole]
+    constraints: list[list[Constraint]] = [[] for _column in whole]
     if interchangeable_once:
-        _add_not_before(index, request, whole, narrowings)
-    _add_isolated(request, whole, narrowings)
-    _add_room(index, whole, contended, {column.amounts[0][0] for column in splits}, narrowings)
-    _add_subtrees(index, request, whole, narrowings)
+        _add_not_before(index, request, whole, constraints)
+    _add_isolated(request, whole, constraints)
+    _add_room(index, whole, contended, {column.amounts[0][0] for column in splits}, constraints)
+    _add_subtrees(index, request, whole, constraints)
     masks = _required_masks(index, asked)
     if not splits:
-        _add_required_together(whole, masks, narrowings)
-    return Plan(
+        _add_required_together(whole, masks, constraints)
+    return Levels(
         index=index,
         request=request,
         columns=tuple(whole),
-        narrowings=tuple(map(tuple, narrowings)),
+        constraints=tuple(map(tuple, constraints)),
         splits=splits,
         trees=feasible,
         contended=contended,
         required_at_end=masks if splits else (),
-        free_from=max((level + 1 for level, found in enumerate(narrowings) if found), default=0),
+        free_from=max((level + 1 for level, found in enumerate(constraints) if found), default=0),
         bounded=sum(_competes(request, column, whole) for column in whole) >= FEWEST_BOUNDED,
     )
 
@@ -131,7 +131,7 @@ def _contended(request: Request, columns: Sequence[Column]) -> dict[str, tuple[t
     }
 
 
-def _add_not_before(index: Index, request: Request, columns: Sequence[Column], narrowings: list[list[Narrowing]]) -> None:
+def _add_not_before(index: Index, request: Request, columns: Sequence[Column], constraints: list[list[Constraint]]) -> None:
     families: dict[tuple[object, ...], list[int]] = {}
     for level, column in enumerate(columns):
         families.setdefault(interchange_key(request, column), []).append(level)
@@ -141,19 +141,19 @@ def _add_not_before(index: Index, request: Request, columns: Sequence[Column], n
         amounts = tuple((amount, index.classes[name].rules) for name, amount in column.amounts if name in index.classes)
         for place, level in enumerate(levels):
             if place:
-                narrowings[level].append(NotBefore(levels[place - 1], once))
+                constraints[level].append(NotBefore(levels[place - 1], once))
             later = len(levels) - place - 1
             if later and (once or amounts):
-                narrowings[level].append(LeavesEnough(later, amounts, once))
+                constraints[level].append(LeavesEnough(later, amounts, once))
 
 
-def _add_isolated(request: Request, columns: Sequence[Column], narrowings: list[list[Narrowing]]) -> None:
+def _add_isolated(request: Request, columns: Sequence[Column], constraints: list[list[Constraint]]) -> None:
     for level, column in enumerate(columns):
         levels = tuple(
             before for before in range(level) if are_isolated(request, columns[before], column) and _overlap(columns[before], column)
         )
         if levels:
-            narrowings[level].append(Isolated(levels))
+            constraints[level].append(Isolated(levels))
 
 
 def _add_room(
@@ -161,29 +161,29 @@ def _add_room(
     columns: Sequence[Column],
     contended: dict[str, tuple[tuple[int, int], ...]],
     split_classes: set[str],
-    narrowings: list[list[Narrowing]],
+    constraints: list[list[Constraint]],
 ) -> None:
     for name, levels in contended.items():
         table = index.classes.get(name)
         rules: Rules = table.rules if table else {}
         for place, (level, amount) in enumerate(levels):
             if place:
-                narrowings[level].append(Room(amount, levels[:place], rules))
+                constraints[level].append(Room(amount, levels[:place], rules))
         if table is not None and table.has_steps and name not in split_classes:
             level, amount = levels[-1]
-            narrowings[level].append(MergedSteps(amount, levels[:-1], rules))
+            constraints[level].append(MergedSteps(amount, levels[:-1], rules))
 
 
-def _add_subtrees(index: Index, request: Request, columns: Sequence[Column], narrowings: list[list[Narrowing]]) -> None:
+def _add_subtrees(index: Index, request: Request, columns: Sequence[Column], constraints: list[list[Constraint]]) -> None:
     level_of = {column.group.suffix: level for level, column in enumerate(columns)}
     for subtree in request.subtrees:
         levels = tuple(sorted({level_of[suffix] for suffix in subtree.together}))
         for place, level in enumerate(levels):
-            narrowings[level].append(Together(levels[:place], levels[place + 1 :], index.ends))
+            constraints[level].append(Together(levels[:place], levels[place + 1 :], index.ends))
         for suffix in dict.fromkeys(subtree.apart):
             other = level_of[suffix]
             here = max(*levels, other)
-            narrowings[here].append(Apart(levels, other, here, index.ends))
+            constraints[here].append(Apart(levels, other, here, index.ends))
 
 
 def _required_masks(index: Index, columns: Sequence[Column]) -> tuple[bytes, ...]:
@@ -193,7 +193,7 @@ def _required_masks(index: Index, columns: Sequence[Column]) -> tuple[bytes, ...
     return tuple(index.any_trait(choice).tobytes() for choice in required_together(unsuffixed[0].group, unsuffixed))
 
 
-def _add_required_together(columns: Sequence[Column], masks: tuple[bytes, ...], narrowings: list[list[Narrowing]]) -> None:
+def _add_required_together(columns: Sequence[Column], masks: tuple[bytes, ...], constraints: list[list[Constraint]]) -> None:
     if masks:
         levels = tuple(level for level, column in enumerate(columns) if column.unsuffixed)
-        narrowings[levels[-1]].append(RequiredTogether(levels[:-1], masks))
+        constraints[levels[-1]].append(RequiredTogether(levels[:-1], masks))

@@ -12,19 +12,19 @@ from itertools import chain
 from ...common.libraries import np, npt
 from .columns import Column
 from .index import Index
-from .levels import Plan
-from .search import Pick
+from .levels import Levels
+from .search import Choice
 
 ORDERS = ("none", "spread", "pack")
 
 
-def ordered_trees(plan: Plan, order: str) -> list[int]:
-    """Return the plan's trees: by name, or those first of which the least (spread) or the most (pack) will be in use."""
-    if order == "none" or not len(plan.trees):
-        return plan.trees.tolist()
-    shares = _tree_shares(plan)[plan.trees]
+def ordered_trees(levels: Levels, order: str) -> list[int]:
+    """Return the trees worth a search: by name, or those first of which the least (spread) or the most (pack) will be in use."""
+    if order == "none" or not len(levels.trees):
+        return levels.trees.tolist()
+    shares = _tree_shares(levels)[levels.trees]
     key = np.round(shares if order == "spread" else -shares, 9)
-    return plan.trees[np.argsort(key, kind="stable")].tolist()
+    return levels.trees[np.argsort(key, kind="stable")].tolist()
 
 
 def option_key(index: Index, column: Column, order: str) -> Callable[[int], float] | None:
@@ -44,30 +44,30 @@ def option_key(index: Index, column: Column, order: str) -> Callable[[int], floa
     return share
 
 
-def joined(searches: Iterator[Iterator[Pick]], order: str) -> Iterator[Pick]:
-    """Join the trees' picks: spread takes one of every tree before a second of any, the others take tree after tree."""
+def joined(searches: Iterator[Iterator[Choice]], order: str) -> Iterator[Choice]:
+    """Join the trees' choices: spread takes one of every tree before a second of any, the others take tree after tree."""
     return _round_robin(searches) if order == "spread" else chain.from_iterable(searches)
 
 
-def _round_robin(searches: Iterator[Iterator[Pick]]) -> Iterator[Pick]:
-    waiting: Sequence[Iterator[Pick]] | Iterator[Iterator[Pick]] = searches
+def _round_robin(searches: Iterator[Iterator[Choice]]) -> Iterator[Choice]:
+    waiting: Sequence[Iterator[Choice]] | Iterator[Iterator[Choice]] = searches
     while True:
         alive = []
         for search in waiting:
-            pick = next(search, None)
-            if pick is not None:
+            choice = next(search, None)
+            if choice is not None:
                 alive.append(search)
-                yield pick
+                yield choice
         if not alive:
             return
         waiting = alive
 
 
-def _tree_shares(plan: Plan) -> npt.NDArray[np.float64]:
+def _tree_shares(levels: Levels) -> npt.NDArray[np.float64]:
     """Return by tree how much will be in use: the mean, over the asked classes that it has, of (used + asked) / capacity."""
-    index = plan.index
+    index = levels.index
     asked: dict[str, int] = {}
-    for column in (*plan.columns, *plan.splits):
+    for column in (*levels.columns, *levels.splits):
         for name, amount in column.amounts:
             asked[name] = asked.get(name, 0) + amount
     total, kinds = np.zeros(index.trees), np.zeros(index.trees)

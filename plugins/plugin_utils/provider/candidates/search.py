@@ -13,25 +13,25 @@ from collections.abc import Iterator, Sequence
 from itertools import product, repeat
 
 from .can_split import Part, Source, fillings
-from .constraints import Choices, Rules, keeps_step, loads_of
-from .levels import Plan, are_isolated
+from .constraints import Positions, Rules, keeps_step, loads_of
+from .levels import Levels, are_isolated
 
 
-def cannot_hold(plan: Plan, options: Sequence[Choices]) -> bool:
+def cannot_hold(levels: Levels, options: Sequence[Positions]) -> bool:
     """Whether some of the columns certainly cannot be satisfied together in a tree with these options."""
     sets = [frozenset(choices) for choices in options]
     distinct = set(sets)
-    return any(_lacks_room(plan, sets, union) or _lacks_providers(plan, sets, union) for union in distinct)
+    return any(_lacks_room(levels, sets, union) or _lacks_providers(levels, sets, union) for union in distinct)
 
 
-def _lacks_room(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int]) -> bool:
+def _lacks_room(levels: Levels, sets: Sequence[frozenset[int]], union: frozenset[int]) -> bool:
     """Whether the columns that choose only within `union` ask more of a class than is free there, or more pieces than can be cut.
 
     Pieces are counted for each size: those of at least that size are at most as many as pieces of exactly that size could be cut.
     """
-    for name, levels in plan.contended.items():
-        amounts = sorted((amount for level, amount in levels if sets[level] <= union), reverse=True)
-        rules: Rules = plan.index.classes[name].rules
+    for name, asked in levels.contended.items():
+        amounts = sorted((amount for level, amount in asked if sets[level] <= union), reverse=True)
+        rules: Rules = levels.index.classes[name].rules
         free = [max(0, rules[position][0]) for position in union if position in rules]
         if sum(amounts) > sum(free):
             return True
@@ -40,18 +40,18 @@ def _lacks_room(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int
     return False
 
 
-def _lacks_providers(plan: Plan, sets: Sequence[frozenset[int]], union: frozenset[int]) -> bool:
+def _lacks_providers(levels: Levels, sets: Sequence[frozenset[int]], union: frozenset[int]) -> bool:
     """Whether more columns that must all differ choose only within `union` than it has providers."""
-    if not plan.request.isolated:
+    if not levels.request.isolated:
         return False
-    inside = [plan.columns[level] for level, choices in enumerate(sets) if choices <= union and not plan.columns[level].unsuffixed]
-    alone = [column for column in inside if column.group.suffix in plan.request.isolated]
-    others = any(not are_isolated(plan.request, column, column) for column in inside)
+    inside = [levels.columns[level] for level, choices in enumerate(sets) if choices <= union and not levels.columns[level].unsuffixed]
+    alone = [column for column in inside if column.group.suffix in levels.request.isolated]
+    others = any(not are_isolated(levels.request, column, column) for column in inside)
     return len(alone) + others > len(union)
 
 
-Pick = tuple[tuple[int, ...], tuple[tuple[Part, ...], ...]]
-"""One candidate as positions: of each of the plan's columns, and of each split column its parts."""
+Choice = tuple[tuple[int, ...], tuple[tuple[Part, ...], ...]]
+"""One candidate as positions: of each column its provider, and of each split column its parts."""
 
 
 class BudgetSpent(Exception):
@@ -70,35 +70,35 @@ class Budget:
         if self.left < 0:
             raise BudgetSpent
 
-    def each(self, picks: Iterator[Pick]) -> Iterator[Pick]:
-        """Yield the picks, a step for each of them."""
-        for pick in picks:
+    def each(self, choices: Iterator[Choice]) -> Iterator[Choice]:
+        """Yield the choices, a step for each of them."""
+        for choice in choices:
             self.spend(1)
-            yield pick
+            yield choice
 
 
-def tree_picks(plan: Plan, options: Sequence[Choices], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:
-    """Return the picks of one tree whose options are given by level, and by split column. Raises BudgetSpent while they are taken."""
-    if plan.bounded and cannot_hold(plan, options):
+def tree_choices(levels: Levels, options: Sequence[Positions], split_options: Sequence[Positions], budget: Budget) -> Iterator[Choice]:
+    """Return the choices of one tree whose options are given by level, and by split column. Raises BudgetSpent while they are taken."""
+    if levels.bounded and cannot_hold(levels, options):
         return iter(())
-    choices = _choose(plan, options, budget)
-    if plan.splits:
-        return (pick for positions in choices for pick in _split_picks(plan, positions, split_options, budget))
+    choices = _choose(levels, options, budget)
+    if levels.splits:
+        return (choice for positions in choices for choice in _split_choices(levels, positions, split_options, budget))
     return zip(choices, repeat(()))
 
 
-def _choose(plan: Plan, options: Sequence[Choices], budget: Budget) -> Iterator[tuple[int, ...]]:
+def _choose(levels: Levels, options: Sequence[Positions], budget: Budget) -> Iterator[tuple[int, ...]]:
     """Return the choices of all levels. From the level on where nothing narrows any more, every combination is one."""
-    free = plan.free_from
+    free = levels.free_from
     if free == 0:
         return product(*options)
-    chosen = [0] * len(plan.columns)
-    narrowings = plan.narrowings
+    chosen = [0] * len(levels.columns)
+    constraints = levels.constraints
 
     def extend(level: int) -> Iterator[tuple[int, ...]]:
         choices = options[level]
-        for narrow in narrowings[level]:
-            choices = narrow(choices, chosen, options)
+        for constraint in constraints[level]:
+            choices = constraint(choices, chosen, options)
         budget.spend(len(choices))
         for position in choices:
             chosen[level] = position
@@ -112,31 +112,31 @@ def _choose(plan: Plan, options: Sequence[Choices], budget: Budget) -> Iterator[
     return extend(0)
 
 
-def _split_picks(plan: Plan, positions: tuple[int, ...], split_options: Sequence[Choices], budget: Budget) -> Iterator[Pick]:
-    for parts in _fillings_of_all(plan, positions, split_options, budget):
-        if _have_required(plan, positions, parts):
+def _split_choices(levels: Levels, positions: tuple[int, ...], split_options: Sequence[Positions], budget: Budget) -> Iterator[Choice]:
+    for parts in _fillings_of_all(levels, positions, split_options, budget):
+        if _have_required(levels, positions, parts):
             yield positions, parts
 
 
 def _fillings_of_all(
-    plan: Plan, positions: tuple[int, ...], split_options: Sequence[Choices], budget: Budget, start: int = 0
+    levels: Levels, positions: tuple[int, ...], split_options: Sequence[Positions], budget: Budget, start: int = 0
 ) -> Iterator[tuple[tuple[Part, ...], ...]]:
-    if start == len(plan.splits):
+    if start == len(levels.splits):
         yield ()
         return
-    name, amount = plan.splits[start].amounts[0]
-    before = [(level, taken) for level, column in enumerate(plan.columns) for asked, taken in column.amounts if asked == name]
+    name, amount = levels.splits[start].amounts[0]
+    before = [(level, taken) for level, column in enumerate(levels.columns) for asked, taken in column.amounts if asked == name]
     loads = loads_of(before, positions)
-    rules = plan.index.classes[name].rules
+    rules = levels.index.classes[name].rules
     broken = {position for position, load in loads.items() if not keeps_step(load, rules[position])}
     sources = [Source(position, *rules[position], load=loads.get(position, 0)) for position in split_options[start]]
     for filling in fillings(amount, sources, budget.spend):
         if broken.issubset(position for position, _part in filling):
-            for rest in _fillings_of_all(plan, positions, split_options, budget, start + 1):
+            for rest in _fillings_of_all(levels, positions, split_options, budget, start + 1):
                 yield (filling, *rest)
 
 
-def _have_required(plan: Plan, positions: tuple[int, ...], parts: tuple[tuple[Part, ...], ...]) -> bool:
-    providers = [position for column, position in zip(plan.columns, positions, strict=True) if column.unsuffixed]
+def _have_required(levels: Levels, positions: tuple[int, ...], parts: tuple[tuple[Part, ...], ...]) -> bool:
+    providers = [position for column, position in zip(levels.columns, positions, strict=True) if column.unsuffixed]
     providers.extend(position for filling in parts for position, _amount in filling)
-    return all(any(mask[position] for position in providers) for mask in plan.required_at_end)
+    return all(any(mask[position] for position in providers) for mask in levels.required_at_end)

@@ -4,7 +4,7 @@
 
 """Why there is no candidate, or too few: for each group and constraint how many providers are left, and what would help.
 
-The filters are those of the search (columns.py), counted one after the other; what would help is found by trying (relaxation.py).
+The filters are those of the search (columns.py), counted one after the other; what would help is found by trying.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from ...common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
 from .columns import Filter, column_amounts, column_filters, request_columns, required_together, root_filters, trees_with
-from .find import Manner, find_candidates
+from .find import SearchOptions, find_candidates
 from .index import Index, Mask
 
 
@@ -283,7 +283,7 @@ def _what_helps(index: Index, request: Request, have: int) -> Iterator[dict[str,
     """Yield the single changes that bring more than `have` candidates."""
 
     def fits(relaxed: Request) -> bool:
-        answer = find_candidates(index, replace(relaxed, limit=have + 1), Manner(budget=TRIAL_BUDGET))
+        answer = find_candidates(index, replace(relaxed, limit=have + 1), SearchOptions(budget=TRIAL_BUDGET))
         return len(answer.candidates) > have
 
     for relaxation in relaxations(request):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write what the search picked, positions, as candidates, UUIDs and names. This is half the time of an unlimited search."""
+"""Write what the search chose, positions, as candidates, UUIDs and names. This is half the time of an unlimited search."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typing as t
 from collections.abc import Callable
 
 from ..request.model import UNSUFFIXED
-from .levels import Plan
-from .search import Pick
+from .levels import Levels
+from .search import Choice
 
 
 class Candidate(t.TypedDict):
@@ -26,35 +26,35 @@ class Candidate(t.TypedDict):
     score: float
 
 
-def candidate_writer(plan: Plan) -> Callable[[Pick], Candidate]:
-    """Return what writes a plan's picks."""
-    return _merging_writer(plan) if plan.contended or plan.splits else _plain_writer(plan)
+def candidate_writer(levels: Levels) -> Callable[[Choice], Candidate]:
+    """Return what writes the choices of a search's levels."""
+    return _merging_writer(levels) if levels.contended or levels.splits else _plain_writer(levels)
 
 
-def pick_loads(plan: Plan, pick: Pick) -> dict[tuple[int, str], int]:
-    """Return what a pick takes, by position and class."""
-    positions, parts = pick
+def choice_loads(levels: Levels, choice: Choice) -> dict[tuple[int, str], int]:
+    """Return what a choice takes, by position and class."""
+    positions, parts = choice
     loads: dict[tuple[int, str], int] = {}
-    for column, position in zip(plan.columns, positions, strict=True):
+    for column, position in zip(levels.columns, positions, strict=True):
         for name, amount in column.amounts:
             loads[position, name] = loads.get((position, name), 0) + amount
-    for column, filling in zip(plan.splits, parts, strict=True):
+    for column, filling in zip(levels.splits, parts, strict=True):
         name = column.amounts[0][0]
         for position, part in filling:
             loads[position, name] = loads.get((position, name), 0) + part
     return loads
 
 
-def _plain_writer(plan: Plan) -> Callable[[Pick], Candidate]:
-    """For plans in which no class is asked of a provider twice."""
-    uuids, classes = plan.index.uuids, plan.index.classes
-    columns = [(dict(column.amounts), [(classes[name].loads, amount) for name, amount in column.amounts]) for column in plan.columns]
-    granular = [(column.group.suffix, level) for level, column in enumerate(plan.columns) if not column.unsuffixed]
-    unsuffixed = [level for level, column in enumerate(plan.columns) if column.unsuffixed]
-    count = sum(len(column.amounts) for column in plan.columns)
+def _plain_writer(levels: Levels) -> Callable[[Choice], Candidate]:
+    """For searches in which no class is asked of a provider twice."""
+    uuids, classes = levels.index.uuids, levels.index.classes
+    columns = [(dict(column.amounts), [(classes[name].loads, amount) for name, amount in column.amounts]) for column in levels.columns]
+    granular = [(column.group.suffix, level) for level, column in enumerate(levels.columns) if not column.unsuffixed]
+    unsuffixed = [level for level, column in enumerate(levels.columns) if column.unsuffixed]
+    count = sum(len(column.amounts) for column in levels.columns)
 
-    def write(pick: Pick) -> Candidate:
-        positions = pick[0]
+    def write(choice: Choice) -> Candidate:
+        positions = choice[0]
         allocations: dict[str, dict[str, int]] = {}
         shares = 0.0
         for (amounts, asked), position in zip(columns, positions, strict=True):
@@ -74,22 +74,22 @@ def _plain_writer(plan: Plan) -> Callable[[Pick], Candidate]:
     return write
 
 
-def _merging_writer(plan: Plan) -> Callable[[Pick], Candidate]:
-    """For all plans: amounts of the same class and provider are added up."""
-    uuids = plan.index.uuids
-    loads_of_class = {name: table.loads for name, table in plan.index.classes.items()}
+def _merging_writer(levels: Levels) -> Callable[[Choice], Candidate]:
+    """For all searches: amounts of the same class and provider are added up."""
+    uuids = levels.index.uuids
+    loads_of_class = {name: table.loads for name, table in levels.index.classes.items()}
 
-    def write(pick: Pick) -> Candidate:
-        positions, parts = pick
+    def write(choice: Choice) -> Candidate:
+        positions, parts = choice
         allocations: dict[str, dict[str, int]] = {}
         shares = 0.0
-        loads = pick_loads(plan, pick)
+        loads = choice_loads(levels, choice)
         for (position, name), amount in loads.items():
             allocations.setdefault(uuids[position], {})[name] = amount
             used, capacity = loads_of_class[name][position]
             shares += (used + amount) / capacity
         mappings: dict[str, list[str]] = {}
-        for column, position in zip(plan.columns, positions, strict=True):
+        for column, position in zip(levels.columns, positions, strict=True):
             mappings.setdefault(column.group.suffix, []).append(uuids[position])
         for filling in parts:
             mappings.setdefault(UNSUFFIXED, []).extend(uuids[position] for position, _part in filling)

@@ -116,7 +116,7 @@ def reading(engine: sa.Engine) -> sa.Engine:
 
 
 def memory_engine() -> sa.Engine:
-    """Return an empty database of this process, to rehearse in."""
+    """Return an empty database of this process, for a dry run or a world given inline."""
     return make_engine(sa.make_url("sqlite+pysqlite://"))
 
 

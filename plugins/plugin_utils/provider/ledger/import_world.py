@@ -2,17 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write a whole world into an empty ledger: to rehearse on providers given inline, or to take a fleet over at once."""
+"""Write a whole world into an empty ledger: to work on providers given inline, or to take a fleet over at once."""
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterable
 from dataclasses import asdict
 
 from ...common.libraries import sa
 from ..world.model import World
-from .read import batches
+from .read import batches, run_batches
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 
 
@@ -31,45 +30,48 @@ def ensure_names(connection: sa.Connection, table: sa.Table, names: Iterable[str
     known: set[str] = set()
     for part in batches(wanted):
         known.update(connection.scalars(sa.select(table.c.name).where(table.c.name.in_(part))))
-    _insert(connection, table, ({"name": name} for name in sorted(wanted - known)))
+    run_batches(connection, sa.insert(table), ({"name": name} for name in sorted(wanted - known)))
 
 
 def _insert_providers(connection: sa.Connection, world: World) -> dict[str, int]:
     rows = ({"uuid": provider.uuid, "name": provider.name, "generation": provider.generation} for provider in world.providers)
-    _insert(connection, providers, rows)
+    run_batches(connection, sa.insert(providers), rows)
     numbers = _numbers(connection, providers)
     children = [{"child": numbers[child.uuid], "parent": numbers[child.parent]} for child in world.providers if child.parent is not None]
     placed = sa.update(providers).where(providers.c.id == sa.bindparam("child")).values(parent_id=sa.bindparam("parent"))
-    for part in batches(children):
-        connection.execute(placed, part)
+    run_batches(connection, placed, children)
     return numbers
 
 
 def _insert_belongings(connection: sa.Connection, world: World, numbers: dict[str, int]) -> None:
     used = world.usages()
     owners = [(numbers[provider.uuid], provider) for provider in world.providers]
-    _insert(
+    run_batches(
         connection,
-        inventories,
+        sa.insert(inventories),
         (
             {"provider_id": number, "resource_class": name, **asdict(inventory), "used": used.get((provider.uuid, name), 0)}
             for number, provider in owners
             for name, inventory in provider.inventories.items()
         ),
     )
-    _insert(connection, provider_traits, ({"provider_id": n, "trait": name} for n, provider in owners for name in provider.traits))
-    _insert(
-        connection, provider_aggregates, ({"provider_id": n, "aggregate": name} for n, provider in owners for name in provider.aggregates)
+    run_batches(
+        connection, sa.insert(provider_traits), ({"provider_id": n, "trait": name} for n, provider in owners for name in provider.traits)
+    )
+    run_batches(
+        connection,
+        sa.insert(provider_aggregates),
+        ({"provider_id": n, "aggregate": name} for n, provider in owners for name in provider.aggregates),
     )
 
 
 def _insert_allocations(connection: sa.Connection, world: World, numbers: dict[str, int]) -> None:
     held = {uuid: parts for uuid, parts in world.allocations.items() if any(parts.values())}
-    _insert(connection, consumers, ({"uuid": uuid, "generation": 1} for uuid in held))
+    run_batches(connection, sa.insert(consumers), ({"uuid": uuid, "generation": 1} for uuid in held))
     consumer_numbers = _numbers(connection, consumers)
-    _insert(
+    run_batches(
         connection,
-        allocations,
+        sa.insert(allocations),
         (
             {"consumer_id": consumer_numbers[uuid], "provider_id": numbers[provider], "resource_class": name, "used": amount}
             for uuid, parts in held.items()
@@ -81,9 +83,3 @@ def _insert_allocations(connection: sa.Connection, world: World, numbers: dict[s
 
 def _numbers(connection: sa.Connection, table: sa.Table) -> dict[str, int]:
     return {uuid: number for number, uuid in connection.execute(sa.select(table.c.id, table.c.uuid))}
-
-
-def _insert(connection: sa.Connection, table: sa.Table, rows: Iterable[dict[str, t.Any]]) -> None:
-    # SQLAlchemy takes an empty list for one row of defaults.
-    for part in batches(rows):
-        connection.execute(sa.insert(table), part)

@@ -4,7 +4,7 @@
 
 """The ledger: one database of providers and allocations, opened for one task.
 
-What is done with it is written as functions of a connection (ledger_read, ledger_providers, ledger_claims, ledger_audit ...), each run
+What is done with it is written as functions of a connection (read.py, providers.py, claims.py, audit.py ...), each run
 whole in one transaction.
 """
 
@@ -29,12 +29,12 @@ T = t.TypeVar("T")
 
 @dataclass(frozen=True)
 class Ledger:
-    """An open database; a rehearsal carries every change out and takes it back, so that its results are the real ones."""
+    """An open database; a dry run carries every change out and takes it back, so that its results are the real ones."""
 
     url: sa.URL
     engine: sa.Engine
     policy: RetryPolicy = PATIENT
-    rehearsal: bool = False
+    dry_run: bool = False
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
@@ -45,7 +45,7 @@ class Ledger:
 
         Lost races are run again. Raises NoSolution when every attempt was lost, Unavailable, and what `work` raises.
         """
-        return self._run(self.engine, _taken_back(work) if self.rehearsal else work)
+        return self._run(self.engine, _taken_back(work) if self.dry_run else work)
 
     def _run(self, engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         try:
@@ -57,26 +57,26 @@ class Ledger:
 
 
 def _taken_back(work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
-    def rehearsed(connection: sa.Connection) -> T:
+    def undone(connection: sa.Connection) -> T:
         result = work(connection)
         transaction = connection.get_transaction()
         if transaction is not None:
             transaction.rollback()
         return result
 
-    return rehearsed
+    return undone
 
 
 @contextmanager
-def open_ledger(database: str | None = None, policy: RetryPolicy = PATIENT, *, rehearsal: bool = False) -> Iterator[Ledger]:
+def open_ledger(database: str | None = None, policy: RetryPolicy = PATIENT, *, dry_run: bool = False) -> Iterator[Ledger]:
     """Open a database (see parse_database), its tables made or brought up to date first.
 
-    A rehearsal leaves even a database that is not there yet as it is, and works on an empty one in memory instead; so it is also the
+    A dry run leaves even a database that is not there yet as it is, and works on an empty one in memory instead; so it is also the
     way to open for reading only. Raises InputError for what is no URL, Unavailable for what cannot be used.
     """
     url = parse_database(database)
-    engine = memory_engine() if rehearsal and is_missing_file(url) else _engine(url)
-    ledger = Ledger(url, engine, policy, rehearsal)
+    engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url)
+    ledger = Ledger(url, engine, policy, dry_run)
     try:
         yield _with_tables(ledger)
     finally:
@@ -98,7 +98,7 @@ def ledger_of(world: World, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
 
 def load_world(database: str | None = None) -> World:
     """Return all that a database holds at this moment; one that is not there yet holds nothing. Raises InputError and Unavailable."""
-    with open_ledger(database, rehearsal=True) as ledger:
+    with open_ledger(database, dry_run=True) as ledger:
         return ledger.read(read_world)
 
 
@@ -115,7 +115,7 @@ def _with_tables(ledger: Ledger) -> Ledger:
     refuse_newer(revision, scripts)
     if revision == scripts.get_current_head():
         return ledger
-    if not ledger.rehearsal:
+    if not ledger.dry_run:
         ledger.write(lambda connection: upgrade(connection, scripts))
         return ledger
     if revision is not None:
@@ -124,4 +124,4 @@ def _with_tables(ledger: Ledger) -> Ledger:
         )
     stand_in = Ledger(ledger.url, memory_engine(), ledger.policy)
     stand_in.write(lambda connection: upgrade(connection, scripts))
-    return Ledger(ledger.url, stand_in.engine, ledger.policy, rehearsal=True)
+    return Ledger(ledger.url, stand_in.engine, ledger.policy, dry_run=True)

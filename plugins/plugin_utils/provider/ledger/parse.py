@@ -16,8 +16,8 @@ from ...common.errors import Mistakes, suggest
 from ..world.model import Allocations, Inventory
 from ..world.names import LONGEST_NAME, canonical_uuid, why_no_provider_name, why_no_trait, why_no_uuid
 from ..world.parse import parse_aggregates, parse_amounts, parse_inventories, parse_name_list
+from .changes import ROOT, ProviderChange
 from .claims import Claim
-from .providers import ROOT, ProviderChange
 
 _PROVIDER_KEYS = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
 _CLAIM_KEYS = ("consumer", "allocations", "project", "user", "consumer_generation")

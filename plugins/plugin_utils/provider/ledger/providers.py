@@ -10,154 +10,20 @@ that moves; a provider that is as declared is not written at all.
 
 from __future__ import annotations
 
-import typing as t
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...common.errors import Mistakes, NoSolution, suggest
+from ...common.errors import Mistakes
 from ...common.libraries import sa
-from ..world.model import Inventory, inventory_warnings
-from ..world.names import provider_uuid
-from ..world.parse import INVENTORY_FIELDS
+from ..world.model import inventory_warnings
+from .changes import ProviderChange, ProvidersChanged
 from .guards import guard_providers, guard_topology
 from .import_world import ensure_names
-from .read import StoredProvider, batches, read_children, read_numbers, read_parent, read_providers, read_users
+from .inventories import StillInUse, used_by, write_inventories
+from .read import StoredProvider, batches, read_children, read_providers, read_users, run_batches
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
-
-ROOT = ""
-"""As a parent: none."""
-
-
-@dataclass(frozen=True)
-class ProviderChange:
-    """What a provider shall be; None leaves a part as it is, and is nothing where the provider is new.
-
-    At least one of `uuid` and `name` is given; `parent` is a UUID, a name or ROOT. `generation` is the one the caller saw.
-    `place` is where the caller wrote it.
-    """
-
-    place: str
-    uuid: str | None = None
-    name: str | None = None
-    parent: str | None = None
-    inventories: Mapping[str, Inventory] | None = None
-    traits: frozenset[str] | None = None
-    aggregates: frozenset[str] | None = None
-    generation: int | None = None
-
-    @property
-    def reference(self) -> str:
-        """What finds the provider in the ledger."""
-        return t.cast("str", self.uuid or self.name)
-
-    def place_of(self, part: str) -> str:
-        """Return where the caller wrote a part of it."""
-        return f"{self.place}.{part}" if self.place else part
-
-    def uuid_among(self, stored: Mapping[str, StoredProvider]) -> str:
-        """Return the provider's UUID: its own, the one it has in the ledger, or that of its name."""
-        known = stored.get(self.reference)
-        return known.uuid if known else self.uuid or provider_uuid(t.cast("str", self.name))
-
-
-@dataclass(frozen=True)
-class ProvidersChanged:
-    """Providers before and after by UUID, those that are not there left out."""
-
-    before: Mapping[str, StoredProvider]
-    after: Mapping[str, StoredProvider]
-    warnings: Sequence[str] = ()
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything was written."""
-        return self.before != self.after
-
-
-class StillInUse(NoSolution):
-    """Something cannot be removed because it is used; `conflict` says by whom."""
-
-
-_PLACE = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(parent_id=sa.bindparam("parent"))
-
-
-def wanted_parents(
-    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]
-) -> dict[str, str | None]:
-    """Return the UUID of the parent of each provider that is given one, by the provider's UUID; None for a root.
-
-    A parent may be a provider that the same call makes. Raises InputError for those that are nowhere.
-    """
-    declared = {change.name: change.uuid_among(stored) for change in changes if change.name}
-    declared.update((uuid, uuid) for uuid in list(declared.values()))
-    asked = {change.parent for change in changes if change.parent}
-    known = {reference: uuid for reference, (_number, uuid) in read_numbers(connection, asked - declared.keys()).items()}
-    known.update((name, uuid) for name, uuid in declared.items() if name is not None)
-    mistakes = Mistakes()
-    parents: dict[str, str | None] = {}
-    for change in changes:
-        if change.parent == ROOT:
-            parents[change.uuid_among(stored)] = None
-        elif change.parent is not None and change.parent in known:
-            parents[change.uuid_among(stored)] = known[change.parent]
-        elif change.parent is not None:
-            mistakes.add(change.place_of("parent"), f"there is no provider {change.parent!r}{suggest(change.parent, known)}")
-    mistakes.check()
-    return parents
-
-
-def moved_numbers(stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]) -> set[int]:
-    """Return the numbers of the stored providers that get another parent."""
-    return {provider.id for provider in stored.values() if provider.uuid in parents and parents[provider.uuid] != provider.parent}
-
-
-def refuse_loops(
-    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
-) -> None:
-    """Raise InputError for each provider that would be its own ancestor; if stored ones move, the topology is guarded already."""
-    # The way up never leads back from a stored provider to a new one, unless one of the stored ones moves.
-    follow = bool(moved_numbers(stored, parents))
-    mistakes = Mistakes()
-    for change in changes:
-        uuid = change.uuid_among(stored)
-        if parents.get(uuid) is not None and _is_its_own_ancestor(connection, uuid, parents, follow_stored=follow):
-            mistakes.add(change.place_of("parent"), f"{change.parent} is the provider itself or below it; parents must not form a loop")
-    mistakes.check()
-
-
-def numbers_below(connection: sa.Connection, numbers: Collection[int]) -> set[int]:
-    """Return the numbers of all providers below some, whose roots change when those move."""
-    below: set[int] = set()
-    level = set(numbers)
-    while level:
-        level = set(read_children(connection, level)) - below
-        below |= level
-    return below
-
-
-def write_parents(connection: sa.Connection, present: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> None:
-    """Put providers below their parents where they are not; all of them exist by now."""
-    parents = {child: parent for child, parent in wanted.items() if present[child] != parent}
-    numbers = {uuid: number for number, uuid in read_numbers(connection, {*parents, *filter(None, parents.values())}).values()}
-    rows = [{"number": numbers[child], "parent": None if parent is None else numbers[parent]} for child, parent in parents.items()]
-    for part in batches(rows):
-        connection.execute(_PLACE, part)
-
-
-def _is_its_own_ancestor(connection: sa.Connection, uuid: str, parents: Mapping[str, str | None], *, follow_stored: bool) -> bool:
-    seen: set[str] = set()
-    here = parents[uuid]
-    while here is not None and here != uuid and here not in seen:
-        seen.add(here)
-        stored = read_parent(connection, here) if follow_stored and here not in parents else None
-        here = parents.get(here, stored)
-    return here == uuid
-
+from .topology import moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents
 
 _RENAME = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(name=sa.bindparam("called"))
-_STOCK = (inventories.c.provider_id == sa.bindparam("provider"), inventories.c.resource_class == sa.bindparam("class"))
-_ALTER_INVENTORY = sa.update(inventories).where(*_STOCK).values({name: sa.bindparam(f"new_{name}") for name in INVENTORY_FIELDS})
-_DROP_INVENTORY = sa.delete(inventories).where(*_STOCK)
 
 
 def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
@@ -201,23 +67,6 @@ def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange
     for part in batches(_children_first(leaving.values())):
         connection.execute(sa.delete(providers).where(providers.c.id == sa.bindparam("number")), [{"number": number} for number in part])
     return ProvidersChanged({provider.uuid: provider for provider in found.values()}, {})
-
-
-def write_inventories(connection: sa.Connection, wanted: Sequence[tuple[StoredProvider, Mapping[str, Inventory]]]) -> None:
-    """Make the inventories of guarded providers those that are wanted. Raises StillInUse when one that goes is in use."""
-    gone = [(provider, name) for provider, inventory in wanted for name in sorted(provider.inventories.keys() - inventory.keys())]
-    _refuse_to_drop(connection, gone)
-    _run(connection, _DROP_INVENTORY, ({"provider": provider.id, "class": name} for provider, name in gone))
-    new, altered = [], []
-    for provider, declared in wanted:
-        for name in sorted(declared):
-            fields = asdict(declared[name])
-            if name not in provider.inventories:
-                new.append({"provider_id": provider.id, "resource_class": name, "used": 0, **fields})
-            elif provider.inventories[name].inventory != declared[name]:
-                altered.append({"provider": provider.id, "class": name, **{f"new_{key}": value for key, value in fields.items()}})
-    _run(connection, sa.insert(inventories), new)
-    _run(connection, _ALTER_INVENTORY, altered)
 
 
 def _find(connection: sa.Connection, changes: Iterable[ProviderChange]) -> dict[str, StoredProvider]:
@@ -268,12 +117,14 @@ def _differs(change: ProviderChange, provider: StoredProvider, parents: Mapping[
 
 def _insert_new(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
     new = [change for change in changes if change.reference not in stored]
-    _run(connection, sa.insert(providers), ({"uuid": change.uuid_among(stored), "name": change.name, "generation": 0} for change in new))
+    run_batches(
+        connection, sa.insert(providers), ({"uuid": change.uuid_among(stored), "name": change.name, "generation": 0} for change in new)
+    )
 
 
 def _rename(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
     renamed = [(guarded[change.reference], change.name) for change in changes if change.name not in (None, guarded[change.reference].name)]
-    _run(connection, _RENAME, ({"number": provider.id, "called": name} for provider, name in renamed))
+    run_batches(connection, _RENAME, ({"number": provider.id, "called": name} for provider, name in renamed))
 
 
 def _write_sets(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
@@ -292,8 +143,8 @@ def _write_members(
     keys = (table.c.provider_id == sa.bindparam("provider"), table.c[column] == sa.bindparam("member"))
     gone = ({"provider": number, "member": name} for number, present, wanted in sets for name in sorted(present - wanted))
     new = ({"provider_id": number, column: name} for number, present, wanted in sets for name in sorted(wanted - present))
-    _run(connection, sa.delete(table).where(*keys), gone)
-    _run(connection, sa.insert(table), new)
+    run_batches(connection, sa.delete(table).where(*keys), gone)
+    run_batches(connection, sa.insert(table), new)
 
 
 def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> list[str]:
@@ -309,14 +160,6 @@ def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredPro
     return found
 
 
-def _refuse_to_drop(connection: sa.Connection, gone: Sequence[tuple[StoredProvider, str]]) -> None:
-    users = read_users(connection, {provider.id for provider, _name in gone})
-    used = [(provider, name, users[provider.id, name]) for provider, name in gone if (provider.id, name) in users]
-    if used:
-        lines = [f"{name} of {provider.name} is used by {len(consumers)} consumers" for provider, name, consumers in used]
-        raise StillInUse(f"the inventory cannot go: {'; '.join(lines)}", {"used_by": _by_provider(used)})
-
-
 def _refuse_if_used(connection: sa.Connection, leaving: Mapping[int, StoredProvider]) -> None:
     staying = {child: parent for child, parent in read_children(connection, leaving).items() if child not in leaving}
     used = [(leaving[number], name, consumers) for (number, name), consumers in sorted(read_users(connection, leaving).items())]
@@ -324,14 +167,7 @@ def _refuse_if_used(connection: sa.Connection, leaving: Mapping[int, StoredProvi
     lines += [f"{name} of {provider.name} is used by {len(consumers)} consumers" for provider, name, consumers in used]
     if lines:
         parents = sorted({leaving[number].uuid for number in staying.values()})
-        raise StillInUse(f"cannot be removed: {'; '.join(lines)}", {"used_by": _by_provider(used), "with_children": parents})
-
-
-def _by_provider(used: Iterable[tuple[StoredProvider, str, list[str]]]) -> dict[str, dict[str, list[str]]]:
-    found: dict[str, dict[str, list[str]]] = {}
-    for provider, name, consumers in used:
-        found.setdefault(provider.uuid, {})[name] = consumers
-    return found
+        raise StillInUse(f"cannot be removed: {'; '.join(lines)}", {"used_by": used_by(used), "with_children": parents})
 
 
 def _children_first(leaving: Iterable[StoredProvider]) -> list[int]:
@@ -345,8 +181,3 @@ def _children_first(leaving: Iterable[StoredProvider]) -> list[int]:
         return steps
 
     return [provider.id for provider in sorted(by_uuid.values(), key=lambda provider: (-depth(provider), provider.id))]
-
-
-def _run(connection: sa.Connection, statement: sa.Insert | sa.Update | sa.Delete, rows: Iterable[Mapping[str, object]]) -> None:
-    for part in batches(rows):
-        connection.execute(statement, part)

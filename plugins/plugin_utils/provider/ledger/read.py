@@ -221,6 +221,12 @@ def batches(values: Iterable[Value]) -> Iterator[list[Value]]:
         yield every[start : start + _BATCH]
 
 
+def run_batches(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Mapping[str, t.Any]]) -> None:
+    """Run a statement once for each row of values; never where there are none, which SQLAlchemy takes for one row of defaults."""
+    for part in batches(rows):
+        connection.execute(statement, part)
+
+
 @cache
 def _numbers_of(count: int) -> Statement:
     by_uuid = providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))

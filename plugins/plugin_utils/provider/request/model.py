@@ -5,7 +5,7 @@
 """The model of a request for allocation candidates, and what makes one contradict itself.
 
 Spec "Getting On The Nested Magic Train 1" (seed 003); group_policy, traits and aggregates as in OpenStack Placement's
-GET /allocation_candidates. request_groups.py reads a request from YAML, request_query.py from Placement's query string.
+GET /allocation_candidates. groups.py reads a request from YAML, query.py from Placement's query string.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _root(uuid: str, parents: Mapping[str, str | None]) -> str:
 _OWN = ("consumer", "allocations", "project", "user", "consumer_generation")
 
 
-def run_provider_allocation(arguments: Mapping[str, t.Any], *, rehearsal: bool) -> Plain:
+def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
     """Give consumers what they are to have, or take it back; several of them, and a reshape, in one transaction.
 
     Raises InputError, NoSolution, Unavailable.
@@ -118,7 +118,7 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, rehearsal: bool) 
         wanted = partial(_reshape, forms=forms, claims=_parse_claims(arguments), generations=generations)
     else:
         wanted = partial(_claim, claims=_parse_claims(arguments), generations=generations)
-    with task_ledger(arguments, rehearsal=rehearsal, policy=policy) as ledger:
+    with task_ledger(arguments, dry_run=dry_run, policy=policy) as ledger:
         return {**wanted(ledger), **inline_world(arguments, ledger)}
 
 

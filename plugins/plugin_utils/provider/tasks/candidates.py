@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...common.errors import InputError, Mistake
-from ..candidates.find import Manner, find_candidates
+from ..candidates.find import SearchOptions, find_candidates
 from ..candidates.index import Index, build_index
 from ..candidates.why import explain
 from ..candidates.write import Candidate
@@ -36,7 +36,7 @@ def find_in_world(world: World, arguments: Mapping[str, t.Any]) -> dict[str, t.A
     _check_counts(arguments)
     index = build_index(world)
     request = _request(arguments, index)
-    answer = find_candidates(index, request, Manner(arguments["distinct"], arguments["order"], arguments["budget"]))
+    answer = find_candidates(index, request, SearchOptions(arguments["distinct"], arguments["order"], arguments["budget"]))
     result = {
         "candidates": answer.candidates,
         "truncated": answer.truncated,

@@ -53,7 +53,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 def run_provider_info(arguments: Mapping[str, t.Any]) -> Plain:
     """Return the providers, usages and allocations that the filters leave. Raises InputError and Unavailable."""
-    with task_ledger(arguments, rehearsal=True) as ledger:
+    with task_ledger(arguments, dry_run=True) as ledger:
         world, consumers = ledger.read(lambda connection: (read_world(connection), read_consumers(connection)))
         findings = [asdict(finding) for finding in ledger.read(audit)] if arguments["audit"] else None
     providers = _wanted_trees(world.providers, arguments["providers"])

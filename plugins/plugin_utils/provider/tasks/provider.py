@@ -22,7 +22,7 @@ from ..world.parse import parse_world
 _OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
 
 
-def run_provider(arguments: Mapping[str, t.Any], *, rehearsal: bool) -> Plain:
+def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
     """Make one provider or a list of them what they are declared to be, or remove them.
 
     Raises InputError, NoSolution, Unavailable.
@@ -31,7 +31,7 @@ def run_provider(arguments: Mapping[str, t.Any], *, rehearsal: bool) -> Plain:
     entries = arguments["providers"] if several else [{key: arguments[key] for key in _OWN if arguments[key] is not None}]
     changes = parse_changes(entries, "providers[{}]" if several else "")
     work = put_providers if arguments["state"] == "present" else remove_providers
-    with task_ledger(arguments, rehearsal=rehearsal) as ledger:
+    with task_ledger(arguments, dry_run=dry_run) as ledger:
         done = ledger.write(partial(work, changes=changes))
         result: Plain = {
             "changed": done.changed,
@@ -45,13 +45,13 @@ def run_provider(arguments: Mapping[str, t.Any], *, rehearsal: bool) -> Plain:
 
 
 @contextmanager
-def task_ledger(arguments: Mapping[str, t.Any], *, rehearsal: bool, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
+def task_ledger(arguments: Mapping[str, t.Any], *, dry_run: bool, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
     """Open the ledger that a task names: a database, or one in memory that holds the world it gives inline."""
     if arguments["world"] is not None:
         with ledger_of(parse_world(arguments["world"]), policy) as ledger:
             yield ledger
     else:
-        with open_ledger(arguments["database"], policy, rehearsal=rehearsal) as ledger:
+        with open_ledger(arguments["database"], policy, dry_run=dry_run) as ledger:
             yield ledger
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The model of all resource providers at one moment; world_input.py reads it from plain data.
+"""The model of all resource providers at one moment; parse.py reads it from plain data.
 
 Spec "Resource Providers - Base Models" (seed 002) names the inventory's fields and their meaning; the bounds of the values
 are those of OpenStack Placement. Amounts are whole numbers in the unit that the resource class names (MEMORY_MB: MiB, DISK_GB: GiB).

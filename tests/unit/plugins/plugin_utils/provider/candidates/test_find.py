@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
@@ -53,7 +53,7 @@ def test_none_goes_by_name_whatever_the_order_of_the_providers():
 def test_spread_takes_the_least_used_first_and_every_tree_before_a_second_of_any():
     providers = [*host("a", 0, {"a1": 8, "a2": 8}), *host("b", 0, {"b1": 8, "b2": 8})]
     used = {"a1": {"VCPU": 1}, "b1": {"VCPU": 4}, "b2": {"VCPU": 2}}
-    assert [list(found) for found in named(ask(providers, Manner(order="spread"), used, groups=ONE_VCPU))] == [
+    assert [list(found) for found in named(ask(providers, SearchOptions(order="spread"), used, groups=ONE_VCPU))] == [
         ["a2"],
         ["b2"],
         ["a1"],
@@ -64,13 +64,18 @@ def test_spread_takes_the_least_used_first_and_every_tree_before_a_second_of_any
 def test_pack_takes_the_most_used_first_and_tree_after_tree():
     providers = [*host("a", 0, {"a1": 8, "a2": 8}), *host("b", 0, {"b1": 8, "b2": 8})]
     used = {"a1": {"VCPU": 1}, "b1": {"VCPU": 4}, "b2": {"VCPU": 2}}
-    assert [list(found) for found in named(ask(providers, Manner(order="pack"), used, groups=ONE_VCPU))] == [["b1"], ["b2"], ["a1"], ["a2"]]
+    assert [list(found) for found in named(ask(providers, SearchOptions(order="pack"), used, groups=ONE_VCPU))] == [
+        ["b1"],
+        ["b2"],
+        ["a1"],
+        ["a2"],
+    ]
 
 
 def test_what_the_request_itself_takes_counts_for_the_order():
     providers = [*host("a", 4), *host("b", 16)]
-    assert [list(found) for found in named(ask(providers, Manner(order="spread"), groups=ONE_VCPU))] == [["b"], ["a"]]
-    assert [list(found) for found in named(ask(providers, Manner(order="pack"), groups=ONE_VCPU))] == [["a"], ["b"]]
+    assert [list(found) for found in named(ask(providers, SearchOptions(order="spread"), groups=ONE_VCPU))] == [["b"], ["a"]]
+    assert [list(found) for found in named(ask(providers, SearchOptions(order="pack"), groups=ONE_VCPU))] == [["a"], ["b"]]
 
 
 def test_score_is_the_mean_share_in_use_afterwards():
@@ -86,7 +91,7 @@ def test_interchangeable_groups_are_counted_once():
     groups = {f"G{number}": {"resources": {"VCPU": 1}} for number in range(6)}
     answer, _names = ask(providers, groups=groups)
     assert len(answer.candidates) == 28
-    answer, _names = ask(providers, Manner(distinct="mappings"), groups=groups, limit=100)
+    answer, _names = ask(providers, SearchOptions(distinct="mappings"), groups=groups, limit=100)
     assert len(answer.candidates) == 100
 
 
@@ -97,7 +102,7 @@ def test_one_group_too_many_is_seen_at_once(distinct, policy, devices):
     providers = host("a", 0, {f"gpu{number:02}": 1 if policy == "none" else 100 for number in range(devices)})
     groups = {f"G{number}": {"resources": {"VCPU": 1}} for number in range(devices + 1)}
     start = time.process_time()
-    answer, _names = ask(providers, Manner(distinct=distinct), groups=groups, group_policy=policy)
+    answer, _names = ask(providers, SearchOptions(distinct=distinct), groups=groups, group_policy=policy)
     assert answer.candidates == []
     assert not answer.truncated
     assert time.process_time() - start < 1
@@ -107,7 +112,7 @@ def test_one_group_too_many_is_seen_at_once(distinct, policy, devices):
 def test_too_many_large_pieces_are_seen_at_once_even_if_the_sum_is_free(distinct):
     providers = host("a", 0, {f"gpu{number}": 3 for number in range(10)})
     groups = {f"G{number}": {"resources": {"VCPU": 1 if number < 6 else 2}} for number in range(18)}
-    answer, _names = ask(providers, Manner(distinct=distinct, budget=1000), groups=groups)
+    answer, _names = ask(providers, SearchOptions(distinct=distinct, budget=1000), groups=groups)
     assert answer.candidates == []
     assert not answer.truncated
 
@@ -134,7 +139,7 @@ def test_a_provider_that_shrank_below_its_use_does_not_count_against_the_others(
 def test_a_spent_budget_is_told():
     providers = host("a", 0, {f"gpu{number}": 100 for number in range(8)})
     groups = {f"G{number}": {"resources": {"VCPU": number + 1}} for number in range(8)}
-    answer, _names = ask(providers, Manner(distinct="mappings", budget=5000), groups=groups)
+    answer, _names = ask(providers, SearchOptions(distinct="mappings", budget=5000), groups=groups)
     assert answer.truncated
     assert 0 < len(answer.candidates) <= 5000
 
@@ -197,14 +202,14 @@ def test_no_provider_at_all():
 
 ORDERS = """
 import json
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
 children = [{"name": f"h{n}c{m}", "parent": f"h{n}", "inventories": {"VCPU": 4 + m, "MEMORY_MB": 8}} for n in range(9) for m in range(3)]
 index = build_index(parse_world({"providers": [*({"name": f"h{n}"} for n in range(9)), *children]}))
 request = parse_query("resources=VCPU:1&resources_A=VCPU:1,MEMORY_MB:2&resources_B=MEMORY_MB:2", index.known)
-print(json.dumps([find_candidates(index, request, Manner(order=order)).candidates for order in ("none", "spread", "pack")]))
+print(json.dumps([find_candidates(index, request, SearchOptions(order=order)).candidates for order in ("none", "spread", "pack")]))
 """
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
@@ -65,7 +65,7 @@ def test_recorded_answers(world):
 
 
 def _answer(index, query):
-    answer = find_candidates(index, parse_query(query, index.known), Manner(distinct="mappings"))
+    answer = find_candidates(index, parse_query(query, index.known), SearchOptions(distinct="mappings"))
     assert not answer.truncated
     found = [{key: candidate[key] for key in ("allocations", "mappings")} for candidate in answer.candidates]
     return sorted(found, key=lambda candidate: json.dumps(candidate, sort_keys=True))

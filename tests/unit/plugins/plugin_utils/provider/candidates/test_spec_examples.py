@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import Manner, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
@@ -100,7 +100,7 @@ def test_group_policy_two_vfs_of_one_nic(policy, expected):
 def test_group_policy_every_mapping_counts_when_asked_for():
     index = build_index(parse_world(nics(vfs={"nic1": 4}, networks=[[], []])))
     request = parse_query(TWO_VFS + "&group_policy=isolate", index.known)
-    assert len(find_candidates(index, request, Manner(distinct="mappings")).candidates) == 2
+    assert len(find_candidates(index, request, SearchOptions(distinct="mappings")).candidates) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Databases that cannot be used: each gives one sentence; and rehearsals that leave them as they are."""
+"""Databases that cannot be used: each gives one sentence; and dry runs that leave them as they are."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def path_of(url):
     return Path(url.removeprefix("sqlite:///"))
 
 
-def says(url, rehearsal=False):
-    with pytest.raises(Unavailable) as error, open_ledger(url, rehearsal=rehearsal):
+def says(url, dry_run=False):
+    with pytest.raises(Unavailable) as error, open_ledger(url, dry_run=dry_run):
         pass
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -95,10 +95,10 @@ def test_newer_revision(url):
     with sqlite3.connect(path_of(url)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = 'from_the_future'")
     assert "revision 'from_the_future', which this release of bareon.allocator does not know" in says(url)
-    assert "from_the_future" in says(url, rehearsal=True)
+    assert "from_the_future" in says(url, dry_run=True)
 
 
-def test_older_revision_is_upgraded_but_not_in_a_rehearsal(url, tmp_path, monkeypatch):
+def test_older_revision_is_upgraded_but_not_in_a_dry_run(url, tmp_path, monkeypatch):
     make(url)
     newer = tmp_path / "migrations"
     (newer / "versions").mkdir(parents=True)
@@ -109,7 +109,7 @@ def test_older_revision_is_upgraded_but_not_in_a_rehearsal(url, tmp_path, monkey
     (newer / "versions" / "more.py").write_text("\n".join(lines))
     scripts = schema.read_scripts(newer)
     monkeypatch.setattr(open_module, "read_scripts", lambda: scripts)
-    assert "is of an older release" in says(url, rehearsal=True)
+    assert "is of an older release" in says(url, dry_run=True)
     with open_ledger(url) as ledger:
         assert ledger.read(schema.current_revision) == "more"
 
@@ -160,24 +160,24 @@ def test_driver_that_is_not_installed():
     assert "needs the Python library" in says("postgresql+psycopg2cffi://h/d")
 
 
-def test_rehearsal_makes_no_file(url):
-    with open_ledger(url, rehearsal=True) as ledger:
+def test_dry_run_makes_no_file(url):
+    with open_ledger(url, dry_run=True) as ledger:
         ledger.write(lambda connection: connection.exec_driver_sql("INSERT INTO traits (name) VALUES ('X')"))
     assert not path_of(url).exists()
 
 
-def test_rehearsal_on_an_empty_file_leaves_it_empty(url):
+def test_dry_run_on_an_empty_file_leaves_it_empty(url):
     path_of(url).parent.mkdir()
     sqlite3.connect(path_of(url)).close()
-    with open_ledger(url, rehearsal=True) as ledger:
+    with open_ledger(url, dry_run=True) as ledger:
         ledger.write(lambda connection: connection.exec_driver_sql("INSERT INTO traits (name) VALUES ('X')"))
     with sqlite3.connect(path_of(url)) as connection:
         assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
 
 
-def test_rehearsal_takes_everything_back(url):
+def test_dry_run_takes_everything_back(url):
     make(url)
-    with open_ledger(url, rehearsal=True) as ledger:
+    with open_ledger(url, dry_run=True) as ledger:
         added = ledger.write(lambda connection: connection.exec_driver_sql("INSERT INTO traits (name) VALUES ('X')").rowcount)
         assert added == 1
         assert ledger.read(lambda connection: connection.exec_driver_sql("SELECT count(*) FROM traits").scalar()) == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import GenerationMoved
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import StillInUse
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import Inventory
 
 AGGREGATE = "11111111-2222-4333-8444-555555555555"

@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import GenerationMoved
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_claims, parse_reshape
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.reshape import reshape
 
 

@@ -1,0 +1,17 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Resource providers: who has how much of what, who uses it, and where a request would fit.
+
+In come the arguments of the modules provider, provider_info, provider_candidates and provider_allocation; out come their results as
+plain data. The packages, each of which imports only those before it:
+
+- world: providers, inventories and allocations at one moment, and how plain data describes them (seed 002);
+- request: what is asked of a world, as groups or as Placement's query string (seed 003);
+- candidates: every way to satisfy a request, and why there is none (seed 003);
+- ledger: the world kept in a database, changed by one transaction at a time (seed 002);
+- tasks: one file for each module.
+
+arguments.py has what the modules take in common. A *ledger* is our word for that database: what is claimed is entered once and for all.
+"""
