@@ -93,7 +93,7 @@ options:
         type: str
         choices: [raid0, raid1, raid5, raid6, raid10]
       legs:
-        description: How many disks a V(raid) lies on, or V(all). Default is the least number that its level takes.
+        description: How many disks a V(raid) lies on, or V(all). Default is the least number that its level takes, for V(raid10) 4 of them.
         type: raw
       per_disk:
         description: Makes one V(partition) on every disk that the space may use. Bounds hold for each of them.
@@ -127,7 +127,9 @@ options:
         description: Options of the mount.
         type: str
       fs_type:
-        description: The kind of file system, or V(swap). Default is V(vfat) for an V(esp), V(xfs) for what is mounted, else none.
+        description:
+          - The kind of file system, V(ext2), V(ext3), V(ext4), V(xfs), V(btrfs) or V(vfat), or V(swap).
+          - Default is V(vfat) for an V(esp), V(xfs) for what is mounted, else none.
         type: str
       fs_options:
         description: Options for making the file system.

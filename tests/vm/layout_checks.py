@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.module_utils.storage import overhead
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import RaidLevel
+from ansible_collections.bareon.allocator.plugins.module_utils.storage import lvm, overhead, raid
 
 MIB = 1024**2
 EXTENT = 4 * MIB
@@ -93,7 +92,7 @@ def planned_extents(schema: Plain, device: str) -> int:
     array = array_below(schema, device)
     container = container_of(schema, device)
     size = array_size(schema, array) if array else _size(schema, container["device"] if container else device)
-    return overhead.pv_extents(size, planned_head(schema, device))
+    return lvm.pv_extents(size, planned_head(schema, device))
 
 
 def planned_head(schema: Plain, device: str) -> int:
@@ -120,7 +119,7 @@ def array_size(schema: Plain, array: Plain) -> int:
 
 
 def data_legs(array: Plain) -> int:
-    return overhead.data_legs(RaidLevel(array["level"]), len(array["devices"]))
+    return raid.data_legs(raid.RaidLevel(array["level"]), len(array["devices"]))
 
 
 def _partitions(schema: Plain) -> t.Iterator[Plain]:

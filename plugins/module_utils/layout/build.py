@@ -15,7 +15,6 @@ from ..facts.tree import Device
 from ..schema import identities as derived
 from ..schema.model import Layout, WantedArray, WantedContainer, WantedPhysicalVolume, WantedVolume
 from ..steps.kinds import (
-    MIB,
     ClearSignatures,
     CreateArray,
     CreateLogicalVolume,
@@ -36,15 +35,13 @@ from ..steps.kinds import (
     RewriteGroup,
     Step,
 )
-from .capacity import array_head, size_of
-from .contents import Base, Verdict, look, look_at_volume, top_of, unused_below
+from ..storage.filesystems import FILESYSTEMS, SWAP
+from ..storage.units import MIB
+from .capacity import EXTENT, array_head, size_of
+from .contents import Base, Verdict, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import Spot, Status
 from .present import Present
 from .volume_groups import GroupPlan, VolumePlan, VolumeVerdict
-
-UNUSED_BY_FILESYSTEM = {"ext2": 8 * MIB, "ext3": 8 * MIB, "ext4": 8 * MIB, "xfs": 17 * MIB, "btrfs": MIB}
-"""What may be left at the end of a device that is not worth growing: ext* and xfs make no block or allocation group that is too small."""
-_EXTENT = 4 * MIB
 
 
 @dataclass(frozen=True)
@@ -155,7 +152,7 @@ def _grown_base(site: Site, base: Base) -> Iterator[Step]:
     if device is None:
         return
     grown = any(spot.grows for spot in base.spots)
-    if grown or unused_below(site.present, device) >= _EXTENT:
+    if grown or unused_below(site.present, device) >= EXTENT:
         container = site.layout.container_on(base.device)
         if container is not None:
             yield ResizeLuks(_mapping_name(device))
@@ -205,14 +202,14 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
     if wanted is None:
         return
     uuid = wanted.uuid or derived.filesystem_uuid(wanted.type, site.layout.identity(device))
-    if wanted.type == "swap":
+    if wanted.type == SWAP:
         yield MakeSwap(site.node(top), uuid, wanted.label, wanted.options)
     else:
         yield MakeFilesystem(site.node(top), wanted.type, uuid, wanted.label, wanted.options)
 
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
-    extent = group.present.extent_size if group.present is not None else _EXTENT
+    extent = group.present.extent_size if group.present is not None else EXTENT
     for volume in group.volumes:
         if volume.verdict is VolumeVerdict.KEEP:
             yield from _kept_volume(site, volume, size_of(volume.wanted, extent))
@@ -242,18 +239,16 @@ def _kept_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:
     if grows:
         yield ExtendLogicalVolume(wanted.group, wanted.name, size, before.size)
     top = look_at_volume(site.layout, site.present, wanted.device, volume.device).device
-    if top is not None and top is not volume.device and (grows or unused_below(site.present, top) >= _EXTENT):
+    if top is not None and top is not volume.device and (grows or unused_below(site.present, top) >= EXTENT):
         yield ResizeLuks(_mapping_name(top))
         grows = True
     yield from _grown_filesystem(site, wanted.device, top, grows)
 
 
 def _grown_filesystem(site: Site, device: str, there: t.Optional[Device], grows: bool) -> Iterator[Step]:
-    """Give the step that grows a kept filesystem, where its device grows or has room that it does not use: a run was cut off in between."""
+    """Give the step that grows a kept filesystem where it has to."""
     wanted = site.layout.filesystem_on(top_of(site.layout, device))
-    if wanted is None or there is None or wanted.type not in UNUSED_BY_FILESYSTEM:
+    if wanted is None or there is None or FILESYSTEMS[wanted.type].growth is None:
         return
-    size = site.present.filesystem_sizes.get(there.name)
-    unused = there.size - size if size is not None else 0
-    if grows or unused >= UNUSED_BY_FILESYSTEM[wanted.type]:
+    if must_grow(site.present, wanted, there, grows):
         yield GrowFilesystem(str(there.dev), wanted.type, there.mountpoints[0] if there.mountpoints else None)

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device, Tree
-from ..schema.model import Layout, WantedArray, WantedGroup
+from ..schema.model import Layout, WantedArray, WantedFilesystem, WantedGroup
 from ..steps.kinds import OpenLuks, StartArray, Step
+from ..storage.filesystems import FILESYSTEMS
 from .partitions import Spot, Status
 from .present import Present, VolumeGroup
 
@@ -85,7 +86,7 @@ def _judge(layout: Layout, present: Present, base: Base) -> Base:
 def _judge_kept(layout: Layout, present: Present, base: Base) -> Base:
     found = look(layout, present, base)
     misplaced = next((spot.problem for spot in base.spots if spot.problem), None)
-    problem = misplaced or found.problem or _growth_problem(layout, base)
+    problem = misplaced or found.problem or _growth_problem(layout, present, base, found.device)
     if problem is not None and base.may_wipe and not keeps_data(layout, base):
         return replace(base, verdict=Verdict.BUILD, spots=tuple(_remade(spot) for spot in base.spots))
     return replace(base, verdict=Verdict.KEEP, opening=found.opening, problem=problem)
@@ -214,13 +215,33 @@ def member_of(present: Present, device: Device, group: WantedGroup) -> t.Optiona
     return next((known for known in present.groups() if known.uuid == volume.group_uuid), None)
 
 
-def _growth_problem(layout: Layout, base: Base) -> t.Optional[str]:
+def _growth_problem(layout: Layout, present: Present, base: Base, there: t.Optional[Device]) -> t.Optional[str]:
     growing = next((spot for spot in base.spots if spot.grows), None)
-    if growing is None:
-        return None
-    if base.array is not None:
+    if growing is not None and base.array is not None:
         return f"{growing.node} would have to grow, and members of arrays do not"
     filesystem = layout.filesystem_on(top_of(layout, base.device))
-    if filesystem is not None and filesystem.type in ("vfat", "swap"):
-        return f"{growing.node} would have to grow, and {filesystem.type} cannot"
+    node = growing.node if growing is not None else None
+    return cannot_grow(present, filesystem, there, node)
+
+
+def must_grow(present: Present, filesystem: WantedFilesystem, device: Device, grows: bool) -> bool:
+    """Return whether a kept filesystem has to grow: its device does, or has room that it does not use, for a run was cut off in between."""
+    growth = FILESYSTEMS[filesystem.type].growth
+    if growth is None:
+        return grows
+    size = present.filesystem_sizes.get(device.name)
+    return grows or (size is not None and device.size - size >= growth.slack)
+
+
+def cannot_grow(
+    present: Present, filesystem: t.Optional[WantedFilesystem], device: t.Optional[Device], growing: t.Optional[str]
+) -> t.Optional[str]:
+    """Return why the filesystem on a kept device cannot grow when it has to; `growing` is what its device grows with, if it does."""
+    if filesystem is None or device is None or not must_grow(present, filesystem, device, growing is not None):
+        return None
+    growth, what = FILESYSTEMS[filesystem.type].growth, growing or device.dev or device.name
+    if growth is None:
+        return f"{what} would have to grow, and {filesystem.type} cannot"
+    if device.mountpoints and not growth.mounted:
+        return f"{what} would have to grow, and {filesystem.type} does not while it is mounted (on {device.mountpoints[0]}); unmount it"
     return None

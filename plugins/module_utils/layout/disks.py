@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from ..facts.select import LEFT_OUT, Disk
 from ..facts.tree import Device
-from ..schema.fields import MIB
 from ..schema.model import Layout, WantedDisk
+from ..storage.units import MIB
 from .present import Present
 
 _DIGEST_BYTES = 16

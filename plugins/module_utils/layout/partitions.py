@@ -15,7 +15,9 @@ from ..facts.signatures import TablePartition
 from ..facts.tree import PARTITION_TABLES, Device, Tree
 from ..schema import identities as derived
 from ..schema.model import WantedPartition
-from ..steps.kinds import ClearGaps, Step, TableEntry, WritePartitionTable, in_mib, partition_node
+from ..steps.kinds import ClearGaps, Step, TableEntry, WritePartitionTable
+from ..storage.gpt import partition_node
+from ..storage.units import in_mib
 from .disks import FoundDisk
 
 

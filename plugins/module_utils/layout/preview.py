@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device
-from ..schema.model import mapper_node
 from ..steps import kinds
-from ..steps.kinds import MIB, Step
+from ..steps.kinds import Step
+from ..storage.lvm import mapper_node
+from ..storage.units import MIB
 from .present import Present
 
 _MEMBER = "linux_raid_member"

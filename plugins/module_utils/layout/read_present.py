@@ -10,9 +10,8 @@ Nothing is changed. What cannot be read is noted; a disk that cannot be read is 
 from __future__ import annotations
 
 import json
-import re
 import typing as t
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..facts.assembled import read_stacks
 from ..facts.host import Host, Outcome
@@ -21,6 +20,7 @@ from ..facts.reader import Notes, read_claims, read_contents, read_devices
 from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.tree import Device, Tree
 from ..schema.model import Layout
+from ..storage.filesystems import FILESYSTEMS, fill
 from .disks import names_of
 from .present import LogicalVolume, PhysicalVolume, Present
 
@@ -32,10 +32,6 @@ _PHYSICAL_COMMAND = (
     "pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size",
 )
 _LOGICAL_COMMAND = ("lvs", *_REPORT, "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags")
-
-_BLOCKS = re.compile(r"^Block count:\s*([0-9]+)$.*^Block size:\s*([0-9]+)$", re.MULTILINE | re.DOTALL)
-_XFS_BLOCKS = re.compile(r"^data\s+=.*?\bbsize=([0-9]+)\s+blocks=([0-9]+)", re.MULTILINE)
-_BTRFS_SIZE = re.compile(r"^\s*devid\s+[0-9]+\s+size\s+([0-9]+)\s", re.MULTILINE)
 
 
 def read_present(host: Host, layout: Layout) -> Present:
@@ -103,24 +99,10 @@ def _read_sizes(host: Host, tree: Tree, disks: Sequence[Disk]) -> dict[str, int]
 
 def _filesystem_size(host: Host, device: Device) -> t.Optional[int]:
     """Return the bytes that a filesystem that can grow has, as its own tool says; None when it cannot be told."""
-    if device.filesystem is None or device.dev is None:
+    row = FILESYSTEMS.get(device.filesystem.type) if device.filesystem is not None else None
+    if row is None or row.growth is None or device.dev is None:
         return None
-    kind = device.filesystem.type
-    if kind in ("ext2", "ext3", "ext4"):
-        return _product(_BLOCKS, _output(host, ["dumpe2fs", "-h", device.dev]))
-    if kind == "xfs":
-        return _product(_XFS_BLOCKS, _output(host, ["xfs_info", device.mountpoints[0] if device.mountpoints else device.dev]))
-    if kind == "btrfs":
-        sizes = _BTRFS_SIZE.findall(_output(host, ["btrfs", "filesystem", "show", "--raw", device.dev]))
-        return int(sizes[0]) if len(sizes) == 1 else None
-    return None
-
-
-def _product(pattern: re.Pattern[str], text: str) -> t.Optional[int]:
-    found = pattern.search(text)
-    return int(found[1]) * int(found[2]) if found else None
-
-
-def _output(host: Host, command: Iterable[str]) -> str:
-    outcome = host.run(tuple(command))
-    return outcome.stdout if outcome is not None and outcome.code == 0 else ""
+    measure = row.growth.measure
+    place = device.mountpoints[0] if device.mountpoints else device.dev
+    outcome = host.run(fill(measure.command, device=device.dev, mountpoint=place))
+    return measure.read(outcome.stdout) if outcome is not None and outcome.code == 0 else None

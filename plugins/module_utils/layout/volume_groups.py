@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device
-from ..schema.model import Layout, WantedFilesystem, WantedGroup, WantedVolume
-from ..steps.kinds import UNFINISHED, ActivateGroup, Step, in_mib
-from .capacity import extents_for, extents_of, size_of
-from .contents import Base, Verdict, look, look_at_volume, member_of, top_of
+from ..schema.model import Layout, WantedGroup, WantedVolume
+from ..steps.kinds import UNFINISHED, ActivateGroup, Step
+from ..storage.filesystems import SWAP
+from ..storage.units import in_mib
+from .capacity import EXTENT, extents_for, extents_of, size_of
+from .contents import Base, Verdict, cannot_grow, look, look_at_volume, member_of, top_of
 from .present import LogicalVolume, Present, VolumeGroup
 
 
@@ -135,22 +137,23 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, wanted: 
     if device is None or not device.running:
         return VolumePlan(wanted, VolumeVerdict.KEEP, known, device, ActivateGroup(group.name))
     found = look_at_volume(layout, present, wanted.device, device)
-    size_problem = _size_problem(wanted, known, filesystem, group.extent_size)
-    problem = found.problem or size_problem
-    grown_swap = filesystem is not None and filesystem.type == "swap" and known.size < wanted.size and found.problem is None
+    is_swap = filesystem is not None and filesystem.type == SWAP
+    problem = found.problem or _size_problem(wanted, known, group.extent_size)
+    if problem is None and not is_swap:
+        growing = f"{wanted.group}/{wanted.name}" if known.size < wanted.size else None
+        problem = cannot_grow(present, filesystem, found.device, growing)
+    grown_swap = is_swap and known.size < wanted.size and found.problem is None
     keeps = wanted.keep_data or (filesystem is not None and filesystem.keep_data)
     if (grown_swap or (problem is not None and may_wipe)) and not keeps:
         return VolumePlan(wanted, VolumeVerdict.REPLACE, known, device)
     return VolumePlan(wanted, VolumeVerdict.KEEP, known, device, found.opening, problem)
 
 
-def _size_problem(wanted: WantedVolume, known: LogicalVolume, filesystem: t.Optional[WantedFilesystem], extent: int) -> t.Optional[str]:
-    name = f"{wanted.group}/{wanted.name}"
-    if known.size >= wanted.size + extent:
-        return f"{name} would have to shrink from {in_mib(known.size)} to {in_mib(wanted.size)}, and nothing is made smaller"
-    if known.size < wanted.size and filesystem is not None and filesystem.type == "vfat":
-        return f"{name} would have to grow, and vfat cannot"
-    return None
+def _size_problem(wanted: WantedVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
+    if known.size < wanted.size + extent:
+        return None
+    sizes = f"from {in_mib(known.size)} to {in_mib(wanted.size)}"
+    return f"{wanted.group}/{wanted.name} would have to shrink {sizes}, and nothing is made smaller"
 
 
 def _problems(plan: GroupPlan, bases: Mapping[str, Base], groups: int) -> Iterator[str]:
@@ -165,8 +168,8 @@ def _problems(plan: GroupPlan, bases: Mapping[str, Base], groups: int) -> Iterat
 def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Iterator[str]:
     """Give a refusal when the volumes do not fit; `grown` are bytes by which devices of kept physical volumes grow."""
     known = plan.present
-    extent = known.extent_size if known is not None else 4 * 1024**2
-    room = sum(extents_of(layout, volume) * 4 * 1024**2 // extent for volume in plan.wanted.physical if volume.device in plan.new)
+    extent = known.extent_size if known is not None else EXTENT
+    room = sum(extents_of(layout, volume) * EXTENT // extent for volume in plan.wanted.physical if volume.device in plan.new)
     room += known.free // extent if known is not None else 0
     room += sum((grown.get(volume.device, 0)) // extent for volume in plan.wanted.physical)
     freed = [volume.size for volume in plan.removed]

@@ -10,8 +10,6 @@ import difflib
 import typing as t
 from collections.abc import Iterable, Mapping
 
-MIB = 1024**2
-
 Mistakes = list[str]
 
 

@@ -14,6 +14,7 @@ import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..storage.lvm import mapper_node
 from . import identities as derived
 
 
@@ -208,8 +209,3 @@ class Layout:
         if isinstance(thing, WantedVolume):
             return derived.volume_identity(thing.group, thing.name, below[0].uuid)
         return derived.array_uuid(tuple(part.uuid for part in below))
-
-
-def mapper_node(group: str, name: str) -> str:
-    """Return the device-mapper node of a logical volume; dashes of names are doubled."""
-    return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"

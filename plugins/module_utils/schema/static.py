@@ -15,9 +15,12 @@ import typing as t
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..steps.kinds import partition_node
+from ..storage import gpt
+from ..storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED
+from ..storage.raid import RaidLevel, least_legs, parse_level
+from ..storage.units import MIB
 from . import identities as derived
-from .fields import MIB, Item, Mistakes
+from .fields import Item, Mistakes
 from .model import (
     Layout,
     WantedArray,
@@ -29,9 +32,6 @@ from .model import (
     WantedPhysicalVolume,
     WantedVolume,
 )
-
-_MOST_PARTITIONS = 128
-_TABLE_TAIL = 1
 
 
 def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
@@ -46,10 +46,10 @@ def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
 
 def _check_disk(disk: WantedDisk) -> Iterator[str]:
     for part in disk.partitions:
-        if part.number > _MOST_PARTITIONS:
-            yield f"{part.place}.count: a GPT has room for {_MOST_PARTITIONS} partitions; {part.number} is beyond"
-        if disk.size is not None and part.end > (disk.size - _TABLE_TAIL) * MIB:
-            last = disk.size - _TABLE_TAIL
+        if part.number > gpt.MOST_PARTITIONS:
+            yield f"{part.place}.count: a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is beyond"
+        if disk.size is not None and part.end > (disk.size - gpt.TAIL) * MIB:
+            last = disk.size - gpt.TAIL
             yield f"{part.place}.end: {part.end // MIB} is beyond {last}, where the room on a disk of {disk.size} MiB ends"
     for before, after in _pairs(sorted(disk.partitions, key=lambda part: part.start)):
         if after.start < before.end:
@@ -125,28 +125,14 @@ def _check_mounts(layout: Layout) -> Iterator[str]:
     yield from _doubles("mount", mounted)
 
 
-LINUX_TYPE = "0fc63daf-8483-4772-8e79-3d69d8477de4"
-FLAG_TYPES = {
-    "bios_grub": "21686148-6449-6e6f-744e-656564454649",
-    "boot": "c12a7328-f81f-11d2-ba4b-00a0c93ec93b",
-    "raid": "a19d880f-05fc-4d3b-a006-743f0f84911e",
-    "lvm": "e6d6d379-f507-44c2-a23c-238f2a3df928",
-}
-"""Types of partitions by parted's flags, for partitions without a guid."""
 LEGACY_BOOT = "legacy_boot"
 LEGACY_BOOT_ATTRS = "LegacyBIOSBootable"
 """sfdisk's word for the flag."""
+_FLAGS = (*gpt.TYPES_BY_FLAG, LEGACY_BOOT)
 
-FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "swap")
-LABEL_LENGTHS = {"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "vfat": 11, "btrfs": 255, "swap": 16}
-LEVELS = {"raid0": 2, "raid1": 2, "raid5": 3, "raid6": 4, "raid10": 2}
-"""Levels and how many members they need."""
-_LEVEL_SPELLINGS = {"0": "raid0", "1": "raid1", "5": "raid5", "6": "raid6", "10": "raid10", "stripe": "raid0", "mirror": "raid1"}
 _METADATA = {"default": "1.2", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2"}
 _LVM_NAME = re.compile(r"^(?!-)(?!\.{1,2}$)[a-zA-Z0-9+_.-]{1,127}$")
 _ARRAY_NAME = re.compile(r"^/dev/(md/[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}|md[0-9]{1,3})$")
-_LINKS_WITH_PART = ("/dev/disk/by-", "/dev/mapper/")
-_LONGEST_LABEL = 36
 
 _LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "lvs", "fss")
 _KEYS = {
@@ -221,29 +207,23 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> WantedPart
         item.mistake("partition_type", "has to be primary: a GPT knows nothing else")
     flags = item.texts("flags")
     for flag in flags:
-        if flag not in (*FLAG_TYPES, LEGACY_BOOT):
-            item.mistake("flags", f"{flag!r} is none of {', '.join((*FLAG_TYPES, LEGACY_BOOT))}")
+        if flag not in _FLAGS:
+            item.mistake("flags", f"{flag!r} is none of {', '.join(_FLAGS)}")
     space = item.text("space_id", "")
     final = _uuid(item, "uuid") or derived.partition_uuid(disk_id, f"{space or 'partition'}/{number}")
-    implied = next((FLAG_TYPES[flag] for flag in flags if flag in FLAG_TYPES), LINUX_TYPE)
+    implied = next((gpt.TYPES_BY_FLAG[flag] for flag in flags if flag in gpt.TYPES_BY_FLAG), gpt.LINUX)
     return WantedPartition(
         place=item.place,
-        device=item.text("name", _partition_device(disk, number)),
+        device=item.text("name", gpt.partition_node(disk, number) if disk else ""),
         number=number,
         start=begin * MIB,
         size=(end - begin) * MIB,
         type=_uuid(item, "guid") or implied,
         uuid=final,
-        label=space[:_LONGEST_LABEL],
+        label=space[: gpt.LONGEST_NAME],
         attrs=LEGACY_BOOT_ATTRS if LEGACY_BOOT in flags else None,
         keep_data=item.flag("keep_data"),
     )
-
-
-def _partition_device(disk: str, number: int) -> str:
-    if disk.startswith(_LINKS_WITH_PART):
-        return f"{disk}-part{number}"
-    return partition_node(disk, number) if disk else ""
 
 
 def _uuid(item: Item, key: str) -> t.Optional[str]:
@@ -253,7 +233,7 @@ def _uuid(item: Item, key: str) -> t.Optional[str]:
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        item.mistake(key, f"has to be a GUID such as {LINUX_TYPE}, not {text!r}")
+        item.mistake(key, f"has to be a GUID such as {gpt.LINUX}, not {text!r}")
         return None
 
 
@@ -262,17 +242,25 @@ def _array(item: Item) -> WantedArray:
     title = device.rsplit("/", 1)[-1]
     if device and not _ARRAY_NAME.match(device):
         item.mistake("name", f"has to be /dev/md/NAME with at most 32 letters, digits, dots, dashes and underscores, not {device!r}")
-    level = _LEVEL_SPELLINGS.get(item.text("level"), item.text("level"))
-    members, least = item.texts("devices"), LEVELS.get(level)
-    if level and least is None:
-        item.mistake("level", f"has to be one of {', '.join(LEVELS)}, not {level!r}")
-    elif least is not None and len(members) < least:
-        item.mistake("devices", f"{level} needs at least {least} devices, not {len(members)}")
-    if level == "raid0" and item.texts("spares"):
+    word, members = item.text("level"), item.texts("devices")
+    level = parse_level(word)
+    if word and level is None:
+        item.mistake("level", f"has to be one of {', '.join(RaidLevel)}, not {word!r}")
+    elif level is not None and len(members) < least_legs(level):
+        item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
+    if level is RaidLevel.RAID0 and item.texts("spares"):
         item.mistake("spares", "raid0 has no use for a spare")
     metadata = item.chosen("metadata", _METADATA, "default")
-    keep = item.flag("keep_data")
-    return WantedArray(item.place, device, title, level, members, item.texts("spares"), _METADATA.get(metadata, metadata), keep)
+    return WantedArray(
+        place=item.place,
+        device=device,
+        title=title,
+        level=level.value if level else word,
+        members=members,
+        spares=item.texts("spares"),
+        metadata=_METADATA.get(metadata, metadata),
+        keep_data=item.flag("keep_data"),
+    )
 
 
 def _container(item: Item, aliases: t.Mapping[str, str]) -> WantedContainer:
@@ -315,10 +303,11 @@ def _volume(item: Item, aliases: dict[str, str]) -> WantedVolume:
 
 def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> WantedFilesystem:
     device, label = item.text("device"), item.text("fs_label", "")
-    fs_type = item.chosen("fs_type", FILESYSTEMS, "xfs")
+    fs_type = item.chosen("fs_type", FILESYSTEMS, DEFAULT)
     item.flag("fstab_enabled")
-    if len(label.encode()) > LABEL_LENGTHS.get(fs_type, 255):
-        item.mistake("fs_label", f"{label!r} is too long: {fs_type} takes {LABEL_LENGTHS[fs_type]} bytes")
+    longest = FILESYSTEMS[fs_type].label_length if fs_type in FILESYSTEMS else len(label.encode())
+    if len(label.encode()) > longest:
+        item.mistake("fs_label", f"{label!r} is too long: {fs_type} takes {longest} bytes")
     try:
         options = tuple(shlex.split(item.text("fs_options", "")))
     except ValueError as error:
@@ -330,7 +319,7 @@ def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> WantedFilesystem:
         type=fs_type,
         label=label,
         options=options,
-        mount=item.text("mount", "none"),
+        mount=item.text("mount", NOT_MOUNTED),
         keep_data=item.flag("keep_data"),
         uuid=item.text("uuid", "") or None,
     )

@@ -6,14 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from ..facts.signatures import parse_probe, probe_command
+from ..storage.filesystems import FILESYSTEMS, SWAP, fill
 from .kinds import GrowFilesystem, MakeFilesystem, MakeSwap
 from .machine import LONG_PATIENCE, Machine, StepFailed
-
-_REPAIRED = (0, 1)
-"""e2fsck's code 1: errors, all of them corrected."""
 
 _IN_A_MOUNT_OF_ITS_OWN = 'set -e; mount -o nosuid,nodev,noexec -- "$1" "$2"; shift; at="$1"; shift; "$@"; umount "$at"'
 """A shell's words, run in a mount namespace: were it killed, no mount would stay."""
@@ -24,54 +20,29 @@ _EMPTY_FOLDER = "/mnt"
 
 def make_filesystem(step: MakeFilesystem, machine: Machine) -> None:
     """Make the filesystem, and see that it is there with its identity."""
-    machine.change(make_command(step), patience=LONG_PATIENCE)
+    row = FILESYSTEMS[step.type]
+    machine.change(row.make_command(step.device, step.uuid, step.label, step.options), patience=LONG_PATIENCE)
     _check(machine, step.device, step.type, step.uuid, step.label)
-
-
-def make_command(step: MakeFilesystem) -> list[str]:
-    """Return the command that makes a filesystem; the user's options come last, so that they win."""
-    identity = _IDENTITIES["ext4" if step.type.startswith("ext") else step.type](step)
-    return [f"mkfs.{step.type}", *identity, *step.options, step.device]
-
-
-def _ext(step: MakeFilesystem) -> list[str]:
-    return ["-q", "-U", step.uuid, *(["-L", step.label] if step.label else [])]
-
-
-def _xfs(step: MakeFilesystem) -> list[str]:
-    return ["-q", "-m", f"uuid={step.uuid}", *(["-L", step.label] if step.label else [])]
-
-
-def _btrfs(step: MakeFilesystem) -> list[str]:
-    return ["-q", "-U", step.uuid, *(["-L", step.label] if step.label else [])]
-
-
-def _vfat(step: MakeFilesystem) -> list[str]:
-    return ["-F", "32", "-i", step.uuid.replace("-", ""), *(["-n", step.label] if step.label else [])]
-
-
-_IDENTITIES: Mapping[str, Callable[[MakeFilesystem], list[str]]] = {"ext4": _ext, "xfs": _xfs, "btrfs": _btrfs, "vfat": _vfat}
 
 
 def make_swap(step: MakeSwap, machine: Machine) -> None:
     """Make swap, and see that it is there with its identity; it is not switched on."""
-    label = ["-L", step.label] if step.label else []
-    machine.change(["mkswap", "-U", step.uuid, *label, *step.options, step.device], patience=LONG_PATIENCE)
-    _check(machine, step.device, "swap", step.uuid, step.label)
+    machine.change(FILESYSTEMS[SWAP].make_command(step.device, step.uuid, step.label, step.options), patience=LONG_PATIENCE)
+    _check(machine, step.device, SWAP, step.uuid, step.label)
 
 
 def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
-    """Let the filesystem take its whole device, while it is mounted where it is.
-
-    xfs and btrfs grow only when they are mounted; an ext that is not is checked first, as resize2fs asks for.
-    """
-    if step.type.startswith("ext"):
-        if step.mountpoint is None:
-            machine.change(["e2fsck", "-f", "-p", step.device], patience=LONG_PATIENCE, accepted=_REPAIRED)
-        machine.change(["resize2fs", step.device], patience=LONG_PATIENCE)
+    """Let the filesystem take its whole device: where it is mounted, else after a check, or mounted for it where only that works."""
+    growth = FILESYSTEMS[step.type].growth
+    if growth is None or not (growth.mounted or step.mountpoint is None):
+        raise StepFailed(f"{step.type} does not grow{' while it is mounted' if growth else ''}, and {step.device} has one")
+    if step.mountpoint is None and growth.unmounted:
+        if growth.check:
+            machine.change(fill(growth.check, device=step.device), patience=LONG_PATIENCE, accepted=growth.checked)
+        machine.change(fill(growth.unmounted, device=step.device), patience=LONG_PATIENCE)
         return
     place = step.mountpoint or _EMPTY_FOLDER
-    growing = ["xfs_growfs", "-d", place] if step.type == "xfs" else ["btrfs", "filesystem", "resize", "max", place]
+    growing = fill(growth.mounted, device=step.device, mountpoint=place)
     apart = ["unshare", "--mount", "--", "sh", "-c", _IN_A_MOUNT_OF_ITS_OWN, "sh", step.device, place]
     machine.change(growing if step.mountpoint else [*apart, *growing], patience=LONG_PATIENCE)
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 import typing as t
 from dataclasses import asdict, dataclass
 
+from ..storage.gpt import partition_node
+from ..storage.units import MIB, in_mib
+
 UNFINISHED = "bareon.unfinished"
 """The tag of a logical volume that is not complete yet: what is in it is our own work and may be made again."""
-
-MIB = 1024**2
 
 
 @dataclass(frozen=True)
@@ -387,21 +388,9 @@ class GrowFilesystem(Step):
     words: t.ClassVar[str] = "grow the {type} on {device} to the size of its device"
 
 
-def partition_node(disk: str, number: int) -> str:
-    """Return the node of a partition: kernel names that end in a digit get a `p`, device-mapper's `-part`."""
-    if disk.startswith("/dev/mapper/"):
-        return f"{disk}-part{number}"
-    return f"{disk}p{number}" if disk[-1].isdigit() else f"{disk}{number}"
-
-
 def _worded(name: str, value: t.Any) -> t.Any:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if name == "label":
         return f", label {value}" if value else ""
     return in_mib(value) if name in ("size", "before") else value
-
-
-def in_mib(size: int) -> str:
-    """Return a size in words: in MiB where it is a whole number of them."""
-    return f"{size // MIB} MiB" if size % MIB == 0 else f"{size} bytes"

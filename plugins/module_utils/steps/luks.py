@@ -11,11 +11,13 @@ import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .kinds import MIB, CloseMapping, FormatLuks, OpenLuks, ResizeLuks
+from ..storage.overhead import LUKS_HEAD
+from ..storage.units import MIB
+from .kinds import CloseMapping, FormatLuks, OpenLuks, ResizeLuks
 from .machine import CommandFailed, Machine, StepFailed
 
 _SECTOR = 512
-_DATA_START = 16 * MIB
+_DATA_START = LUKS_HEAD * MIB
 _WRONG_KEY = 2
 """cryptsetup's code for `no permission (bad passphrase)`."""
 

@@ -15,7 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
-from .kinds import MIB, ClearGaps, FinishPartitions, TableEntry, WritePartitionTable, partition_node
+from ..storage.gpt import partition_node
+from ..storage.units import MIB
+from .kinds import ClearGaps, FinishPartitions, TableEntry, WritePartitionTable
 from .machine import CommandFailed, Machine, Region, StepFailed
 
 _KEPT_HEADERS = ("first-lba", "table-length")

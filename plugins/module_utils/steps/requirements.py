@@ -10,6 +10,7 @@ import typing as t
 from collections.abc import Iterable, Mapping
 
 from ..facts.host import Host
+from ..storage.filesystems import FILESYSTEMS, SWAP, packages_of_tools
 from . import kinds
 from .kinds import Step
 from .machine import Machine
@@ -20,23 +21,13 @@ _PACKAGES = {
     "wipefs": ("util-linux", "util-linux"),
     "blkid": ("util-linux", "util-linux"),
     "unshare": ("util-linux", "util-linux"),
-    "mkswap": ("util-linux", "util-linux"),
     "mount": ("mount", "util-linux"),
     "kpartx": ("kpartx", "kpartx"),
     "dmsetup": ("dmsetup", "device-mapper"),
     "mdadm": ("mdadm", "mdadm"),
     "cryptsetup": ("cryptsetup-bin", "cryptsetup"),
     "pvcreate": ("lvm2", "lvm2"),
-    "mkfs.ext2": ("e2fsprogs", "e2fsprogs"),
-    "mkfs.ext3": ("e2fsprogs", "e2fsprogs"),
-    "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
-    "resize2fs": ("e2fsprogs", "e2fsprogs"),
-    "e2fsck": ("e2fsprogs", "e2fsprogs"),
-    "mkfs.xfs": ("xfsprogs", "xfsprogs"),
-    "xfs_growfs": ("xfsprogs", "xfsprogs"),
-    "mkfs.btrfs": ("btrfs-progs", "btrfs-progs"),
-    "btrfs": ("btrfs-progs", "btrfs-progs"),
-    "mkfs.vfat": ("dosfstools", "dosfstools"),
+    **packages_of_tools(),
 }
 """Tools and their packages, Debian's and Red Hat's."""
 
@@ -60,13 +51,10 @@ _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     kinds.FinishPartitions: ("sfdisk",),
     kinds.ClearGaps: ("sfdisk", "wipefs"),
     kinds.ClearSignatures: ("wipefs",),
-    kinds.MakeSwap: ("mkswap", "blkid"),
     **dict.fromkeys(_LVM_KINDS, ("pvcreate",)),
     **dict.fromkeys(_LUKS_KINDS, ("cryptsetup",)),
     **dict.fromkeys(_MD_KINDS, ("mdadm",)),
 }
-
-_GROWERS = {"xfs": "xfs_growfs", "btrfs": "btrfs"}
 
 _MAPPER_KINDS = (kinds.ActivateGroup, kinds.CreateLogicalVolume, kinds.OpenLuks)
 
@@ -111,13 +99,22 @@ def tools_of(step: Step) -> tuple[str, ...]:
         mapped = step.disk.startswith("/dev/mapper/")
         return ("sfdisk", "wipefs", *(("kpartx", "dmsetup") if mapped else ("partx",)))
     if isinstance(step, kinds.MakeFilesystem):
-        return (f"mkfs.{step.type}", "blkid")
+        return (FILESYSTEMS[step.type].make[0], "blkid")
+    if isinstance(step, kinds.MakeSwap):
+        return (FILESYSTEMS[SWAP].make[0], "blkid")
     if isinstance(step, kinds.GrowFilesystem):
-        apart = () if step.mountpoint else ("unshare", "mount")
-        if step.type in _GROWERS:
-            return (_GROWERS[step.type], *apart)
-        return ("resize2fs",) if step.mountpoint else ("resize2fs", "e2fsck")
+        return _tools_to_grow(step)
     return _OF_KIND[type(step)]
+
+
+def _tools_to_grow(step: kinds.GrowFilesystem) -> tuple[str, ...]:
+    growth = FILESYSTEMS[step.type].growth
+    if growth is None:
+        return ()
+    if step.mountpoint is None and growth.unmounted:
+        return tuple(command[0] for command in (growth.unmounted, growth.check) if command)
+    apart = () if step.mountpoint else ("unshare", "mount")
+    return tuple(command[0] for command in (growth.mounted,) if command) + apart
 
 
 def abilities_of(steps: Iterable[Step]) -> tuple[Ability, ...]:

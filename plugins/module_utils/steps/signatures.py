@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from ..facts.signatures import parse_signatures, signatures_command
-from .kinds import MIB, ClearSignatures
+from ..storage.units import MIB
+from .kinds import ClearSignatures
 from .machine import Machine, Region, StepFailed
 from .partition_table import device_size, ends
 

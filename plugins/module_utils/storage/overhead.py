@@ -8,16 +8,9 @@ from __future__ import annotations
 
 import math
 
-from ...plugin_utils.disk.model import RaidLevel
+from . import gpt
+from .lvm import PV_HEAD
 
-TABLE_HEAD = 1
-"""The first partition starts at 1 MiB: room for the GPT (34 sectors of 512 bytes, 6 of 4096) and the alignment."""
-TABLE_TAIL = 1
-"""The backup GPT (33 sectors of 512 bytes, 5 of 4096), rounded up to the alignment."""
-EXTENT = 4
-"""LVM's default extent."""
-PV_HEAD = 1
-"""Where the first extent of a PV starts (`pe_start` of a default `pvcreate`)."""
 LUKS_HEAD = 16
 """The header of LUKS2 with its keyslots area, as `cryptsetup luksFormat` makes it by default."""
 BIOS_GRUB = 1
@@ -25,7 +18,7 @@ BIOS_GRUB = 1
 ESP_DEFAULT = 512
 """An ESP for which nobody asked a size."""
 
-_MD_CHUNK = 512
+MD_CHUNK = 512
 """mdadm's default, in KiB; a stripe is a chunk of every leg of data."""
 _MD_HEADROOM = 128
 _MD_TAIL = 1
@@ -35,12 +28,7 @@ _KIB_OF_MIB = 1024
 
 def usable(size: int) -> int:
     """Return how many MiB of partitions a disk of `size` MiB holds."""
-    return max(0, size - TABLE_HEAD - TABLE_TAIL)
-
-
-def pv_extents(size: int, head: int = PV_HEAD) -> int:
-    """Return how many extents a PV of `size` MiB gives when `head` MiB come before the first one."""
-    return max(0, (size - head) // EXTENT)
+    return max(0, size - gpt.HEAD - gpt.TAIL)
 
 
 def pv_head(encrypted: bool) -> int:
@@ -54,10 +42,15 @@ def array_pv_head(data: int, encrypted: bool) -> int:
     Data begin at a multiple of the stripe, in LVM and in LUKS, unless whole stripes make a MiB, where both begin anyway
     (`md_chunk_alignment` and `data_alignment_detection` in lvm.conf; `device_topology_alignment` in cryptsetup).
     """
-    stripe = data * _MD_CHUNK
-    alignment = stripe if _KIB_OF_MIB % stripe else _KIB_OF_MIB
+    alignment = array_alignment(data)
     header = math.ceil(LUKS_HEAD * _KIB_OF_MIB / alignment) * alignment if encrypted else 0
     return math.ceil((header + alignment) / _KIB_OF_MIB)
+
+
+def array_alignment(data: int) -> int:
+    """Return to how many KiB LVM and LUKS align what they keep on an array with `data` legs of data."""
+    stripe = data * MD_CHUNK
+    return stripe if _KIB_OF_MIB % stripe else _KIB_OF_MIB
 
 
 def md_reserve(leg: int, metadata: str, data: int) -> int:
@@ -79,22 +72,6 @@ def md_reserve(leg: int, metadata: str, data: int) -> int:
 def md_metadata(boot: bool) -> str:
     """Return the md metadata version: what the firmware must be able to read has its superblock at the end (1.0)."""
     return "1.0" if boot else "1.2"
-
-
-def data_legs(level: RaidLevel, legs: int) -> int:
-    """Return of how many legs' size the capacity of an array is made."""
-    return {
-        RaidLevel.RAID0: legs,
-        RaidLevel.RAID1: 1,
-        RaidLevel.RAID5: legs - 1,
-        RaidLevel.RAID6: legs - 2,
-        RaidLevel.RAID10: legs // 2,
-    }[level]
-
-
-def least_legs(level: RaidLevel) -> int:
-    """Return the least number of legs that makes sense for a level."""
-    return {RaidLevel.RAID0: 2, RaidLevel.RAID1: 2, RaidLevel.RAID5: 3, RaidLevel.RAID6: 4, RaidLevel.RAID10: 4}[level]
 
 
 def esp_minimum(logical_block: int) -> int:

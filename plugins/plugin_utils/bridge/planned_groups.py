@@ -10,9 +10,9 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...module_utils.storage import overhead
+from ...module_utils.storage import lvm, overhead
+from ...module_utils.storage.raid import RaidLevel, data_legs, least_legs
 from ..common.errors import Mistakes
-from ..disk.model import RaidLevel
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class _Device:
     def extents(self) -> int:
         """Return how many extents LVM makes of it."""
         if self.data_legs is None:
-            return overhead.pv_extents(self.size, overhead.pv_head(self.encrypted))
-        return overhead.pv_extents(self.size, overhead.array_pv_head(self.data_legs, self.encrypted))
+            return lvm.pv_extents(self.size, overhead.pv_head(self.encrypted))
+        return lvm.pv_extents(self.size, overhead.array_pv_head(self.data_legs, self.encrypted))
 
 
 def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
@@ -57,9 +57,9 @@ def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
         extents = sum(device.extents() for device in below)
         used = taken.get(name, 0)
         if below and used > extents:
-            mistakes.add(place, f"{name} has room for {extents * overhead.EXTENT} MiB, but its volumes take {used * overhead.EXTENT}")
+            mistakes.add(place, f"{name} has room for {extents * lvm.EXTENT} MiB, but its volumes take {used * lvm.EXTENT}")
         disks = frozenset().union(*(device.disks for device in below))
-        groups.append(PlannedGroup(name, max(0, extents - used) * overhead.EXTENT, disks))
+        groups.append(PlannedGroup(name, max(0, extents - used) * lvm.EXTENT, disks))
     return groups
 
 
@@ -80,15 +80,15 @@ def _arrays(static: Mapping[str, t.Any], devices: Mapping[str, _Device], mistake
         level, metadata = (_text(entry, key, place, mistakes) for key in ("level", "metadata"))
         if level not in set(RaidLevel):
             mistakes.add(f"{place}.level", f"must be one of {', '.join(RaidLevel)}, not {level!r}")
-        elif len(legs) < overhead.least_legs(RaidLevel(level)):
-            mistakes.add(f"{place}.devices", f"must be {overhead.least_legs(RaidLevel(level))} or more for {level}, not {len(legs)}")
+        elif len(legs) < least_legs(RaidLevel(level)):
+            mistakes.add(f"{place}.devices", f"must be {least_legs(RaidLevel(level))} or more for {level}, not {len(legs)}")
         else:
             arrays[_text(entry, "name", place, mistakes)] = _array(legs, RaidLevel(level), metadata)
     return arrays
 
 
 def _array(legs: list[_Device], level: RaidLevel, metadata: str) -> _Device:
-    data = overhead.data_legs(level, len(legs))
+    data = data_legs(level, len(legs))
     leg = min(device.size for device in legs)
     size = max(0, data * (leg - overhead.md_reserve(leg, metadata, data)))
     return _Device(size, frozenset().union(*(device.disks for device in legs)), data)
@@ -111,7 +111,7 @@ def _taken(static: Mapping[str, t.Any], mistakes: Mistakes) -> dict[str, int]:
     taken: dict[str, int] = {}
     for place, volume in _entries(static, "lvs", mistakes):
         group, size = _text(volume, "vgname", place, mistakes), _mib(volume, "size", place, mistakes)
-        taken[group] = taken.get(group, 0) - (-size // overhead.EXTENT)
+        taken[group] = taken.get(group, 0) - (-size // lvm.EXTENT)
     return taken
 
 

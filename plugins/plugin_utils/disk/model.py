@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ...module_utils.storage.raid import RaidLevel
+
 
 class SpaceType(StrEnum):
     """The types of the dynamic schema."""
@@ -29,16 +31,6 @@ class SpaceType(StrEnum):
     """Equal legs on distinct disks; bounds are the data capacity of the legs."""
     ESP = "esp"
     BIOS_GRUB = "bios_grub"
-
-
-class RaidLevel(StrEnum):
-    """The md levels that can be planned."""
-
-    RAID0 = "raid0"
-    RAID1 = "raid1"
-    RAID5 = "raid5"
-    RAID6 = "raid6"
-    RAID10 = "raid10"
 
 
 class Firmware(StrEnum):

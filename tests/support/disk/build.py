@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import pathlib
 
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.raid import RaidLevel
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import (
     Disk,
     ExistingSpace,
     Firmware,
     Hardware,
-    RaidLevel,
     Schema,
     Space,
     SpaceType,

@@ -16,13 +16,13 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...storage.filesystems import NOT_MOUNTED, SWAP
+from ...storage.lvm import EXTENT, PV_HEAD, mapper_node, pv_extents
 from .disks import Array, Piece, Table, find_disks, gather_arrays, lay_out_disk
-from .parse import NOT_MOUNTED, SWAP, DiskEntry, Entry, GroupEntry, Mistakes, Volume, closest, parse_entries
+from .parse import DiskEntry, Entry, GroupEntry, Mistakes, Volume, closest, parse_entries
 
 Plain = dict[str, t.Any]
 
-EXTENT = 4
-"""LVM's default extent, in MiB."""
 _COPIES = 2
 
 Mounted = tuple[str, str, bool, Volume]
@@ -58,7 +58,7 @@ def _metadata(piece: Piece) -> int:
 
 def _extents(piece: Piece) -> int:
     """Return how many extents a PV gives: the first begins a MiB behind the metadata, and their copy lies at the end."""
-    return max(0, (piece.size - 1 - _COPIES * _metadata(piece)) // EXTENT)
+    return pv_extents(piece.size, PV_HEAD + _COPIES * _metadata(piece))
 
 
 def _physical_volume(piece: Piece) -> Plain:
@@ -84,7 +84,7 @@ def _logical_volume(group: str, volume: Volume, size: int, kept: bool) -> Plain:
     return {
         "name": name,
         "vgname": group,
-        "device": f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}",
+        "device": mapper_node(group, name),
         "size": size,
         "keep_data": kept,
         "space_id": name,
@@ -240,7 +240,7 @@ def _array(array: Array, devices: Sequence[str], kept: bool) -> Plain:
     at_start = files.type == "vfat" or files.mount in _FIRMWARE_READS
     return {
         "name": f"/dev/md/{array.name}",
-        "level": array.first.level,
+        "level": array.first.level.value,
         "devices": list(devices),
         "spares": [],
         # What the firmware or a boot loader reads has its superblock at the end.

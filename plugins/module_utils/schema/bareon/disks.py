@@ -16,13 +16,13 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .parse import LEAST_LEGS, NOT_MOUNTED, SWAP, DiskEntry, Mistakes, Volume
+from ...storage import gpt
+from ...storage.filesystems import NOT_MOUNTED, SWAP
+from ...storage.overhead import usable
+from ...storage.raid import least_legs
+from .parse import DiskEntry, Mistakes, Volume
 
 Facts = Mapping[str, t.Any]
-
-TABLE_HEAD = 1
-TABLE_TAIL = 1
-"""MiB before the first and behind the last partition: the GPT, its copy, and the alignment."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,11 @@ def _described(disk: Facts, id_type: str) -> str:
 def _room(entry: DiskEntry, disk: Facts, mistakes: Mistakes) -> int:
     """Return how many MiB of partitions there may be: what the entry says, as far as the disk has room for it."""
     size = int(disk["size"])
-    usable = max(0, size - TABLE_HEAD - TABLE_TAIL)
     if entry.size.amount is None:
-        return usable
+        return usable(size)
     if entry.size.amount > size:
         mistakes.append(f"{entry.place}.size: is {int(entry.size.amount)} MiB, but {disk.get('dev') or disk['id']} has only {size} MiB")
-    return min(usable, int(entry.size.amount))
+    return min(usable(size), int(entry.size.amount))
 
 
 @dataclass(frozen=True)
@@ -132,8 +131,8 @@ def gather_arrays(disks: Sequence[FoundDisk], mistakes: Mistakes) -> tuple[Array
 
 def _check(common: str, volumes: Sequence[Volume], places: Sequence[str], mistakes: Mistakes) -> None:
     first = volumes[0]
-    if len(volumes) < LEAST_LEGS[first.level]:
-        need = LEAST_LEGS[first.level]
+    need = least_legs(first.level)
+    if len(volumes) < need:
         mistakes.append(f"{first.place}: the array at {common} has {len(volumes)} of the {need} legs that a {first.level} needs at least")
     mistakes.extend(
         f"{volume.place}: the array at {common} has a leg on that disk already, see {volumes[places.index(place)].place}"
@@ -143,7 +142,7 @@ def _check(common: str, volumes: Sequence[Volume], places: Sequence[str], mistak
     for volume in volumes[1:]:
         for key, own, other in (
             ("name", volume.name, first.name),
-            ("level", volume.level, first.level),
+            ("level", volume.level.value, first.level.value),
             ("file_system", volume.files.type, first.files.type),
         ):
             if own is not None and own != other:
@@ -166,19 +165,9 @@ LOADER = 24
 """MiB of the BIOS boot partition that Bareon makes on every disk."""
 
 _LOADER_NAME = "bios_grub"
-_BIOS_BOOT = "21686148-6449-6e6f-744e-656564454649"
-_LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
-_ESP = "c12a7328-f81f-11d2-ba4b-00a0c93ec93b"
-_BASIC_DATA = "ebd0a0a2-b9e5-4433-87c0-68b6b72699c7"
-_RAID = "a19d880f-05fc-4d3b-a006-743f0f84911e"
-_LVM = "e6d6d379-f507-44c2-a23c-238f2a3df928"
-_SWAP = "0657fd6d-a4ab-43c4-84e5-0933c84b4f4f"
 _ESP_MOUNTS = ("/boot/efi", "/efi")
-_FLAGS = {_BIOS_BOOT: ["bios_grub"], _ESP: ["boot"], _RAID: ["raid"], _LVM: ["lvm"]}
 
 _IDENTITIES = uuid.UUID("1d7f0c4e-51f0-5d5e-8a37-5a0c8f3b9a42")
-_LINK_FOLDERS = ("/dev/disk/by-", "/dev/mapper/")
-_LONGEST_NAME = 36
 
 
 @dataclass(frozen=True)
@@ -209,13 +198,13 @@ def lay_out_disk(disk: FoundDisk, arrays: Sequence[Array], mistakes: Mistakes) -
     device = _device_name(disk)
     volumes = disk.entry.volumes
     sizes = _sizes(disk, mistakes)
-    begins = [TABLE_HEAD + LOADER + sum(sizes[:position]) for position in range(len(sizes))]
+    begins = [gpt.HEAD + LOADER + sum(sizes[:position]) for position in range(len(sizes))]
     spaces = _space_names(volumes, arrays)
     there = [_existing(disk, volume, begin, size, mistakes) for volume, begin, size in zip(volumes, begins, sizes)]
     numbers = _numbers([0, *(int(facts.get("number") or 0) for facts in there)])
-    pieces = [Piece(None, _LOADER_NAME, numbers[0], TABLE_HEAD, LOADER, _partition_name(device, numbers[0]), _BIOS_BOOT, "", False)]
+    pieces = [Piece(None, _LOADER_NAME, numbers[0], gpt.HEAD, LOADER, gpt.partition_node(device, numbers[0]), gpt.BIOS_BOOT, "", False)]
     for volume, space, number, begin, size, facts in zip(volumes, spaces, numbers[1:], begins, sizes, there):
-        own = _partition_name(device, number)
+        own = gpt.partition_node(device, number)
         pieces.append(Piece(volume, space, number, begin, size, own, _type_guid(volume), str(facts.get("uuid") or ""), bool(facts)))
     return Table(tuple(pieces), _plain(disk, device, pieces))
 
@@ -227,8 +216,8 @@ def _sizes(disk: FoundDisk, mistakes: Mistakes) -> list[int]:
     left = room - sum(sizes)
     remaining = [volume.size.remaining for volume in volumes]
     if left < 0 or (any(remaining) and left == 0):
-        usable = int(disk.facts["size"]) - TABLE_HEAD - TABLE_TAIL
-        of_what = f"{usable} MiB without its partition tables" if usable <= disk.room else f"{disk.room} MiB by {disk.entry.place}.size"
+        most = usable(int(disk.facts["size"]))
+        of_what = f"{most} MiB without its partition tables" if most <= disk.room else f"{disk.room} MiB by {disk.entry.place}.size"
         mistakes.append(
             f"{disk.entry.place}.volumes: {sum(sizes)} MiB and {LOADER} MiB for the boot loader"
             f"{' leave nothing that remains' if left == 0 else f' are {-left} MiB more than there are'}; {_device_name(disk)} has {of_what}"
@@ -259,9 +248,9 @@ def _space_names(volumes: Sequence[Volume], arrays: Sequence[Array]) -> list[str
     for volume in volumes:
         array = next((array.name for array in arrays if volume in array.legs), None)
         mount = None if volume.files.mount == NOT_MOUNTED else mount_name(volume.files.mount)
-        wanted = (array or volume.name or volume.group or mount or volume.kind)[:_LONGEST_NAME]
-        same = sum(name == wanted or name.startswith(f"{wanted[: _LONGEST_NAME - 3]}-") for name in names)
-        names.append(wanted if wanted not in names else f"{wanted[: _LONGEST_NAME - 3]}-{same + 1}")
+        wanted = (array or volume.name or volume.group or mount or volume.kind)[: gpt.LONGEST_NAME]
+        same = sum(name == wanted or name.startswith(f"{wanted[: gpt.LONGEST_NAME - 3]}-") for name in names)
+        names.append(wanted if wanted not in names else f"{wanted[: gpt.LONGEST_NAME - 3]}-{same + 1}")
     return names
 
 
@@ -274,10 +263,10 @@ def _type_guid(volume: Volume) -> str:
     if volume.guid is not None:
         return volume.guid
     if volume.kind in ("raid", "pv"):
-        return _RAID if volume.kind == "raid" else _LVM
+        return gpt.RAID if volume.kind == "raid" else gpt.LVM
     if volume.files.type == "vfat":
-        return _ESP if volume.files.mount in _ESP_MOUNTS else _BASIC_DATA
-    return _SWAP if volume.files.type == SWAP else _LINUX
+        return gpt.ESP if volume.files.mount in _ESP_MOUNTS else gpt.BASIC_DATA
+    return gpt.SWAP if volume.files.type == SWAP else gpt.LINUX
 
 
 def _plain(disk: FoundDisk, device: str, pieces: Sequence[Piece]) -> Plain:
@@ -297,13 +286,19 @@ def _plain(disk: FoundDisk, device: str, pieces: Sequence[Piece]) -> Plain:
                 "partition_type": "primary",
                 "guid": piece.guid,
                 "uuid": piece.uuid or _identity(disk, piece.space),
-                "flags": ["legacy_boot"] if piece.volume is not None and piece.volume.kind == "boot" else _FLAGS.get(piece.guid, []),
+                "flags": _flags(piece),
                 "keep_data": piece.kept,
                 "space_id": piece.space,
             }
             for piece in pieces
         ],
     }
+
+
+def _flags(piece: Piece) -> list[str]:
+    if piece.volume is not None and piece.volume.kind == "boot":
+        return ["legacy_boot"]
+    return [gpt.FLAGS_BY_TYPE[piece.guid]] if piece.guid in gpt.FLAGS_BY_TYPE else []
 
 
 def _identity(disk: FoundDisk, space: str) -> str:
@@ -316,10 +311,3 @@ def _identity(disk: FoundDisk, space: str) -> str:
 def _device_name(disk: FoundDisk) -> str:
     name = str(disk.facts["id"])
     return name if name.startswith("/dev/") else str(disk.facts.get("dev") or f"/dev/{name}")
-
-
-def _partition_name(device: str, number: int) -> str:
-    """Return the path of a partition as udev and the kernel name it."""
-    if device.startswith(_LINK_FOLDERS):
-        return f"{device}-part{number}"
-    return f"{device}p{number}" if device[-1].isdigit() else f"{device}{number}"

@@ -19,7 +19,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-MIB = 1024**2
+from ...storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SPELLINGS, SWAP
+from ...storage.gpt import LINUX, LONGEST_NAME
+from ...storage.raid import RaidLevel, parse_level
+from ...storage.units import MIB
+
 SECTOR = 512
 
 _PREFIXES = "KMGTPEZY"
@@ -75,12 +79,6 @@ def parse_size(value: t.Any) -> Size:
     return Size(amount=number * _UNITS[unit or "mib"] / MIB)
 
 
-DEFAULT_FILESYSTEM = "xfs"
-NOT_MOUNTED = "none"
-SWAP = "swap"
-LABEL_LENGTHS = {"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "vfat": 11, "btrfs": 255, "swap": 16}
-LEAST_LEGS = {"raid0": 2, "raid1": 2, "raid5": 3, "raid6": 4, "raid10": 4}
-
 _FILE_KEYS = ("mount", "file_system", "disk_label", "fstab_options", "fstab_enabled", "keep_data", "images")
 _KEYS = {
     "disk": ("type", "id", "size", "volumes", "name", "extra", "free_space"),
@@ -102,11 +100,9 @@ _NEEDED = {
     "lv": ("size", "name"),
 }
 _ON_DISK = ("partition", "pv", "raid", "boot", "lvm_meta_pool")
-_SPELLINGS = {"fat": "vfat", "fat32": "vfat", "linux-swap": SWAP}
 _ID_TYPES = ("name", "path", "scsi")
 _DEFAULT_META = Fraction(64)
 _LEAST_META = 10
-_LONGEST_NAME = 36
 
 Mistakes = list[str]
 Plain = Mapping[str, t.Any]
@@ -135,7 +131,7 @@ class Volume:
     keep_data: bool = False
     guid: t.Optional[str] = None
     group: t.Optional[str] = None
-    level: str = "raid1"
+    level: RaidLevel = RaidLevel.RAID1
     metadata: int = 0
 
 
@@ -290,8 +286,8 @@ def _parse_name(value: t.Any, place: str, mistakes: Mistakes) -> t.Optional[str]
     if value is None:
         return None
     name = str(value).rsplit("/", 1)[-1]
-    if not isinstance(value, str) or not name or len(name) > _LONGEST_NAME or not all(char.isalnum() or char in "+_.-" for char in name):
-        mistakes.append(f"{place}: {value!r} is no name; up to {_LONGEST_NAME} letters, digits and any of + _ . - make one")
+    if not isinstance(value, str) or not name or len(name) > LONGEST_NAME or not all(char.isalnum() or char in "+_.-" for char in name):
+        mistakes.append(f"{place}: {value!r} is no name; up to {LONGEST_NAME} letters, digits and any of + _ . - make one")
         return None
     return name
 
@@ -323,18 +319,15 @@ def _parse_guid(value: t.Any, place: str, mistakes: Mistakes) -> t.Optional[str]
     try:
         return str(uuid.UUID(str(value)))
     except ValueError:
-        mistakes.append(f"{place}: {value!r} is no GUID of a type of partition, such as 0fc63daf-8483-4772-8e79-3d69d8477de4")
+        mistakes.append(f"{place}: {value!r} is no GUID of a type of partition, such as {LINUX}")
         return None
 
 
-def _parse_level(value: t.Any, place: str, mistakes: Mistakes) -> str:
-    if value is None:
-        return "raid1"
-    level = str(value) if str(value).startswith("raid") else f"raid{value}"
-    if level not in LEAST_LEGS:
-        mistakes.append(f"{place}: is {value!r}; known are {', '.join(LEAST_LEGS)}")
-        return "raid1"
-    return level
+def _parse_level(value: t.Any, place: str, mistakes: Mistakes) -> RaidLevel:
+    level = RaidLevel.RAID1 if value is None else parse_level(value)
+    if level is None:
+        mistakes.append(f"{place}: is {value!r}; known are {', '.join(RaidLevel)}")
+    return level or RaidLevel.RAID1
 
 
 def _parse_files(entry: Plain, kind: str, place: str, mistakes: Mistakes) -> Files:
@@ -343,16 +336,16 @@ def _parse_files(entry: Plain, kind: str, place: str, mistakes: Mistakes) -> Fil
     if given is not None and not isinstance(given, str):
         mistakes.append(f"{place}.file_system: is {given!r}; write the kind of file system as text, such as ext4")
         given = None
-    fs_type = _SPELLINGS.get(given.lower(), given.lower()) if given else None
-    if fs_type is not None and fs_type not in LABEL_LENGTHS:
-        mistakes.append(f"{place}.file_system: is {given!r}{closest(fs_type, LABEL_LENGTHS)}; known are {', '.join(LABEL_LENGTHS)}")
+    fs_type = SPELLINGS.get(given.lower(), given.lower()) if given else None
+    if fs_type is not None and fs_type not in FILESYSTEMS:
+        mistakes.append(f"{place}.file_system: is {given!r}{closest(fs_type, FILESYSTEMS)}; known are {', '.join(FILESYSTEMS)}")
         fs_type = None
     if fs_type == SWAP or mount == SWAP:
         if fs_type not in (SWAP, None) or mount not in (SWAP, NOT_MOUNTED):
             mistakes.append(f"{place}.mount: {mount!r} and the file system {fs_type!r} do not go together; swap is both or neither")
         fs_type, mount = SWAP, SWAP
     if fs_type is None and mount != NOT_MOUNTED:
-        fs_type = DEFAULT_FILESYSTEM
+        fs_type = DEFAULT
     return Files(
         type=fs_type,
         mount=mount,
@@ -376,10 +369,10 @@ def _parse_mount(value: t.Any, place: str, mistakes: Mistakes) -> str:
 def _parse_label(value: t.Any, fs_type: t.Optional[str], place: str, mistakes: Mistakes) -> str:
     if value is None or value == "":
         return ""
-    longest = LABEL_LENGTHS.get(fs_type or "", 0)
     if fs_type is None:
         mistakes.append(f"{place}: {value!r} is a label of a file system, and there is none; give a file_system or a mount")
-    elif not isinstance(value, str) or (longest and len(value.encode()) > longest):
+    elif not isinstance(value, str) or len(value.encode()) > FILESYSTEMS[fs_type].label_length:
+        longest = FILESYSTEMS[fs_type].label_length
         mistakes.append(f"{place}: {value!r} is no label for {fs_type}; it is text of {longest} bytes at most")
     return str(value)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ....module_utils.storage import overhead
+from ....module_utils.storage import lvm, overhead
 from ...common.errors import Mistakes, NoSolution
 from ...common.libraries import np
 from ..flat.share import NO_MAXIMUM, Infeasible, IntArray
@@ -95,9 +95,9 @@ def _solve_all(schema: Schema, room: IntArray) -> _Sheet:
     if not volumes:
         return _solve(schema, others, room, _MIB)
     if not others:
-        return _solve(schema, volumes, room, overhead.EXTENT)
+        return _solve(schema, volumes, room, lvm.EXTENT)
     try:
-        return _solve_mixed(schema, volumes, others, room, overhead.EXTENT - 1)
+        return _solve_mixed(schema, volumes, others, room, lvm.EXTENT - 1)
     except (Infeasible, DoesNotPack):
         return _solve_mixed(schema, volumes, others, room, 0)
 
@@ -109,7 +109,7 @@ def _solve_mixed(schema: Schema, volumes: Sequence[int], others: Sequence[int], 
     """
     together = _solve(schema, sorted([*volumes, *others]), np.maximum(room - spare, 0), _MIB)
     partitions = {at: together.sizes[at] for at in others}
-    in_extents = _solve(schema, volumes, room - sum(partitions.values()), overhead.EXTENT)
+    in_extents = _solve(schema, volumes, room - sum(partitions.values()), lvm.EXTENT)
     return _Sheet(partitions | in_extents.sizes, max(together.gap, in_extents.gap), together.warnings)
 
 
@@ -125,7 +125,7 @@ def _solve(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> 
 
 def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> OrderedRequest:
     chosen = [schema.spaces[at] for at in spaces]
-    extent_sizes = [overhead.EXTENT if space.volume_group is not None else _MIB for space in chosen]
+    extent_sizes = [lvm.EXTENT if space.volume_group is not None else _MIB for space in chosen]
     low = [-(-space.min_size // extent_size) * extent_size for space, extent_size in zip(chosen, extent_sizes, strict=True)]
     high = [
         NO_MAXIMUM if space.max_size is None else max(least, space.max_size // extent_size * extent_size) // unit
@@ -161,7 +161,7 @@ def _pieces(hardware: Hardware, schema: Schema, sheet: _Sheet, reserve: int) -> 
         yield from plain
         if physical:
             left = overhead.usable(facts.size) - reserve - sum(piece.size for piece in (*plain, *physical))
-            padding = left if 0 < left < overhead.EXTENT else 0
+            padding = left if 0 < left < lvm.EXTENT else 0
             yield from physical[:-1]
             yield Piece(physical[-1].space, disk, physical[-1].size + padding)
 

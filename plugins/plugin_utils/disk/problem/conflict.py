@@ -15,7 +15,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ....module_utils.storage import overhead
+from ....module_utils.storage import lvm
 from ...common.highs import FREE, Limits, Solved, Undecided, maximise, maximise_with_prices
 from ...common.units import format_mib
 from .model import BootPartition, Demand, Kind, Pool, Problem
@@ -197,7 +197,7 @@ def _disk_says(problem: Problem, disk: str) -> str:
         and not any(demand.kind is Kind.SINGLE or demand.kind is Kind.LEGS for demand in problem.demands)
         and not problem.boot_partitions
     ):
-        in_extents = sum(overhead.pv_extents(area.size, min(only)) * overhead.EXTENT for area in problem.areas if area.disk == position)
+        in_extents = sum(lvm.pv_extents(area.size, min(only)) * lvm.EXTENT for area in problem.areas if area.disk == position)
         return f"disk {disk} holds {in_extents} MiB in extents ({free} MiB without its partition table)"
     return f"disk {disk} holds {free} MiB"
 

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....module_utils.storage import overhead
+from ....module_utils.storage import gpt, lvm, overhead
+from ....module_utils.storage.raid import RaidLevel, data_legs
 from ...common.errors import Mistakes
-from ..model import Disk, ExistingSpace, Firmware, Hardware, Piece, RaidLevel, Schema, Space, SpaceType
+from ..model import Disk, ExistingSpace, Firmware, Hardware, Piece, Schema, Space, SpaceType
 from .model import Area, BootPartition, Demand, GrowthOrder, Kind, Pool, PreferredAreas, Problem
 
 
@@ -91,7 +92,7 @@ def _free_extents(hardware: Hardware, schema: Schema, pieces: list[Piece], volum
         if space.type is not SpaceType.VOLUME_GROUP:
             continue
         encrypted = space.encrypt or any(member.encrypt for member in schema.spaces if member.volume_group == space.id)
-        room = [overhead.pv_extents(piece.size, overhead.pv_head(encrypted)) for piece in pieces if piece.space == group]
+        room = [lvm.pv_extents(piece.size, overhead.pv_head(encrypted)) for piece in pieces if piece.space == group]
         room += [_extents_on(schema.spaces[array], pieces, array, encrypted) for array in _arrays_of(schema, group)]
         if any(room):
             extents[group] = sum(room) - _taken(hardware, schema, space.id, volumes)
@@ -103,9 +104,9 @@ def _extents_on(array: Space, pieces: list[Piece], position: int, encrypted: boo
     legs = [piece.size for piece in pieces if piece.space == position]
     if not legs or array.level is None:
         return 0
-    leg, data = min(legs), overhead.data_legs(array.level, len(legs))
+    leg, data = min(legs), data_legs(array.level, len(legs))
     capacity = data * (leg - overhead.md_reserve(leg, overhead.md_metadata(array.boot), data))
-    return overhead.pv_extents(capacity, overhead.array_pv_head(data, encrypted))
+    return lvm.pv_extents(capacity, overhead.array_pv_head(data, encrypted))
 
 
 def _taken(hardware: Hardware, schema: Schema, group: str, volumes: Mapping[int, int]) -> int:
@@ -113,7 +114,7 @@ def _taken(hardware: Hardware, schema: Schema, group: str, volumes: Mapping[int,
     known = {member.id for member in schema.spaces if member.volume_group == group}
     present = [there for disk in hardware.disks for there in disk.existing if there.volume_group == group]
     staying += [there.size for there in present if there.name not in known]
-    return sum(-(-size // overhead.EXTENT) for size in staying)
+    return sum(-(-size // lvm.EXTENT) for size in staying)
 
 
 _BOOT_PARTITIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
@@ -145,7 +146,7 @@ def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def _areas(hardware: Hardware, schema: Schema, kept: Kept, reserve: int) -> Iterable[Area]:
-    head, tail = (0, 0) if schema.flat else (overhead.TABLE_HEAD, overhead.TABLE_TAIL)
+    head, tail = (0, 0) if schema.flat else (gpt.HEAD, gpt.TAIL)
     for position in canonical_order(hardware.disks):
         start, gaps = head, []
         for piece in sorted((piece for piece in kept.pieces if piece.disk == position), key=lambda piece: piece.start or 0):
@@ -216,7 +217,7 @@ class _Builder:
             Pool(
                 name=space.id,
                 space=position,
-                extent_size=overhead.EXTENT if group else 1,
+                extent_size=lvm.EXTENT if group else 1,
                 metadata_size=overhead.pv_head(self._encrypted(space)) if group else 0,
                 areas=() if kept or self._arrays_in(space) else self._allowed(space),
                 preferred=self._preferred_areas(space),
@@ -251,7 +252,7 @@ class _Builder:
 
     def _raid(self, position: int, space: Space) -> None:
         level = space.level or RaidLevel.RAID1
-        unit = max(1, overhead.data_legs(level, space.legs))
+        unit = max(1, data_legs(level, space.legs))
         metadata = overhead.md_metadata(space.boot)
         groups = [at for at, group in enumerate(self._schema.spaces) if group.type is SpaceType.VOLUME_GROUP and space.id in group.contains]
         least = unit * (overhead.md_reserve(1, metadata, unit) + 1)
@@ -274,7 +275,7 @@ class _Builder:
             return
         owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
         pool = self._section(owner, space)
-        self._add(position, space, Kind.VOLUME, least=overhead.EXTENT, unit=overhead.EXTENT, pool=pool)
+        self._add(position, space, Kind.VOLUME, least=lvm.EXTENT, unit=lvm.EXTENT, pool=pool)
 
     def _section(self, owner: int, space: Space) -> int:
         """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""

@@ -14,6 +14,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ....module_utils.storage.raid import data_legs, parse_level
 from ..static.index import StaticIndex, index_static
 from .reasons import reasons_of
 
@@ -218,15 +219,11 @@ def _space(
 
 def _size(kind: str, level: str, sizes: Sequence[int], inner: Sequence[SpacePicture], volume: Plain) -> int:
     if kind == "raid" and sizes:
-        return int(min(sizes) * _data_legs(level, len(sizes)))
+        known = parse_level(level)
+        return min(sizes) * (data_legs(known, len(sizes)) if known is not None else len(sizes))
     if sizes:
         return sum(sizes)
     return int(volume["size"]) if "size" in volume else sum(space.size for space in inner)
-
-
-def _data_legs(level: str, legs: int) -> float:
-    """Return how many of the legs of an array hold data."""
-    return {"raid1": 1, "raid5": legs - 1, "raid6": legs - 2, "raid10": legs / 2}.get(level, legs)
 
 
 def _disks(plan: Plain, hardware: Plain, spaces: Sequence[SpacePicture]) -> tuple[DiskPicture, ...]:

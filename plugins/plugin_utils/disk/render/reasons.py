@@ -9,13 +9,12 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
+from ....module_utils.storage.lvm import EXTENT
 from ...common.units import format_mib, parse_mib
 
 Plain = Mapping[str, t.Any]
 
 LONGEST_EXPRESSION = 60
-EXTENT = 4
-"""A volume is rounded to whole extents, so a bound counts as reached within one (MiB)."""
 
 
 def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tuple[str, ...]:
@@ -55,6 +54,7 @@ def _bounds(wanted: Plain, size: int) -> list[str]:
     for key, words, reached in (("min_size", "at least", "no larger than it must be"), ("max_size", "at most", "as large as it may be")):
         if wanted.get(key) is not None:
             bound = _in_mib(wanted[key])
+            # A volume is rounded to whole extents.
             binds = bound is not None and abs(size - bound) < EXTENT
             reasons.append(f"{words} {_size(wanted[key])}{f': {reached}' if binds else ''}")
     return reasons

@@ -15,9 +15,11 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ....module_utils.storage import overhead
+from ....module_utils.storage import lvm, overhead
+from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SPELLINGS, SWAP
+from ....module_utils.storage.raid import RaidLevel, least_legs, usual_legs
 from ...common.errors import Mistakes, NoSolution, suggest
-from ..model import Hardware, RaidLevel, Schema, Space, SpaceType
+from ..model import Hardware, Schema, Space, SpaceType
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .hardware import kind_of
 from .memo import Memory
@@ -38,13 +40,9 @@ KEYS: Mapping[str, frozenset[SpaceType]] = {
 }
 """Every key of the dynamic schema and the types that it makes sense for."""
 
-LABEL_LENGTHS: Mapping[str, int] = {"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "vfat": 11, "fat": 11, "btrfs": 255, "swap": 16}
-"""How many bytes a label may have (mke2fs(8), mkfs.xfs(8), mkfs.fat(8), mkfs.btrfs(8), mkswap(8))."""
-
-
 _ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
 _RESERVED_IDS = frozenset({"unallocated", ".", ".."})
-_NO_MOUNT = frozenset({"none", "swap"})
+_NO_MOUNT = frozenset({NOT_MOUNTED, SWAP})
 _ALL_DISKS = "all"
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
@@ -272,8 +270,7 @@ class _Reader:
         if bounds.contradictory:
             self.contradictions.append((item, bounds))
         level = self._level(item)
-        fs_type = entry.text("fs_type")
-        self._check_label(entry, fs_type)
+        fs_type = self._fs_type(entry)
         return Space(
             id=item.id,
             type=item.type,
@@ -295,7 +292,7 @@ class _Reader:
             keep_data=entry.flag("keep_data"),
             mount=entry.text("mount"),
             mount_options=entry.text("mount_options"),
-            fs_type=None if fs_type is None else fs_type.lower(),
+            fs_type=fs_type,
             fs_options=entry.text("fs_options"),
             fs_label=entry.text("fs_label"),
         )
@@ -310,7 +307,7 @@ class _Reader:
             return size
         if item.type not in (SpaceType.VOLUME_GROUP, SpaceType.LOGICAL_VOLUME):
             return overhead.usable(size)
-        return overhead.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted)) * overhead.EXTENT
+        return lvm.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted)) * lvm.EXTENT
 
     def _level(self, item: _Known) -> RaidLevel | None:
         if item.type is not SpaceType.RAID:
@@ -326,25 +323,33 @@ class _Reader:
         if item.type is not SpaceType.RAID or level is None:
             return 0
         if "legs" not in item.entry:
-            return overhead.least_legs(level)
+            return usual_legs(level)
         everything = item.entry.raw("legs") == _ALL_DISKS
         legs = disks if everything else item.entry.count("legs", 1)
         if legs is None:
             return 0
         says = f"all is {legs} here" if everything else f"{legs} is too few"
-        if legs < overhead.least_legs(level):
-            item.entry.wrong("legs", f"{says}; {level} needs {overhead.least_legs(level)} disks or more")
+        if legs < least_legs(level):
+            item.entry.wrong("legs", f"{says}; {level} needs {least_legs(level)} disks or more")
         elif level is RaidLevel.RAID10 and legs % 2:
             if not everything:
                 item.entry.wrong("legs", f"{legs} is odd; raid10 is made of pairs")
             return legs - 1
         return legs
 
-    def _check_label(self, entry: Entry, fs_type: str | None) -> None:
-        label = entry.text("fs_label")
-        longest = LABEL_LENGTHS.get((fs_type or "").lower())
-        if label is not None and longest is not None and len(label.encode()) > longest:
-            entry.wrong("fs_label", f"{label!r} is too long; a label of {fs_type} has at most {longest} bytes")
+    def _fs_type(self, entry: Entry) -> str | None:
+        """Return the kind of file system, one that disk_layout makes, its label checked."""
+        word, label = entry.text("fs_type"), entry.text("fs_label")
+        if word is None:
+            return None
+        known = FILESYSTEMS.get(word.lower())
+        if known is None:
+            meant = SPELLINGS.get(word.lower(), word.lower())
+            entry.wrong("fs_type", f"{word!r} cannot be made; there are {', '.join(FILESYSTEMS)}{suggest(meant, FILESYSTEMS)}")
+            return None
+        if label is not None and len(label.encode()) > known.label_length:
+            entry.wrong("fs_label", f"{label!r} is too long; a label of {known.name} has at most {known.label_length} bytes")
+        return known.name
 
 
 def _check_keys(entry: Entry, space_type: SpaceType, values: Mapping[str, t.Any]) -> None:

@@ -14,15 +14,12 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....module_utils.storage import overhead
+from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP
+from ....module_utils.storage.lvm import mapper_node
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
-from ..schema.parse import LABEL_LENGTHS
 from .partitions import Partition, device_name, is_encrypted, partitions
 
 Plain = dict[str, t.Any]
-
-_DEFAULT_FILESYSTEM = "xfs"
-_NOT_MOUNTED = "none"
-_SWAP = "swap"
 
 
 def sizes_by_disk(hardware: Hardware, schema: Schema, allocation: Allocation) -> list[Plain]:
@@ -156,7 +153,7 @@ def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Seque
                 {
                     "name": space.id,
                     "vgname": space.volume_group,
-                    "device": _volume_device(space.volume_group, space.id),
+                    "device": mapper_node(space.volume_group, space.id),
                     "size": size,
                     "keep_data": space.keep_data and space.volume_group in kept,
                     "space_id": space.id,
@@ -178,7 +175,7 @@ def _filesystems(schema: Schema, devices: Mapping[str, Sequence[str]], volumes: 
 
 def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterable[Plain]:
     """Return one file system per device; with several of them mount points and labels get numbers, except for ESPs: one is mounted."""
-    fs_type = space.fs_type or ("vfat" if space.type is SpaceType.ESP else _DEFAULT_FILESYSTEM if space.mount else None)
+    fs_type = space.fs_type or ("vfat" if space.type is SpaceType.ESP else DEFAULT if space.mount else None)
     if fs_type is None:
         return
     for number, device in enumerate(devices, start=1):
@@ -190,7 +187,7 @@ def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterabl
             "fs_type": fs_type,
             "fs_options": space.fs_options or "",
             "fs_label": _label(space.fs_label, fs_type, suffix),
-            "fstab_enabled": mount != _NOT_MOUNTED,
+            "fstab_enabled": mount != NOT_MOUNTED,
             "fstab_options": space.mount_options or "defaults",
             "os_id": [],
             "keep_data": kept,
@@ -199,21 +196,17 @@ def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterabl
 
 
 def _mount_point(space: Space, fs_type: str, suffix: str) -> str:
-    if fs_type == _SWAP:
-        return _SWAP
-    if space.mount is None or space.mount == _NOT_MOUNTED:
-        return _NOT_MOUNTED
+    if fs_type == SWAP:
+        return SWAP
+    if space.mount is None or space.mount == NOT_MOUNTED:
+        return NOT_MOUNTED
     if space.type is SpaceType.ESP:
-        return space.mount if suffix in ("", "1") else _NOT_MOUNTED
+        return space.mount if suffix in ("", "1") else NOT_MOUNTED
     return f"{space.mount}{suffix}"
 
 
 def _label(label: str | None, fs_type: str, suffix: str) -> str:
     if label is None:
         return ""
-    longest = LABEL_LENGTHS.get(fs_type, len(label) + len(suffix))
+    longest = FILESYSTEMS[fs_type].label_length
     return f"{label[: longest - len(suffix)]}{suffix}"
-
-
-def _volume_device(group: str, name: str) -> str:
-    return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"

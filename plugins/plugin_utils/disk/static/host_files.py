@@ -13,6 +13,8 @@ import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
+
 Plain = dict[str, t.Any]
 Layout = Mapping[str, t.Any]
 Entry = Mapping[str, t.Any]
@@ -24,10 +26,6 @@ MOUNTINFO = "/proc/self/mountinfo"
 SWAP_TARGET = "[SWAP]"
 
 _SECTION = "### "
-_NOT_MOUNTED = "none"
-_SWAP = "swap"
-_CHECKED_AT_START = frozenset({"ext2", "ext3", "ext4", "vfat"})
-"""What fsck is for at the start; xfs and btrfs check themselves as they are mounted."""
 _ALL = "all"
 
 
@@ -56,10 +54,10 @@ def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
     """
     texts = sections(present)
     used = [(entry, _known(layout, "filesystems", entry["device"])) for entry in _used(layout["schema"])]
-    mounted = sorted((pair for pair in used if pair[0]["mount"] != _SWAP), key=lambda pair: _depth(pair[0]["mount"]))
+    mounted = sorted((pair for pair in used if pair[0]["mount"] != SWAP), key=lambda pair: _depth(pair[0]["mount"]))
     return {
         "mounts": [_mount(entry, known, settings, texts) for entry, known in mounted],
-        "swaps": [_swap(entry, known, settings, texts) for entry, known in used if entry["mount"] == _SWAP],
+        "swaps": [_swap(entry, known, settings, texts) for entry, known in used if entry["mount"] == SWAP],
         "containers": [
             _container(entry, _known(layout, "containers", entry["name"]), _mounts_on(layout, entry["name"]), settings, texts)
             for entry in _all(layout, "luks")
@@ -85,7 +83,7 @@ def conflicting_mounts(schema: Mapping[str, t.Any], hardware: Mapping[str, t.Any
     own = {str(table.get("disk_id")) for table in schema.get("parteds") or ()}
     ours = {place for disk in hardware.get("disks") or () if disk.get("id") in own for place in _mountpoints(disk)}
     taken = {_unescaped(fields[4]) for line in sections(present).get(MOUNTINFO, "").splitlines() if len(fields := line.split()) > 4}
-    wanted = [below(root, entry["mount"]) for entry in _used(schema) if entry["mount"] != _SWAP]
+    wanted = [below(root, entry["mount"]) for entry in _used(schema) if entry["mount"] != SWAP]
     return [place for place in wanted if place in taken and place not in ours]
 
 
@@ -97,7 +95,7 @@ def below(root: str, path: str) -> str:
 def _used(schema: Mapping[str, t.Any]) -> list[Entry]:
     """Return the file systems that are mounted, and swap."""
     entries = schema.get("fss") or ()
-    return [entry for entry in entries if entry.get("fstab_enabled", True) and entry.get("mount", _NOT_MOUNTED) != _NOT_MOUNTED]
+    return [entry for entry in entries if entry.get("fstab_enabled", True) and entry.get("mount", NOT_MOUNTED) != NOT_MOUNTED]
 
 
 def _all(layout: Layout, kind: str) -> Iterable[Entry]:
@@ -143,8 +141,8 @@ def _mount(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, s
 def _swap(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, str]) -> Plain:
     line = {
         "src": f"UUID={known['uuid']}",
-        "path": _NOT_MOUNTED,
-        "fstype": _SWAP,
+        "path": NOT_MOUNTED,
+        "fstype": SWAP,
         "opts": _options(entry, settings),
         "dump": "0",
         "passno": "0",
@@ -164,7 +162,8 @@ def _with_nofail(options: str, names: set[str | None], settings: Settings) -> st
 
 
 def _pass(entry: Entry) -> str:
-    if entry["fs_type"] not in _CHECKED_AT_START:
+    kind = FILESYSTEMS.get(str(entry["fs_type"]))
+    if kind is None or not kind.checked_at_start:
         return "0"
     return "1" if entry["mount"] == "/" else "2"
 
@@ -215,6 +214,6 @@ def needed_tools(schema: Mapping[str, t.Any]) -> list[str]:
         ("mdadm", schema.get("mds")),
         ("cryptsetup", schema.get("luks")),
         ("lvm", schema.get("vgs")),
-        *((f"mkfs.{kind}", kind != _SWAP) for kind in sorted(set(kinds))),
+        *((f"mkfs.{kind}", kind != SWAP) for kind in sorted(set(kinds))),
     )
     return [tool for tool, wanted in tools if wanted]

@@ -10,10 +10,10 @@ import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-Plain = Mapping[str, t.Any]
+from ....module_utils.storage import gpt
+from ....module_utils.storage.lvm import mapper_node
 
-ESP_GUID = "c12a7328-f81f-11d2-ba4b-00a0c93ec93b"
-BIOS_GRUB_GUID = "21686148-6449-6e6f-744e-656564454649"
+Plain = Mapping[str, t.Any]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class StaticIndex:
         partition = self.partitions.get(space_id, {})
         if "bios_grub" in (partition.get("flags") or ()):
             return "bios_grub"
-        return {ESP_GUID: "esp", BIOS_GRUB_GUID: "bios_grub"}.get(str(partition.get("guid") or "").lower(), "partition")
+        return {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub"}.get(str(partition.get("guid") or "").lower(), "partition")
 
 
 def index_static(static: Plain) -> StaticIndex:
@@ -79,7 +79,7 @@ def _owners_of_devices(static: Plain, partitions: Iterable[Plain]) -> dict[str, 
     owners = {str(item.get("name")): _space_of(item) for item in [*partitions, *(static.get("mds") or ())]}
     for volume in static.get("lvs") or ():
         group, name = str(volume.get("vgname")), str(volume.get("name"))
-        owners[f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"] = _space_of(volume)
+        owners[mapper_node(group, name)] = _space_of(volume)
         owners[f"/dev/{group}/{name}"] = _space_of(volume)
     for container in static.get("luks") or ():
         owner = container.get("space_id") or owners.get(str(container.get("device")))

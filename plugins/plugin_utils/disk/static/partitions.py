@@ -13,21 +13,13 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ....module_utils.storage import overhead
+from ....module_utils.storage import gpt
+from ....module_utils.storage.filesystems import SWAP
 from ..model import Allocation, Disk, Firmware, Hardware, Piece, Schema, Space, SpaceType
 
-LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
-ESP = "c12a7328-f81f-11d2-ba4b-00a0c93ec93b"
-BIOS_BOOT = "21686148-6449-6e6f-744e-656564454649"
-RAID = "a19d880f-05fc-4d3b-a006-743f0f84911e"
-LVM = "e6d6d379-f507-44c2-a23c-238f2a3df928"
-LUKS = "ca7d7ccb-63ed-4c53-861c-1742536059cc"
-SWAP = "0657fd6d-a4ab-43c4-84e5-0933c84b4f4f"
-
-_GUIDS = {SpaceType.ESP: ESP, SpaceType.BIOS_GRUB: BIOS_BOOT, SpaceType.RAID: RAID}
+_GUIDS = {SpaceType.ESP: gpt.ESP, SpaceType.BIOS_GRUB: gpt.BIOS_BOOT, SpaceType.RAID: gpt.RAID}
 _FLAGS = {SpaceType.ESP: "boot", SpaceType.BIOS_GRUB: "bios_grub", SpaceType.RAID: "raid", SpaceType.VOLUME_GROUP: "lvm"}
 _IDENTITIES = uuid.UUID("6f1d3a52-9c58-5b1e-8f0e-2d1c7c0b6a11")
-_LINK_FOLDERS = ("/dev/disk/by-", "/dev/mapper/")
 
 
 @dataclass(frozen=True)
@@ -70,20 +62,13 @@ def device_name(disk: Disk) -> str:
     return f"/dev/{disk.id}" if disk.id.startswith("disk/") or not disk.dev else disk.dev
 
 
-def partition_name(device: str, number: int) -> str:
-    """Return the path of a partition: udev's links get `-partN`, kernel names that end in a digit (`nvme0n1`) `pN`, all others `N`."""
-    if device.startswith(_LINK_FOLDERS):
-        return f"{device}-part{number}"
-    return f"{device}p{number}" if device[-1].isdigit() else f"{device}{number}"
-
-
 def _on_disk(hardware: Hardware, schema: Schema, pieces: Sequence[Piece], seed: str) -> Iterator[Partition]:
     disk = hardware.disks[pieces[0].disk]
     device = device_name(disk)
     there = {piece.start: _facts_at(disk, piece.start) for piece in pieces if piece.start is not None}
     numbers = _numbers([int(there[piece.start].get("number") or 0) if piece.start is not None else 0 for piece in pieces])
     copies: dict[int, int] = {}
-    cursor = overhead.TABLE_HEAD
+    cursor = gpt.HEAD
     for piece, number in zip(pieces, numbers):
         space = schema.spaces[piece.space]
         facts = there[piece.start] if piece.start is not None else {}
@@ -96,7 +81,7 @@ def _on_disk(hardware: Hardware, schema: Schema, pieces: Sequence[Piece], seed: 
             number=number,
             begin=begin,
             end=cursor,
-            device=partition_name(device, number),
+            device=gpt.partition_node(device, number),
             type_guid=_type_guid(space, schema),
             uuid=str(facts.get("uuid") or uuid.uuid5(_IDENTITIES, f"{seed}/{space.id}/{copies[piece.space]}")),
             flags=_flags(space, hardware.firmware),
@@ -125,10 +110,10 @@ def _type_guid(space: Space, schema: Schema) -> str:
     if space.type in _GUIDS:
         return _GUIDS[space.type]
     if is_encrypted(space, schema):
-        return LUKS
+        return gpt.LUKS
     if space.type is SpaceType.VOLUME_GROUP:
-        return LVM
-    return SWAP if space.fs_type == "swap" else LINUX
+        return gpt.LVM
+    return gpt.SWAP if space.fs_type == SWAP else gpt.LINUX
 
 
 def is_encrypted(space: Space, schema: Schema) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.capacity import array_head, capacity, extents_of
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.storage import overhead
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import RaidLevel
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.raid import RaidLevel, data_legs, least_legs
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
 
 MIB = 1024**2
@@ -182,10 +182,10 @@ def test_plans_are_read_and_their_volumes_fit(level, encrypt):
 @pytest.mark.parametrize("leg", [20, 127, 1000, 1024, 5000, 131072, 4000000])
 @pytest.mark.parametrize("level", list(RaidLevel))
 def test_room_is_counted_as_the_planner_counts_it(level, leg, metadata):
-    legs = overhead.least_legs(level)
+    legs = least_legs(level)
     parts = [{"name": f"/dev/sd{number}", "partitions": [{"begin": 1, "end": 1 + leg}]} for number in "abcd"[:legs]]
     devices = [f"/dev/sd{number}1" for number in "abcd"[:legs]]
     schema = {"parteds": parts, "mds": [{"name": "/dev/md/a", "level": str(level.value), "devices": devices, "metadata": metadata}]}
-    data = overhead.data_legs(level, legs)
+    data = data_legs(level, legs)
     assert capacity(parse_static_schema(schema), "/dev/md/a") == data * max(0, leg - overhead.md_reserve(leg, metadata, data)) * MIB
     assert array_head(leg * MIB, metadata) >= (overhead.md_reserve(leg, metadata, data) if metadata == "1.2" else 0) * MIB

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.storage import overhead
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import RaidLevel
 
 
 def test_a_gpt_costs_a_mib_at_each_end_whatever_the_blocks() -> None:
@@ -17,12 +16,6 @@ def test_a_gpt_costs_a_mib_at_each_end_whatever_the_blocks() -> None:
     # 34 sectors at the start and 33 at the end, of 512 bytes or (6 and 5) of 4096: always below one MiB.
     assert 34 * 512 < 1024**2
     assert 6 * 4096 < 1024**2
-
-
-@pytest.mark.parametrize(("size", "extents"), [(1024, 255), (5, 1), (4, 0), (1, 0), (0, 0), (4998, 1249)])
-def test_extents_of_a_pv(size: int, extents: int) -> None:
-    # pvcreate on 1024 MiB: the first extent at 1.00 MiB, 255 extents of 4 MiB.
-    assert overhead.pv_extents(size) == extents
 
 
 def test_luks_lies_below_an_encrypted_pv() -> None:
@@ -61,12 +54,6 @@ def test_extents_on_an_array_begin_with_a_stripe(data: int, head: int) -> None:
 def test_luks_on_an_array_begins_its_data_with_a_stripe_too(data: int, head: int) -> None:
     # Payload offsets of luksFormat: 16 MiB, with 3 legs of data 16.5 MiB, with 6 of them 18 MiB.
     assert overhead.array_pv_head(data, encrypted=True) == head
-
-
-@pytest.mark.parametrize(("level", "legs", "data"), [("raid0", 4, 4), ("raid1", 3, 1), ("raid5", 4, 3), ("raid6", 6, 4), ("raid10", 6, 3)])
-def test_data_legs(level: str, legs: int, data: int) -> None:
-    assert overhead.data_legs(RaidLevel(level), legs) == data
-    assert overhead.least_legs(RaidLevel(level)) <= legs
 
 
 def test_fat32_needs_its_clusters() -> None:

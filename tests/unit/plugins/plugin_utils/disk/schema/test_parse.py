@@ -11,8 +11,9 @@ import math
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.raid import RaidLevel
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import RaidLevel, Schema, Space, SpaceType
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Schema, Space, SpaceType
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.parse import parse_schema
 

@@ -10,10 +10,11 @@ import typing as t
 import uuid
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.gpt import LUKS, partition_node
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Disk, Piece
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.parse import parse_schema
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static import partitions as gpt
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static import partitions as made_partitions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.explicit import explicit_schema, sizes_by_disk
 
 BY_ID = "/dev/disk/by-id/wwn-1"
@@ -42,8 +43,8 @@ def convert(
     ],
 )
 def test_names_of_devices(disk: Disk, device: str, partition: str) -> None:
-    assert gpt.device_name(disk) == device
-    assert gpt.partition_name(device, 3) == partition
+    assert made_partitions.device_name(disk) == device
+    assert partition_node(device, 3) == partition
 
 
 def test_a_common_server() -> None:
@@ -130,7 +131,7 @@ def test_volumes_are_encrypted_below_their_group(encrypted: str) -> None:
     entries = [{"id": "os", "type": "vg", "contains": ["root"]}, {"id": "root", "type": "lv", "mount": "/"}]
     entries = [{**entry, "encrypt": True} if entry["id"] == encrypted else entry for entry in entries]
     _disks, static = convert(facts, entries, Allocation((Piece(0, 0, 998), Piece(0, 1, 998)), {1: 1900}))
-    assert {p["guid"] for table in static["parteds"] for p in table["partitions"]} == {gpt.LUKS}
+    assert {p["guid"] for table in static["parteds"] for p in table["partitions"]} == {LUKS}
     assert [(luks["name"], luks["device"]) for luks in static["luks"]] == [("os-crypt1", "/dev/sda1"), ("os-crypt2", "/dev/sdb1")]
     assert static["vgs"][0]["pvnames"] == ["/dev/mapper/os-crypt1", "/dev/mapper/os-crypt2"]
     assert static["fss"][0]["device"] == "/dev/mapper/os-root"
@@ -191,7 +192,7 @@ def test_identities_follow_from_plan_disk_and_space() -> None:
     schema = parse_schema([{"id": "a", "type": "partitions"}], hardware)
 
     def identities(seed: str, size: int) -> list[str]:
-        made = gpt.partitions(hardware, schema, Allocation((Piece(0, 0, size), Piece(0, 1, size))), seed)
+        made = made_partitions.partitions(hardware, schema, Allocation((Piece(0, 0, size), Piece(0, 1, size))), seed)
         return [str(uuid.UUID(partition.uuid)) for partition in made]
 
     assert identities("x", 10) == identities("x", 20)

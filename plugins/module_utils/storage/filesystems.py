@@ -1,0 +1,171 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""File systems and swap, a row for each: how it is made, labelled, measured and grown, and who brings its tools.
+
+A file system that this collection is to know takes a row here; both the planner and the host read it.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .units import MIB
+
+Words = tuple[str, ...]
+"""A command; `{device}`, `{mountpoint}`, `{uuid}` and `{serial}` (a UUID without its dashes) in it are put in."""
+
+SWAP = "swap"
+NOT_MOUNTED = "none"
+DEFAULT = "xfs"
+"""What is made where a mount point is all that is asked for."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How large a file system is: a command that reads it, and a pattern. Its one match's groups multiplied by `unit` are bytes."""
+
+    command: Words
+    pattern: str
+    unit: int = 1
+
+    def read(self, text: str) -> t.Optional[int]:
+        """Return the bytes from what the command says; None when it does not say it once."""
+        found = re.findall(self.pattern, text, re.MULTILINE | re.DOTALL)
+        if len(found) != 1:
+            return None
+        numbers = (found[0],) if isinstance(found[0], str) else found[0]
+        size = self.unit
+        for number in numbers:
+            size *= int(number)
+        return size
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a file system takes the whole of a device that has grown.
+
+    `mounted` and `unmounted` are the commands, empty where it does not work that way; one that grows only mounted is mounted for it, one
+    that grows only unmounted is not grown while it is in use. `check` comes before `unmounted`; its codes of success are `checked`.
+    `slack` are bytes at the end of a device that are not worth growing: some make no group that is too small.
+    """
+
+    measure: Measure
+    slack: int
+    mounted: Words = ()
+    unmounted: Words = ()
+    check: Words = ()
+    checked: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Filesystem:
+    """A kind of file system, or swap.
+
+    `make` writes it with its identity, `label_option` comes before a label of at most `label_length` bytes. `packages` are Debian's
+    and Red Hat's. `checked_at_start`: fsck is for it (its pass in fstab); all others check themselves as they are mounted.
+    """
+
+    name: str
+    label_length: int
+    make: Words
+    label_option: str
+    packages: tuple[str, str]
+    growth: t.Optional[Growth] = None
+    checked_at_start: bool = False
+
+    def make_command(self, device: str, uuid: str, label: str, options: tuple[str, ...]) -> list[str]:
+        """Return the command that makes it; the user's options come last, so that they win."""
+        identity = fill(self.make, uuid=uuid, serial=uuid.replace("-", ""))
+        return [*identity, *([self.label_option, label] if label else []), *options, device]
+
+
+def fill(words: Words, **values: str) -> list[str]:
+    """Return a command with its values put in."""
+    return [word.format_map(values) for word in words]
+
+
+def _ext(name: str) -> Filesystem:
+    return Filesystem(
+        name=name,
+        label_length=16,
+        make=(f"mkfs.{name}", "-q", "-U", "{uuid}"),
+        label_option="-L",
+        packages=("e2fsprogs", "e2fsprogs"),
+        growth=Growth(
+            Measure(("dumpe2fs", "-h", "{device}"), r"^Block count:\s*([0-9]+)$.*^Block size:\s*([0-9]+)$"),
+            slack=8 * MIB,
+            mounted=("resize2fs", "{device}"),
+            unmounted=("resize2fs", "{device}"),
+            # resize2fs asks for it. Code 1: errors, all of them corrected.
+            check=("e2fsck", "-f", "-p", "{device}"),
+            checked=(0, 1),
+        ),
+        checked_at_start=True,
+    )
+
+
+_ROWS = (
+    _ext("ext2"),
+    _ext("ext3"),
+    _ext("ext4"),
+    Filesystem(
+        name="xfs",
+        label_length=12,
+        make=("mkfs.xfs", "-q", "-m", "uuid={uuid}"),
+        label_option="-L",
+        packages=("xfsprogs", "xfsprogs"),
+        growth=Growth(
+            Measure(("xfs_info", "{mountpoint}"), r"^data\s+=.*?\bbsize=([0-9]+)\s+blocks=([0-9]+)"),
+            slack=17 * MIB,
+            mounted=("xfs_growfs", "-d", "{mountpoint}"),
+        ),
+    ),
+    Filesystem(
+        name="btrfs",
+        label_length=255,
+        make=("mkfs.btrfs", "-q", "-U", "{uuid}"),
+        label_option="-L",
+        packages=("btrfs-progs", "btrfs-progs"),
+        growth=Growth(
+            # Of one on several devices none tells the size.
+            Measure(("btrfs", "filesystem", "show", "--raw", "{device}"), r"^\s*devid\s+[0-9]+\s+size\s+([0-9]+)\s"),
+            slack=MIB,
+            mounted=("btrfs", "filesystem", "resize", "max", "{mountpoint}"),
+        ),
+    ),
+    Filesystem(
+        name="vfat",
+        label_length=11,
+        make=("mkfs.vfat", "-F", "32", "-i", "{serial}"),
+        label_option="-n",
+        packages=("dosfstools", "dosfstools"),
+        checked_at_start=True,
+    ),
+    Filesystem(
+        name=SWAP,
+        label_length=16,
+        make=("mkswap", "-U", "{uuid}"),
+        label_option="-L",
+        packages=("util-linux", "util-linux"),
+    ),
+)
+
+FILESYSTEMS: Mapping[str, Filesystem] = {row.name: row for row in _ROWS}
+
+SPELLINGS: Mapping[str, str] = {"fat": "vfat", "fat32": "vfat", "linux-swap": SWAP}
+"""Words of Bareon's and parted's."""
+
+
+def packages_of_tools() -> dict[str, tuple[str, str]]:
+    """Return the packages, Debian's and Red Hat's, of every tool that makes or grows a file system."""
+    found = {}
+    for row in _ROWS:
+        growth = row.growth
+        commands = (row.make, *((growth.mounted, growth.unmounted, growth.check, growth.measure.command) if growth else ()))
+        found.update({command[0]: row.packages for command in commands if command})
+    return found

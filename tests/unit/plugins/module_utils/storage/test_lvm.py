@@ -1,0 +1,18 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.storage import lvm
+
+
+@pytest.mark.parametrize(("size", "extents"), [(1024, 255), (5, 1), (4, 0), (1, 0), (0, 0), (4998, 1249)])
+def test_extents_of_a_pv(size, extents):
+    # pvcreate on 1024 MiB: the first extent at 1.00 MiB, 255 extents of 4 MiB.
+    assert lvm.pv_extents(size) == extents
+
+
+def test_dashes_are_doubled_in_names_of_nodes():
+    assert lvm.mapper_node("vg-0", "a-b") == "/dev/mapper/vg--0-a--b"
