@@ -30,15 +30,15 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.ev
     tasks_of_nodes,
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import ProblemKind, find_problems
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import Limit
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import (
     EXACT,
     HTOOLS,
-    Limit,
     primary_verdict,
     secondary_verdict,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate

@@ -12,9 +12,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hba
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind, possible_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import EXACT, primary_verdict, secondary_verdict
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import Bounds
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import EXACT, primary_verdict, secondary_verdict
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, NoPrice, make_move
 from ansible_collections.bareon.allocator.tests.property.test_group_placement import excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
@@ -40,10 +40,10 @@ def every_move(lookout, state, group):
 @given(clusters(), st.sampled_from(list(ScoreMode)), st.booleans())
 def test_every_move_costs_the_score_that_it_leads_to(cluster, mode, like_hbal):
     state = ClusterState.from_cluster(cluster)
-    bounds = Bounds.of_htools(state) if like_hbal else Bounds.of_start(state)
+    rules = MoveRules.of_htools(state) if like_hbal else MoveRules.of_start(state)
     for group in range(len(cluster.groups)):
         scorer = Scorer(state, mode, state.group_nodes(group))
-        for move, cost in every_move(Lookout(state, scorer, bounds, MoveOptions()), state, group):
+        for move, cost in every_move(Lookout(state, scorer, rules, MoveOptions()), state, group):
             after = state.copy()
             after.place(move.instance, *move.target)
             assert cost == pytest.approx(scorer.score(after), abs=1e-6), (move, group)
@@ -70,7 +70,7 @@ def test_moves_that_are_offered_keep_all_limits_at_every_step(cluster):
     before = {node.name: excess(start, node.name) for node in start.nodes}
     for group in range(len(cluster.groups)):
         scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(group))
-        offered = {move for move, _cost in every_move(Lookout(state, scorer, Bounds.of_start(state), MoveOptions()), state, group)}
+        offered = {move for move, _cost in every_move(Lookout(state, scorer, MoveRules.of_start(state), MoveOptions()), state, group)}
         assert all(keeps_all(start, before, state, move) for move in offered)
 
 
@@ -93,7 +93,7 @@ def test_every_move_for_which_there_is_room_is_offered(cluster):
     state = ClusterState.from_cluster(cluster)
     for group in range(len(cluster.groups)):
         scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(group))
-        offered = {move for move, _cost in every_move(Lookout(state, scorer, Bounds.of_start(state), MoveOptions()), state, group)}
+        offered = {move for move, _cost in every_move(Lookout(state, scorer, MoveRules.of_start(state), MoveOptions()), state, group)}
         for instance in candidates(state, group, evacuation_only=False).tolist():
             home = int(state.primary[instance]), int(state.secondary[instance])
             nodes = scorer.online.tolist()

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE, Quantity
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import Limit
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import WEIGHTS, ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import (
     EXACT,
     HTOOLS,
-    Limit,
     primary_verdict,
     secondary_verdict,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import WEIGHTS, ScoreMode, Scorer
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances
 from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, htools_metrics
 from hypothesis import assume, given, settings

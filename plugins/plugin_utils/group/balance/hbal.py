@@ -21,7 +21,7 @@ from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
-from ..neighbourhood.limits import Bounds
+from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import BestMoves, Lookout, MoveOptions, NoPrice, View
 
 _CLOSE = 1e-7
@@ -52,7 +52,7 @@ class Step:
 def steps_like_hbal(state: ClusterState, group: int, options: HbalOptions) -> Iterator[Step]:
     """Yield moves one by one, each made in `state` before it is yielded."""
     scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(group))
-    lookout = Lookout(state, scorer, Bounds.of_htools(state), options.moves)
+    lookout = Lookout(state, scorer, MoveRules.of_htools(state), options.moves)
     least = _least_possible(state, group) + _LEAST_SCORE
     score = scorer.score(state)
     made = 0

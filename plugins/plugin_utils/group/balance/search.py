@@ -30,7 +30,7 @@ from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import SharedReserve
 from ..neighbourhood.exchanges import ExchangeLook, arrivals
-from ..neighbourhood.limits import Bounds
+from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import BestMoves, Lookout, MoveOptions, View, make_move
 from ..neighbourhood.price import Home, PlacementPrice, Tariff
 from .hbal import candidates
@@ -166,7 +166,7 @@ class _Search:
         self.instances = candidates(state, group, aims.evacuation_only)
         self.made: list[Move] = []
         self._aims, self._tariff = aims, aims.tariff
-        self._lookout = Lookout(state, scorer, Bounds.of_start(state), aims.moves)
+        self._lookout = Lookout(state, scorer, MoveRules.of_start(state), aims.moves)
         self._reserve = SharedReserve.of(state, group)
         self._until = until
         self.cost = scorer.score(state)

@@ -26,8 +26,10 @@ from ..cluster.arrays import NOWHERE, Booleans, Floats, InstanceFacts, Integers,
 from ..cluster.model import Cluster, Instance
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
-from ..metrics.limits import EXACT, Limit, Rules, policy_failures, primary_verdict, secondary_verdict
+from ..metrics.limits import Limit
+from ..metrics.policy import policy_failures
 from ..metrics.score import ScoreMode, Scorer
+from ..metrics.verdicts import EXACT, Rules, primary_verdict, secondary_verdict
 from ..place.lost_allocations import least_sizes, losses
 from ..place.placement import Strategy, is_partitioned, rank_losses
 

@@ -28,7 +28,7 @@ from ..cluster.moves import Place
 from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
 from ..metrics.score import ScoreMode, Scorer
-from ..place.placement import stranded_memory, strands_more_than
+from ..metrics.shared_redundancy import stranded_memory, strands_more_than
 from .copies import Attempt, CopyOptions, attempts, commit, places_of, room_for
 
 MOST_COPIES = 200_000

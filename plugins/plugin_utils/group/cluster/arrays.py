@@ -77,8 +77,8 @@ class NodeFacts:
     cpu_speed: Floats
     exclusive: Booleans
     total_spindles: Floats
-    vcpu_ratio: Floats
-    """Of the policy of the node's group."""
+    cpu_limit: Floats
+    """The most virtual CPUs that the policy of the node's group allows."""
     spindle_limit: Floats
     """The most spindle use that the policy allows."""
     locations: Booleans
@@ -188,7 +188,8 @@ def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int]
     nodes = cluster.nodes
     groups = cluster.group_positions()
     group = np.array([groups[node.group] for node in nodes], dtype=np.int64)
-    vcpu_ratio = np.array([policy.vcpu_ratio for policy in (member.policy for member in cluster.groups)], dtype=float)
+    vcpu_ratio = np.array([member.policy.vcpu_ratio for member in cluster.groups], dtype=float)
+    total_cpus = np.array([node.total_cpus for node in nodes], dtype=float)
     spindle_ratio = np.array([member.policy.spindle_ratio for member in cluster.groups], dtype=float)
     total_spindles = np.array([node.spindles for node in nodes], dtype=float)
     locations = np.zeros((len(nodes), len(location_tags)), dtype=bool)
@@ -205,11 +206,11 @@ def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int]
         group=group,
         total_memory=np.array([node.total_memory for node in nodes], dtype=float),
         total_disk=np.array([node.total_disk for node in nodes], dtype=float),
-        total_cpus=np.array([node.total_cpus for node in nodes], dtype=float),
+        total_cpus=total_cpus,
         cpu_speed=np.array([node.cpu_speed for node in nodes], dtype=float),
         exclusive=np.array([node.exclusive_storage for node in nodes], dtype=bool),
         total_spindles=total_spindles,
-        vcpu_ratio=vcpu_ratio[group],
+        cpu_limit=vcpu_ratio[group] * total_cpus,
         spindle_limit=spindle_ratio[group] * total_spindles,
         locations=locations,
         shared_locations=shared,

@@ -117,7 +117,7 @@ def node_loads(before: ClusterState, after: ClusterState, groups: Iterable[int])
             "capacity": {
                 "memory": round(nodes.total_memory[node]),
                 "disk": round(nodes.total_disk[node]),
-                "cpus": float(nodes.total_cpus[node] * nodes.vcpu_ratio[node]),
+                "cpus": float(nodes.cpu_limit[node]),
             },
             "before": _used(before, node),
             "after": _used(after, node),

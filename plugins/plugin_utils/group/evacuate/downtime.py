@@ -23,8 +23,8 @@ from ..cluster.arrays import NOWHERE, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place, possible_moves
 from ..cluster.state import ClusterState
-from ..metrics.limits import EXACT, Rules, primary_verdict
 from ..metrics.score import ScoreMode
+from ..metrics.verdicts import EXACT, Rules, primary_verdict
 from ..place.relocation import home_of
 from .evacuation import AcrossGroups, EvacuationMode, evacuate, tasks_of_nodes
 

@@ -29,11 +29,12 @@ from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
-from ..metrics.limits import EXACT
+from ..metrics.limits import Bounds
 from ..metrics.score import ScoreMode
-from ..metrics.shared_redundancy import Reserves, holds, places_that_hold, reserves_of
-from ..place.assignment import Wanted, assign, got_worse
-from ..place.placement import MOST_TRIED, STRANDS_MORE, Reason
+from ..metrics.shared_redundancy import STRANDS_MORE, Reserves, holds, places_that_hold, reserves_of
+from ..metrics.verdicts import EXACT
+from ..place.assignment import Wanted, assign
+from ..place.placement import MOST_TRIED, Reason
 from ..place.places import COPY, OTHER_GROUP, AcrossGroups, Scorers, Task, all_places, by_cost, can_leave, cheapest, flat
 from ..plan.stages import order_moves
 
@@ -55,11 +56,12 @@ def most_that_hold(state: ClusterState, offers: Sequence[Offer], reserves: Reser
 
     Among equals those that come first in their instances' offers; empty when there are none, or too many instances to try.
     """
+    bounds = Bounds.of_start(state)
     for chosen in _combinations(_shortened(offers), above, most):
         after = state.copy()
         for instance, place in chosen.items():
             after.place(instance, *place)
-        if not got_worse(state, after) and holds(reserves, after, chosen):
+        if bounds.holds(after, state.online()) and holds(reserves, after, chosen):
             return chosen
     return {}
 

@@ -43,7 +43,7 @@ class EvacuationRoom:
         self._mirrored = (state.primary != NOWHERE) & (state.secondary != NOWHERE)
         self._mobile = (state.primary != NOWHERE) & (self._mirrored | outside)
         self._groups = len(state.facts.cluster.groups)
-        self._cpus = nodes.vcpu_ratio * nodes.total_cpus - state.quantities[Quantity.CPUS]
+        self._cpus = nodes.cpu_limit - state.quantities[Quantity.CPUS]
         self._load, self._allowed = np.zeros(len(nodes.names)), np.zeros(len(nodes.names))
         restarting = np.flatnonzero(instances.restarts & (state.primary != NOWHERE))
         np.add.at(self._load, state.primary[restarting], instances.memory[restarting])

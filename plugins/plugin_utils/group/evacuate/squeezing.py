@@ -24,11 +24,11 @@ from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Disk, DiskTemplate, Insta
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
 from ..cluster.tags import STANDBY
-from ..metrics.limits import EXACT, primary_verdict
+from ..metrics.shared_redundancy import strands_more
+from ..metrics.verdicts import EXACT, primary_verdict
 from ..place.relocation import Offer, can_move, home_of, relocate, with_moves
 from ..plan.order import order_safely
 from ..plan.stages import order_moves
-from ..redistribute.redistribution import strands_more
 
 MOST_TOGETHER = 300
 """Instances up to which they are placed together when one by one does not do."""

@@ -18,7 +18,8 @@ from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Quantity
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
-from .limits import policy_failures
+from .limits import capacity, usage
+from .policy import policy_failures
 from .redundancy import NodeFailure, node_failures, node_reserves
 
 MISSING_MEMORY = 512
@@ -115,31 +116,15 @@ def _tags(state: ClusterState) -> Iterator[Problem]:
 
 
 def _node_limits(state: ClusterState) -> Iterator[Problem]:
-    nodes = state.facts.nodes
-    pressure = np.where(nodes.exclusive, 0.0, state.quantities[Quantity.SPINDLE_USE])
-    for kind, used, limit, says in (
-        (
-            ProblemKind.CPUS,
-            state.quantities[Quantity.CPUS],
-            nodes.vcpu_ratio * nodes.total_cpus,
-            "{node} carries {used:g} virtual CPUs; its policy allows {limit:g}",
-        ),
-        (
-            ProblemKind.SPINDLE_USE,
-            pressure,
-            nodes.spindle_limit,
-            "{node} carries a spindle use of {used:g}; its policy allows {limit:g}",
-        ),
-        (
-            ProblemKind.MEMORY,
-            -state.quantities[Quantity.MEMORY],
-            np.zeros(len(nodes.names)),
-            "the instances on {node} have {used:g} MiB more memory than there is",
-        ),
+    names, used, most = state.facts.nodes.names, usage(state), capacity(state.facts)
+    for kind, row, says in (
+        (ProblemKind.CPUS, Quantity.CPUS, "{node} carries {used:g} virtual CPUs; its policy allows {limit:g}"),
+        (ProblemKind.SPINDLE_USE, Quantity.SPINDLE_USE, "{node} carries a spindle use of {used:g}; its policy allows {limit:g}"),
+        (ProblemKind.MEMORY, Quantity.MEMORY, "the instances on {node} have {used:g} MiB more memory than there is"),
     ):
-        for node in np.flatnonzero((used > limit) & ~state.offline).tolist():
-            told = says.format(node=nodes.names[node], used=used[node], limit=limit[node])
-            yield _on_node(state, kind, node, float(used[node] - limit[node]), told)
+        for node in np.flatnonzero((used[row] > most[row]) & ~state.offline).tolist():
+            told = says.format(node=names[node], used=used[row, node], limit=most[row, node])
+            yield _on_node(state, kind, node, float(used[row, node] - most[row, node]), told)
 
 
 def _missing(state: ClusterState) -> Iterator[Problem]:

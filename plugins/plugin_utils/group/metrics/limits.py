@@ -2,28 +2,30 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which nodes can take an instance, and for those that cannot: the first limit that fails, and by how much.
+"""The limits of nodes as one table of rows [R, N]: how much of each is used, how much may be, and which are broken.
 
-    verdict = primary_verdict(state, instance, primaries, rules)                    # arrays [P]
-    verdict = secondary_verdict(state, instance, primaries, secondaries, rules)     # arrays [P, S]
-    verdict.fits, verdict.limit, verdict.short
-    policy_failures(instance_model, policy, exclusive)                              # the group's policy
+    usage(state, nodes)                  # [R, K]: what is used at some nodes; of what must be left: what is left, negated
+    capacity(state.facts)                # [R, N]: what may be used by the policies and the hardware
+    bounds = Bounds.of_start(state)      # the same, but where a limit is broken already, it may stay as broken
+    bounds.holds(after, nodes)           # whether a state keeps all of them at some nodes
+    bounds.broken(after, nodes)          # [Broken(node, limit, hard, over)]
+    bounds.hard()                        # the same bounds of the hard limits alone
 
-The instance must be nowhere (`state.lifted`). Limits are tested in htools' order, hard ones before and among soft ones,
-so that with the rules HTOOLS the first failing one is the one that htools names (`Limit.fail_mode`). The rules EXACT are
-the collection's own: a node may be filled to the last MiB, and a node that already fails N+1 is no free-for-all, it
-must not get worse.
+The first rows are the limited quantities, each at its own position in `Quantity`; then REDUNDANCY, a row for each
+exclusion tag (`tag_rows`) and one for each storage pool (`pool_rows`). A limit that a node does not have is infinite: its
+spindles without exclusive storage, its spindle use with it. To keep every step of a move within limits, test
+`bounds.hard()` after each step that is not the last and `bounds` after the last, at the nodes that the step touches.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ...common.libraries import np, npt
-from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
-from ..cluster.model import DiskTemplate, Instance, Policy, Spec
+from ...common.libraries import np
+from ..cluster.arrays import Facts, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 
 
@@ -72,221 +74,126 @@ _FAIL_MODES = {
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How strictly limits are kept.
-
-    `least_left` is what must stay free of memory and disk (MiB). Without `soft` only the hard limits count: memory,
-    disk, pools and physical spindles. `disk_reserve` is the share of a node's disk that stays free. `excuse_failing`
-    lets nodes that already fail N+1 take anything.
-    """
-
-    least_left: int = 0
-    soft: bool = True
-    disk_reserve: float = 0.0
-    excuse_failing: bool = False
-
-    def hard(self) -> Rules:
-        """Return the same rules without the soft limits, for an instance that is worse off where it is."""
-        return dataclasses.replace(self, soft=False)
-
-
-EXACT = Rules()
-HTOOLS = Rules(least_left=1, excuse_failing=True)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """For each place the limit that fails first (a `Limit`) and what is missing: MiB, CPUs, spindles, or tags in conflict."""
-
-    limit: npt.NDArray[np.int8]
-    short: Floats
-
-    @property
-    def fits(self) -> Booleans:
-        """Return where no limit fails."""
-        fits: Booleans = self.limit == Limit.NONE
-        return fits
-
-
-@dataclass(frozen=True)
-class PolicyFailure:
-    """A field of an instance that lies outside the policy; `short` is by how much, negative when it is too small."""
+class Row:
+    """What a row of the table is about. A hard limit holds at every step of a move, a soft one when the move is done."""
 
     limit: Limit
-    says: str
-    short: int
+    hard: bool
 
 
-class _Trial:
-    """Collects the first failing limit of each place."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._limit = np.zeros(shape, dtype=np.int8)
-        self._short = np.zeros(shape)
-
-    def refuse(self, limit: Limit, short: Floats, fails: Booleans | None = None) -> None:
-        """Let `limit` fail where `fails`, by default where anything is short; earlier failures stay."""
-        refused = short > 0 if fails is None else fails
-        if not refused.any():
-            return
-        new = (self._limit == Limit.NONE) & refused
-        self._limit[new] = limit
-        self._short[new] = np.broadcast_to(short, new.shape)[new]
-
-    def verdict(self) -> Verdict:
-        """Return what was collected."""
-        return Verdict(self._limit, self._short)
-
-
-def primary_verdict(state: ClusterState, instance: int, primaries: Integers, rules: Rules) -> Verdict:
-    """Return [P]: whether each node can be the instance's primary."""
-    facts = state.facts.instances
-    trial = _Trial((len(primaries),))
-    need = facts.as_primary[:, instance]
-    left = state.quantities[:, primaries] + need[:, None]
-    _check_pool(trial, state, instance, primaries)
-    if facts.real[instance]:
-        trial.refuse(Limit.MEMORY, rules.least_left - left[Quantity.MEMORY])
-        _check_storage(trial, state, instance, primaries, left, rules)
-        if rules.soft:
-            before = state.quantities[Quantity.MEMORY, primaries]
-            _check_redundancy(trial, state, primaries, before, left[Quantity.MEMORY], state.reserved[primaries], rules)
-            _check_cpus(trial, state, primaries, left[Quantity.CPUS])
-    if rules.soft:
-        # A forthcoming instance that would break an exclusion when it comes is refused before it comes.
-        conflicts = (state.tag_counts[primaries][:, list(facts.exclusion[instance])] > 0).sum(axis=1).astype(float)
-        trial.refuse(Limit.TAGS, conflicts)
-        trial.refuse(Limit.MEMORY, rules.least_left - left[Quantity.MEMORY_PLANNED])
-        if state.facts.forthcoming:
-            _check_planned_storage(trial, state, instance, primaries, left, rules)
-            _check_cpus(trial, state, primaries, left[Quantity.CPUS_PLANNED])
-    return trial.verdict()
+_LEFT, _USED = -1.0, 1.0
+_QUANTITIES = {
+    Quantity.MEMORY: (Row(Limit.MEMORY, hard=True), _LEFT),
+    Quantity.MEMORY_PLANNED: (Row(Limit.MEMORY, hard=False), _LEFT),
+    Quantity.DISK: (Row(Limit.DISK, hard=True), _LEFT),
+    Quantity.DISK_PLANNED: (Row(Limit.DISK, hard=False), _LEFT),
+    Quantity.CPUS: (Row(Limit.CPUS, hard=False), _USED),
+    Quantity.CPUS_PLANNED: (Row(Limit.CPUS, hard=False), _USED),
+    Quantity.SPINDLE_USE: (Row(Limit.SPINDLE_USE, hard=False), _USED),
+    Quantity.SPINDLE_USE_PLANNED: (Row(Limit.SPINDLE_USE, hard=False), _USED),
+    Quantity.SPINDLES: (Row(Limit.SPINDLES, hard=True), _LEFT),
+    Quantity.SPINDLES_PLANNED: (Row(Limit.SPINDLES, hard=False), _LEFT),
+}
+"""The rows of quantities, in the order of `Quantity`, and whether the quantity is what is left or what is used."""
+LIMITED = tuple(_QUANTITIES)
+REDUNDANCY = len(LIMITED)
+"""The row of N+1: what a node keeps for failovers beyond its free memory."""
+_SIGNS = [sign for _row, sign in _QUANTITIES.values()]
+_WHOLE_MIB = [*(quantity for quantity, (row, _sign) in _QUANTITIES.items() if row.limit in (Limit.MEMORY, Limit.DISK)), REDUNDANCY]
+TOLERANCE = 1e-6
+"""By how much sums of floats may be off."""
 
 
-def secondary_verdict(state: ClusterState, instance: int, primaries: Integers, secondaries: Integers, rules: Rules) -> Verdict:
-    """Return [P, S]: whether each of `secondaries` can be the secondary while the primary is the row's node."""
-    facts = state.facts.instances
-    trial = _Trial((len(primaries), len(secondaries)))
-    same = primaries[:, None] == secondaries[None, :]
-    trial.refuse(Limit.SAME_NODE, np.ones(1), same)
-    if not facts.two_nodes[instance]:
-        trial.refuse(Limit.TEMPLATE, np.zeros(1), np.ones(same.shape, dtype=bool))
-    left = state.quantities[:, secondaries] + facts.as_secondary[:, instance][:, None]
-    memory = state.quantities[Quantity.MEMORY, secondaries]
-    _check_pool(trial, state, instance, secondaries)
-    if facts.real[instance]:
-        _check_storage(trial, state, instance, secondaries, left, rules)
-        if rules.soft:
-            need = facts.reserves[instance]
-            trial.refuse(Limit.MEMORY, need + rules.least_left - memory)
-            after = state.peers.T[np.ix_(primaries, secondaries)]
-            after += need
-            np.maximum(after, state.reserved[secondaries], out=after)
-            _check_redundancy(trial, state, secondaries, memory, memory, after, rules)
-    if rules.soft:
-        model = facts.models[instance]
-        need = facts.memory[instance] if model.reserves_memory else 0.0
-        if state.facts.forthcoming:
-            _check_planned_storage(trial, state, instance, secondaries, left, rules)
-        trial.refuse(Limit.MEMORY, need + rules.least_left - state.quantities[Quantity.MEMORY_PLANNED, secondaries])
-    return trial.verdict()
+def rows(facts: Facts) -> tuple[Row, ...]:
+    """Return what each row is about."""
+    first = (*(row for row, _sign in _QUANTITIES.values()), Row(Limit.REDUNDANCY, hard=False))
+    tags, pools = (Row(Limit.TAGS, hard=False),), (Row(Limit.POOL, hard=True),)
+    return first + tags * len(facts.exclusion_tags) + pools * len(facts.pool_names)
 
 
-def policy_failures(instance: Instance, policy: Policy, exclusive: bool) -> tuple[PolicyFailure, ...]:
-    """Return what keeps an instance out of a policy: nothing, or the failures of the interval it comes closest to.
-
-    Raises nothing; an interval is close when few of its fields fail. On nodes with `exclusive` storage the physical
-    spindles are compared, elsewhere the spindle use.
-    """
-    closest = min((_outside(instance, interval.minimum, interval.maximum, exclusive) for interval in policy.intervals), key=len)
-    if instance.disk_template in policy.disk_templates:
-        return closest
-    allowed = ", ".join(policy.disk_templates)
-    return (*closest, PolicyFailure(Limit.TEMPLATE, f"disk template {instance.disk_template} is none of {allowed}", 0))
+def tag_rows(facts: Facts) -> slice:
+    """Return where the rows of exclusion tags are."""
+    return slice(REDUNDANCY + 1, REDUNDANCY + 1 + len(facts.exclusion_tags))
 
 
-def _outside(instance: Instance, low: Spec, high: Spec, exclusive: bool) -> tuple[PolicyFailure, ...]:
-    diskless = instance.disk_template == DiskTemplate.DISKLESS
-    sizes = [disk.size for disk in instance.disks] or ([] if diskless else [instance.disk])
-    checks = [(Limit.MEMORY, "memory", instance.memory, low.memory, high.memory)]
-    checks += [(Limit.DISK, f"disk {number}", size, low.disk_size, high.disk_size) for number, size in enumerate(sizes)]
-    checks += [(Limit.CPUS, "vcpus", instance.vcpus, low.cpus, high.cpus)]
-    failures = [_bounded(*check) for check in checks]
-    if not exclusive:
-        failures.append(_bounded(Limit.SPINDLE_USE, "spindle use", instance.spindle_use, low.spindle_use, high.spindle_use))
-    elif instance.spindles is None:
-        failures.append(PolicyFailure(Limit.SPINDLES, "spindles are unknown, but the node has exclusive storage", 0))
-    else:
-        failures.append(_bounded(Limit.SPINDLES, "spindles", instance.spindles, low.spindle_use, high.spindle_use))
-    if not diskless:
-        failures.append(_bounded(Limit.DISK_COUNT, "number of disks", len(sizes), low.disk_count, high.disk_count))
-    return tuple(failure for failure in failures if failure is not None)
+def pool_rows(facts: Facts) -> slice:
+    """Return where the rows of storage pools are."""
+    return slice(tag_rows(facts).stop, tag_rows(facts).stop + len(facts.pool_names))
 
 
-def _bounded(limit: Limit, name: str, value: int, low: int, high: int) -> PolicyFailure | None:
-    if low <= value <= high:
-        return None
-    return PolicyFailure(limit, f"{name} {value} is not within {low} and {high}", value - high if value > high else value - low)
+def counted_as_used(quantities: Floats) -> Floats:
+    """Return [10, ...]: the rows of quantities, of arrays [Q, ...]; what an instance adds is turned the same way."""
+    signs = np.array(_SIGNS).reshape(-1, *[1] * (quantities.ndim - 1))
+    used: Floats = quantities[: len(_SIGNS)] * signs
+    return used
 
 
-def _check_pool(trial: _Trial, state: ClusterState, instance: int, nodes: Integers) -> None:
-    pool = int(state.facts.instances.pool[instance])
-    if pool == ANYWHERE:
-        return
-    disk = state.facts.instances.disk[instance]
-    trial.refuse(Limit.POOL, np.full(len(nodes), disk), ~state.facts.nodes.pools[nodes, pool])
-    trial.refuse(Limit.DISK, disk - state.pool_free[nodes, pool])
+def usage(state: ClusterState, nodes: Integers | list[int] | slice = slice(None)) -> Floats:
+    """Return [R, K]: how much of each limit is used at `nodes`, by default all; negative where something is left of it."""
+    quantities = state.quantities[:, nodes]
+    redundancy = state.reserved[nodes] - quantities[Quantity.MEMORY]
+    return np.vstack([counted_as_used(quantities), redundancy, state.tag_counts[nodes].T, -state.pool_free[nodes].T])
 
 
-def _check_storage(trial: _Trial, state: ClusterState, instance: int, nodes: Integers, left: Floats, rules: Rules) -> None:
-    if not state.facts.instances.on_node_disk[instance]:
-        return
-    facts = state.facts.nodes
-    trial.refuse(Limit.DISK, rules.least_left - left[Quantity.DISK])
-    if rules.soft:
-        trial.refuse(Limit.DISK, np.floor(rules.disk_reserve * facts.total_disk[nodes]) - left[Quantity.DISK])
-    _check_spindles(trial, state, instance, nodes, left[Quantity.SPINDLES])
-    if rules.soft:
-        use = np.where(facts.exclusive[nodes], 0.0, left[Quantity.SPINDLE_USE])
-        trial.refuse(Limit.SPINDLE_USE, use - facts.spindle_limit[nodes])
+def capacity(facts: Facts, left: float = 0.0) -> Floats:
+    """Return [R, N]: how much of each limit may be used where `left` MiB must be left of memory and disk; infinite without limit."""
+    nodes = facts.nodes
+    most = np.zeros((pool_rows(facts).stop, len(nodes.names)))
+    most[_WHOLE_MIB] = -left
+    most[[Quantity.SPINDLES, Quantity.SPINDLES_PLANNED]] = np.where(nodes.exclusive, 0.0, np.inf)
+    most[[Quantity.CPUS, Quantity.CPUS_PLANNED]] = nodes.cpu_limit
+    most[[Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED]] = np.where(nodes.exclusive, np.inf, nodes.spindle_limit)
+    most[tag_rows(facts)] = 1.0
+    return most
 
 
-def _check_planned_storage(trial: _Trial, state: ClusterState, instance: int, nodes: Integers, left: Floats, rules: Rules) -> None:
-    if not state.facts.instances.on_node_disk[instance]:
-        return
-    facts = state.facts.nodes
-    reserve = np.maximum(rules.least_left, np.floor(rules.disk_reserve * facts.total_disk[nodes]))
-    trial.refuse(Limit.DISK, reserve - left[Quantity.DISK_PLANNED])
-    _check_spindles(trial, state, instance, nodes, left[Quantity.SPINDLES_PLANNED])
-    use = np.where(facts.exclusive[nodes], 0.0, left[Quantity.SPINDLE_USE_PLANNED])
-    trial.refuse(Limit.SPINDLE_USE, use - facts.spindle_limit[nodes])
+@dataclass(frozen=True)
+class Broken:
+    """A limit that is broken at a node; `over` is by how much more than it may be, in the limit's unit."""
+
+    node: int
+    limit: Limit
+    hard: bool
+    over: float
 
 
-def _check_spindles(trial: _Trial, state: ClusterState, instance: int, nodes: Integers, left: Floats) -> None:
-    exclusive = state.facts.nodes.exclusive[nodes]
-    if state.facts.instances.spindles_known[instance]:
-        trial.refuse(Limit.SPINDLES, -left * exclusive)
-    else:
-        trial.refuse(Limit.SPINDLES, np.zeros(len(nodes)), exclusive)
+@dataclass(frozen=True)
+class Bounds:
+    """How much of each limit may be used, [R, N]; infinite where there is none."""
 
+    most: Floats
+    rows: tuple[Row, ...]
 
-def _check_redundancy(
-    trial: _Trial,
-    state: ClusterState,
-    nodes: Integers,
-    memory_before: Floats,
-    memory_after: Floats,
-    reserved_after: Floats,
-    rules: Rules,
-) -> None:
-    short = reserved_after - (memory_after - rules.least_left)
-    fails = short > 0
-    if not fails.any():
-        return
-    excused = state.fails_n1[nodes] if rules.excuse_failing else short <= state.reserved[nodes] + rules.least_left - memory_before
-    trial.refuse(Limit.REDUNDANCY, short, fails & ~excused)
+    @classmethod
+    def of_htools(cls, state: ClusterState) -> Bounds:
+        """Return those of htools, by which one MiB is left of memory and disk."""
+        return cls(capacity(state.facts, 1.0), rows(state.facts))
 
+    @classmethod
+    def of_start(cls, state: ClusterState, tolerance: float = TOLERANCE) -> Bounds:
+        """Return those by which nothing gets worse than in `state`; nodes that are offline have none."""
+        most = np.maximum(capacity(state.facts), usage(state)) + tolerance
+        most[:, state.offline] = np.inf
+        return cls(most, rows(state.facts))
 
-def _check_cpus(trial: _Trial, state: ClusterState, nodes: Integers, used: Floats) -> None:
-    facts = state.facts.nodes
-    trial.refuse(Limit.CPUS, used - facts.vcpu_ratio[nodes] * facts.total_cpus[nodes])
+    def hard(self) -> Bounds:
+        """Return the bounds of the hard limits; the others have none."""
+        soft = ~np.array([row.hard for row in self.rows], dtype=bool)
+        return dataclasses.replace(self, most=np.where(soft[:, None], np.inf, self.most))
+
+    def room(self, state: ClusterState) -> Floats:
+        """Return [R, N]: how much more of each limit may be used."""
+        room: Floats = self.most - usage(state)
+        return room
+
+    def holds(self, state: ClusterState, nodes: Collection[int]) -> bool:
+        """Return whether a state keeps the bounds at some nodes."""
+        among = list(nodes)
+        return bool((usage(state, among) <= self.most[:, among]).all())
+
+    def broken(self, state: ClusterState, nodes: Collection[int]) -> list[Broken]:
+        """Return what a state breaks at some nodes, in their order."""
+        among = list(nodes)
+        over = usage(state, among) - self.most[:, among]
+        found = np.argwhere(over.T > 0).tolist()
+        return [Broken(among[column], self.rows[row].limit, self.rows[row].hard, float(over[row, column])) for column, row in found]

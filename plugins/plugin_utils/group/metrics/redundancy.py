@@ -90,7 +90,7 @@ def node_failures(state: ClusterState, group: int, seconds: float = SECONDS) -> 
     ]
 
 
-def strands_more(state: ClusterState, node: int, most: float, seconds: float) -> bool:
+def failure_strands_more(state: ClusterState, node: int, most: float, seconds: float) -> bool:
     """Return whether a node's failure would strand more than `most` MiB; what cannot be disproved in time counts as more."""
     problem = _restart(state, node)
     stranded = _best_fit(problem)
@@ -181,7 +181,7 @@ def _restart(state: ClusterState, node: int) -> _Restart:
         cpus=facts.as_primary[Quantity.CPUS, instances],
         allowed=reached & (conflicts == 0),
         room=state.quantities[Quantity.MEMORY, targets] - state.peers[targets, node],
-        cpu_room=nodes.vcpu_ratio[targets] * nodes.total_cpus[targets] - used,
+        cpu_room=nodes.cpu_limit[targets] - used,
         tags=tags,
     )
 

@@ -24,11 +24,35 @@ from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
-from .redundancy import node_failures, strands_more
+from .redundancy import failure_strands_more, node_failures
 
+PROOF_SECONDS = 2.0
+"""How long it may take to prove what the failures in a group strand; unproven counts as stranded."""
+STRANDS_MORE = "the failure of a node would strand more memory of instances on shared storage"
 _SECONDS = 5.0
 _SECONDS_A_NODE = 0.2
 _NOBODY = np.zeros(0, dtype=np.int64)
+
+
+def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:
+    """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more."""
+    memory = state.facts.instances.memory
+    failures = node_failures(state, group, seconds=PROOF_SECONDS if exact else 0.0)
+    return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
+
+
+def strands_more_than(state: ClusterState, group: int, before: dict[int, float]) -> bool:
+    """Return whether the failure of a node of the group strands more than `before`, which is as from stranded_memory."""
+
+    def more(after: dict[int, float]) -> bool:
+        return any(memory > before.get(node, 0.0) for node, memory in after.items())
+
+    return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True))
+
+
+def strands_more(before: ClusterState, after: ClusterState, group: int) -> bool:
+    """Return whether the failure of a node of the group strands more memory of instances on shared storage than before."""
+    return strands_more_than(after, group, stranded_memory(before, group, exact=True))
 
 
 @dataclass(frozen=True)
@@ -64,7 +88,7 @@ class SharedReserve:
 
     def holds(self, state: ClusterState) -> bool:
         """Return whether no failure would strand more than is allowed."""
-        return not any(strands_more(state, int(node), self.allowed[node], _SECONDS_A_NODE) for node in self._doubtful(state))
+        return not any(failure_strands_more(state, int(node), self.allowed[node], _SECONDS_A_NODE) for node in self._doubtful(state))
 
     def holds_in_any_order(self, state: ClusterState, moves: Sequence[Move]) -> bool:
         """Return whether `holds` is sure after any part of the moves: even with all arrived and none gone."""
@@ -88,7 +112,7 @@ class SharedReserve:
         needs = _Needs.of(state, self, instances, homes)
         room = state.quantities[Quantity.MEMORY, self.nodes][:, None] - state.peers[np.ix_(self.nodes, self.nodes)]
         facts = state.facts.nodes
-        cpus = facts.vcpu_ratio[self.nodes] * facts.total_cpus[self.nodes] - state.quantities[Quantity.CPUS, self.nodes]
+        cpus = facts.cpu_limit[self.nodes] - state.quantities[Quantity.CPUS, self.nodes]
         takes = (room >= needs.memory) & (cpus[:, None] - needs.mirrored_cpus >= needs.cpus)
         np.fill_diagonal(takes, False)
         enough = takes.sum(axis=0) - needs.barred >= needs.count

@@ -4,12 +4,11 @@
 
 """Which single moves keep all limits, as arrays of truth over a block.
 
-    limits = MovedLimits(state, board, bounds)
+    limits = MovedLimits(state, board, rules)
     limits.allowed(block, kept, needs)      # {kind: [R, T] or, for failover, [R]}
 
-`Bounds` say how far limits may be used. Those of hbal leave one MiB, let a node that already fails N+1 take anything,
-and keep only hard limits for an instance that comes from a node that is offline. Those of a start keep what is broken
-there from getting worse, and let nothing else be broken: then every state on the way is as good as the start.
+How far limits may be used is told by the bounds of metrics/limits.py: those of hbal leave one MiB; those of a start keep
+what is broken there from getting worse, and let nothing else be broken, so that every state on the way is as good as it.
 """
 
 from __future__ import annotations
@@ -20,79 +19,40 @@ from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
+from ..metrics.limits import REDUNDANCY, Bounds, pool_rows
 from .board import Block, Board, KeptMemory, Needs
-
-_TOLERANCE = 1e-6
-_LEFT = (
-    Quantity.MEMORY,
-    Quantity.MEMORY_PLANNED,
-    Quantity.DISK,
-    Quantity.DISK_PLANNED,
-    Quantity.SPINDLES,
-    Quantity.SPINDLES_PLANNED,
-)
-_USED = (Quantity.CPUS, Quantity.CPUS_PLANNED, Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED)
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """How far each node's limits may be used.
+class MoveRules:
+    """How far limits may be used, and whether hbal's exceptions hold.
 
     `like_hbal`: a node that already fails N+1 takes anything, an instance on an offline node may break soft limits, disks
     are copied although their primary is offline, and exclusion tags of forthcoming instances are not looked at.
     """
 
-    least: Floats
-    """[Q, N]: what must be left of a quantity; -inf where it has no limit."""
-    most: Floats
-    """[Q, N]: how much of a quantity may be used; inf where it has no limit."""
-    slack: Floats
-    """[N]: MiB that must be left beyond what is kept for failovers."""
-    least_pool: Floats
-    """[N, P]"""
+    bounds: Bounds
     like_hbal: bool
 
     @classmethod
-    def of_htools(cls, state: ClusterState) -> Bounds:
-        """Return hbal's bounds."""
-        least, most = _limits(state, 1.0)
-        nodes = len(state.offline)
-        pools = np.zeros(state.pool_free.shape)
-        return cls(least, most, np.ones(nodes), pools, like_hbal=True)
+    def of_htools(cls, state: ClusterState) -> MoveRules:
+        """Return hbal's."""
+        return cls(Bounds.of_htools(state), like_hbal=True)
 
     @classmethod
-    def of_start(cls, state: ClusterState) -> Bounds:
-        """Return the bounds by which nothing gets worse than in `state`; nodes that are offline have none."""
-        least, most = _limits(state, 0.0)
-        least = np.minimum(least, state.quantities) - _TOLERANCE
-        most = np.maximum(most, state.quantities) + _TOLERANCE
-        slack = np.minimum(0.0, state.quantities[Quantity.MEMORY] - state.reserved) - _TOLERANCE
-        least[:, state.offline], most[:, state.offline], slack[state.offline] = -np.inf, np.inf, -np.inf
-        pools = np.minimum(0.0, state.pool_free) - _TOLERANCE
-        return cls(least, most, slack, pools, like_hbal=False)
-
-
-def _limits(state: ClusterState, left: float) -> tuple[Floats, Floats]:
-    """Return [Q, N] of what must be left and what may be used, where `left` MiB must be left of memory and disk."""
-    nodes = state.facts.nodes
-    least = np.full(state.quantities.shape, -np.inf)
-    most = np.full(state.quantities.shape, np.inf)
-    least[[Quantity.MEMORY, Quantity.MEMORY_PLANNED, Quantity.DISK, Quantity.DISK_PLANNED]] = left
-    least[np.ix_([Quantity.SPINDLES, Quantity.SPINDLES_PLANNED], nodes.exclusive)] = 0.0
-    most[[Quantity.CPUS, Quantity.CPUS_PLANNED]] = nodes.vcpu_ratio * nodes.total_cpus
-    most[[Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED]] = np.where(nodes.exclusive, np.inf, nodes.spindle_limit)
-    return least, most
+    def of_start(cls, state: ClusterState) -> MoveRules:
+        """Return those by which nothing gets worse than in `state`."""
+        return cls(Bounds.of_start(state), like_hbal=False)
 
 
 class MovedLimits:
     """The limits of one state; see the module's docstring."""
 
-    def __init__(self, state: ClusterState, board: Board, bounds: Bounds) -> None:
-        self._state, self._board, self._bounds = state, board, bounds
-        self._room = {quantity: state.quantities[quantity] - bounds.least[quantity] for quantity in _LEFT}
-        self._room |= {quantity: bounds.most[quantity] - state.quantities[quantity] for quantity in _USED}
-        self._slack = state.quantities[Quantity.MEMORY] - bounds.slack
-        self._excused = state.fails_n1 & bounds.like_hbal
+    def __init__(self, state: ClusterState, board: Board, rules: MoveRules) -> None:
+        self._state, self._board, self._like_hbal = state, board, rules.like_hbal
+        self._room = rules.bounds.room(state)
+        self._keepable = state.quantities[Quantity.MEMORY] + rules.bounds.most[REDUNDANCY]
+        self._excused = state.fails_n1 & rules.like_hbal
         self._planned = state.facts.forthcoming
 
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
@@ -101,17 +61,17 @@ class MovedLimits:
         accepts = state.facts.nodes.accepts
         p, s = block.primary, block.secondary
         p_down = state.offline[p]
-        rescued = p_down & self._bounds.like_hbal
-        passes = accepts[np.ix_(p, targets)] | (p_down & (not self._bounds.like_hbal))[:, None]
+        rescued = p_down & self._like_hbal
+        passes = accepts[np.ix_(p, targets)] | (p_down & (not self._like_hbal))[:, None]
         hard, soft = self._primary_at(block, needs, targets)
         primary_at_t = hard & (soft | rescued[:, None])
         if kept is None:
             return {MoveKind.FAILOVER_TO_ANY: primary_at_t & passes}
         hard_mirror, soft_mirror = self._mirror_at(block, needs, targets)
         usable = ~state.offline[s]
-        failover = usable & (accepts[p, s] | (p_down & (not self._bounds.like_hbal))) & self._primary_at_s(block, kept, needs, rescued)
-        copies = ~p_down | self._bounds.like_hbal
-        rescued_mirror = state.offline[s] & self._bounds.like_hbal
+        failover = usable & (accepts[p, s] | (p_down & (not self._like_hbal))) & self._primary_at_s(block, kept, needs, rescued)
+        copies = ~p_down | self._like_hbal
+        rescued_mirror = state.offline[s] & self._like_hbal
         to_t = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_primary) | rescued_mirror[:, None])
         to_t_of_s = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_secondary) | rescued[:, None])
         back_at_p = self._mirror_at_p(block, needs, kept.primary_of_target, rescued_mirror)
@@ -129,8 +89,8 @@ class MovedLimits:
         facts, rows = self._state.facts.instances, block.instances
         hard = self._fits(needs.uses, needs.real, Quantity.MEMORY, nodes) & self._storage_at(block, needs, nodes)
         soft = self._pressure_at(block, needs, nodes)
-        lack = self._slack[nodes] - self._state.reserved[nodes]
-        soft = soft & ((needs.uses[:, None] <= lack) | self._excused[nodes] | ~needs.real[:, None])
+        spare = self._keepable[nodes] - self._state.reserved[nodes]
+        soft = soft & ((needs.uses[:, None] <= spare) | self._excused[nodes] | ~needs.real[:, None])
         soft &= self._fits(facts.as_primary[Quantity.CPUS, rows], needs.real, Quantity.CPUS, nodes)
         every = np.ones(len(rows), dtype=bool)
         soft &= self._fits(-facts.as_primary[Quantity.MEMORY_PLANNED, rows], every, Quantity.MEMORY_PLANNED, nodes)
@@ -160,8 +120,8 @@ class MovedLimits:
         facts, rows, s = self._state.facts.instances, block.instances, block.secondary
         memory = self._state.quantities[Quantity.MEMORY]
         hard = (needs.uses <= self._room[Quantity.MEMORY][s]) & self._stored(block, s)
-        spare = needs.uses <= self._slack[s] - kept.secondary_without
-        spare |= self._bounds.like_hbal & (memory[s] - kept.secondary_without < 1)
+        spare = needs.uses <= self._keepable[s] - kept.secondary_without
+        spare |= self._like_hbal & (memory[s] - kept.secondary_without < 1)
         soft = self._presses(s) & spare & (facts.as_primary[Quantity.CPUS, rows] <= self._room[Quantity.CPUS][s])
         hard, soft = hard | ~needs.real, soft | ~needs.real
         soft = soft & self._planned_at(s) & (-facts.as_primary[Quantity.MEMORY_PLANNED, rows] <= self._room[Quantity.MEMORY_PLANNED][s])
@@ -175,8 +135,8 @@ class MovedLimits:
         """Return [R, T]: whether the primary can become the secondary, when it would then keep `kept`."""
         p = block.primary
         memory = self._state.quantities[Quantity.MEMORY][p] + needs.uses
-        spare = kept <= (self._slack[p] + needs.uses)[:, None]
-        spare |= (self._bounds.like_hbal & (memory - self._state.reserved[p] < 1))[:, None]
+        spare = kept <= (self._keepable[p] + needs.uses)[:, None]
+        spare |= (self._like_hbal & (memory - self._state.reserved[p] < 1))[:, None]
         fits = self._presses(p) & (needs.kept - needs.uses <= self._room[Quantity.MEMORY][p])
         soft = (spare & fits[:, None]) | ~needs.real[:, None]
         planned = self._kept_planned(block.instances) + self._state.facts.instances.as_primary[Quantity.MEMORY_PLANNED, block.instances]
@@ -189,8 +149,8 @@ class MovedLimits:
         """Return [R, T]: whether the secondary can be that of the target instead."""
         s = block.secondary
         memory = self._state.quantities[Quantity.MEMORY][s]
-        excused = self._bounds.like_hbal & (memory - kept.secondary_without < 1)
-        spare = (kept.secondary_of_target <= self._slack[s][:, None]) | excused[:, None]
+        excused = self._like_hbal & (memory - kept.secondary_without < 1)
+        spare = (kept.secondary_of_target <= self._keepable[s][:, None]) | excused[:, None]
         fits = self._presses(s) & self._stored(block, s) & (needs.kept <= self._room[Quantity.MEMORY][s])
         planned = self._planned_at(s) & (self._kept_planned(block.instances) <= self._room[Quantity.MEMORY_PLANNED][s])
         result: Booleans = ((spare & fits[:, None]) | ~needs.real[:, None]) & planned[:, None]
@@ -203,7 +163,7 @@ class MovedLimits:
 
     def _spare(self, nodes: Integers, kept: Floats) -> Booleans:
         """Return where nodes have as much memory as they would keep."""
-        spare: Booleans = (kept <= self._slack[nodes]) | self._excused[nodes]
+        spare: Booleans = (kept <= self._keepable[nodes]) | self._excused[nodes]
         return spare
 
     def _fits(self, need: Floats, counts: Booleans, quantity: Quantity, nodes: Integers) -> Booleans:
@@ -234,7 +194,7 @@ class MovedLimits:
             return np.ones((1, 1), dtype=bool)
         reached = facts.nodes.pools[nodes, pool[:, None]]
         need = np.where(facts.pool_shared[pool], -np.inf, facts.instances.disk[block.instances])[:, None]
-        room = self._state.pool_free[nodes, pool[:, None]] - self._bounds.least_pool[nodes, pool[:, None]]
+        room = self._room[pool_rows(facts)][pool[:, None], nodes]
         result: Booleans = (reached & (need <= room)) | ~named[:, None]
         return result
 
@@ -273,6 +233,6 @@ class MovedLimits:
 
     def _tagged(self, block: Block) -> list[int]:
         """Return the rows whose exclusion tags count."""
-        counts = self._state.facts.instances.real | (not self._bounds.like_hbal)
+        counts = self._state.facts.instances.real | (not self._like_hbal)
         rows: list[int] = np.flatnonzero((self._board.tagged & counts)[block.instances]).tolist()
         return rows

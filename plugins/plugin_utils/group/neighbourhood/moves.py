@@ -4,7 +4,7 @@
 
 """All single moves of many instances at once: what each would cost, and the best of every instance.
 
-    look = Lookout(state, scorer, bounds, MoveOptions())
+    look = Lookout(state, scorer, rules, MoveOptions())
     view = look.view(state, scorer.score(state))
     best = look.best(view, instances, price)        # the cheapest move of each instance
     look.costs(view, block, price)                  # {kind: [R, T]}, infinite where a limit is in the way
@@ -25,7 +25,7 @@ from ..cluster.moves import Move, MoveKind, Place, is_idle
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
 from .board import WITH_TARGET, Block, Board, KeptMemory, Needs
-from .limits import Bounds, MovedLimits
+from .limits import MovedLimits, MoveRules
 from .penalties import MovedPenalties
 from .reserves import MovedReserves
 from .spreads import MovedSpreads, SpreadTable
@@ -98,12 +98,12 @@ def make_move(state: ClusterState, instance: int, kind: MoveKind, target: int) -
 
 
 class Lookout:
-    """Looks at all single moves from states that share a scorer's members, bounds and options."""
+    """Looks at all single moves from states that share a scorer's members, rules and options."""
 
-    def __init__(self, state: ClusterState, scorer: Scorer, bounds: Bounds, options: MoveOptions) -> None:
+    def __init__(self, state: ClusterState, scorer: Scorer, rules: MoveRules, options: MoveOptions) -> None:
         self.scorer = scorer
         self.board = Board.of(state, scorer)
-        self._bounds, self._options = bounds, options
+        self._rules, self._options = rules, options
         self._spreads = SpreadTable.of(state, scorer)
 
     def narrowed(self, targets: Integers) -> Lookout:
@@ -125,7 +125,7 @@ class Lookout:
             spreads=self._spreads.at(state, self.board.targets),
             reserves=MovedReserves(state, self.scorer, self.board),
             penalties=MovedPenalties(state, self.scorer, self.board),
-            limits=MovedLimits(state, self.board, self._bounds),
+            limits=MovedLimits(state, self.board, self._rules),
             score=score,
         )
 

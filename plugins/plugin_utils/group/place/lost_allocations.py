@@ -110,7 +110,7 @@ def _room(state: ClusterState, nodes: Integers, change: Floats, pool_need: float
     return _Room(
         memory=np.minimum(left[Quantity.MEMORY] - reserved, left[Quantity.MEMORY_PLANNED]),
         disk=np.broadcast_to(disk, shape),
-        cpus=np.broadcast_to(facts.vcpu_ratio[nodes] * facts.total_cpus[nodes] - used_cpus, shape),
+        cpus=np.broadcast_to(facts.cpu_limit[nodes] - used_cpus, shape),
         spindles=np.broadcast_to(np.where(facts.exclusive[nodes], physical, pressure), shape),
     )
 

@@ -26,16 +26,15 @@ from ...common.libraries import np, npt
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
-from ..metrics.limits import EXACT, Limit, policy_failures, primary_verdict, secondary_verdict
-from ..metrics.redundancy import node_failures
+from ..metrics.limits import Limit
+from ..metrics.policy import policy_failures
 from ..metrics.score import ScoreMode, Scorer
+from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory, strands_more_than
+from ..metrics.verdicts import EXACT, primary_verdict, secondary_verdict
 from .lost_allocations import LeastSize, Losses, least_sizes, losses
 
 MOST_TRIED = 64
 """How many places of a group are tried when what must survive the failure of a node is in the way."""
-PROOF_SECONDS = 2.0
-"""How long it may take to prove, for one place, that more would be stranded; unproven counts as stranded."""
-STRANDS_MORE = "the failure of a node would strand more memory of instances on shared storage"
 _ALONE: Integers = np.array([NOWHERE])
 
 
@@ -296,22 +295,6 @@ def _shares_storage(state: ClusterState, instance: int, group: int) -> bool:
     """Return whether anything in the group, the new instance included, would restart elsewhere when its node fails."""
     restarts = state.facts.instances.restarts
     return bool(restarts[instance]) or bool(np.isin(state.primary[restarts], state.group_nodes(group)).any())
-
-
-def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:
-    """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more."""
-    memory = state.facts.instances.memory
-    failures = node_failures(state, group, seconds=PROOF_SECONDS if exact else 0.0)
-    return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
-
-
-def strands_more_than(state: ClusterState, group: int, before: dict[int, float]) -> bool:
-    """Return whether the failure of a node of the group strands more than `before`, which is as from stranded_memory."""
-
-    def more(after: dict[int, float]) -> bool:
-        return any(memory > before.get(node, 0.0) for node, memory in after.items())
-
-    return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True))
 
 
 def _ranked(state: ClusterState, placements: list[GroupPlacement]) -> list[GroupPlacement]:

@@ -21,8 +21,9 @@ from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
-from ..metrics.limits import Limit, Rules, primary_verdict, secondary_verdict
+from ..metrics.limits import Limit
 from ..metrics.score import ScoreMode, Scorer
+from ..metrics.verdicts import Rules, primary_verdict, secondary_verdict
 from .placement import Reason, group_refusal
 
 COPY = 1.0

@@ -24,8 +24,9 @@ from ..cluster.model import MIRRORED_OUTSIDE, AllocPolicy
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
+from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory
 from .assignment import SECONDS, Wanted, assign
-from .placement import Candidates, Reason, by_primary, candidates, group_refusal, scores_of, stranded_memory
+from .placement import Candidates, Reason, by_primary, candidates, group_refusal, scores_of
 
 MOST_PLACES = 60_000
 """Places that the integer program may choose from; when there are more, each instance's cheapest ones are offered."""
@@ -255,5 +256,4 @@ def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer
         if max(worse, default=0.0) <= 0:
             return place
         least = min(least, max(worse))
-    says = "the failure of a node would strand more memory of instances on shared storage"
-    return Refused((Reason(NOWHERE, "shared_redundancy", least, says),))
+    return Refused((Reason(NOWHERE, "shared_redundancy", least, STRANDS_MORE),))

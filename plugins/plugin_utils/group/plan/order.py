@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Integers, Quantity
+from ..cluster.arrays import NOWHERE
 from ..cluster.moves import Move, Place, copied_data, copies, possible_moves
 from ..cluster.state import ClusterState
+from ..metrics.limits import Bounds
 from ..metrics.shared_redundancy import SharedReserve
-from ..neighbourhood.limits import Bounds
 from .stages import Plan, order_moves, stage_moves, stage_safely
 
 _MOST_TRIALS = 20_000
@@ -33,27 +33,16 @@ class Guard:
     """What must hold after every step: no limit of an online node worse than at a start, and no more stranded by any failure."""
 
     bounds: Bounds
-    most_tags: Integers
-    """[N, T]"""
     reserve: SharedReserve
 
     @classmethod
     def of(cls, state: ClusterState, reserve: SharedReserve) -> Guard:
         """Return the guard of a start."""
-        most_tags = np.where(state.offline[:, None], np.iinfo(np.int64).max, np.maximum(state.tag_counts, 1))
-        return cls(Bounds.of_start(state), most_tags, reserve)
+        return cls(Bounds.of_start(state), reserve)
 
     def holds(self, state: ClusterState, nodes: list[int]) -> bool:
         """Return whether a state that differs from one that held at `nodes` only holds, too."""
-        quantities, bounds = state.quantities[:, nodes], self.bounds
-        return bool(
-            (quantities >= bounds.least[:, nodes]).all()
-            and (quantities <= bounds.most[:, nodes]).all()
-            and (quantities[Quantity.MEMORY] - state.reserved[nodes] >= bounds.slack[nodes]).all()
-            and (state.tag_counts[nodes] <= self.most_tags[nodes]).all()
-            and (state.pool_free[nodes] >= bounds.least_pool[nodes]).all()
-            and self.reserve.holds(state),
-        )
+        return self.bounds.holds(state, nodes) and self.reserve.holds(state)
 
     def lets(self, state: ClusterState, move: Move) -> bool:
         """Return whether every step of a move from a state that holds leads to one that does; `state` is put back."""

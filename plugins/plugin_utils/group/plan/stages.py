@@ -22,12 +22,9 @@ from ..cluster.arrays import NOWHERE
 from ..cluster.loads import node_loads, touched_groups
 from ..cluster.moves import Move, Place, commands, copied_data, possible_moves, steps_to_plain
 from ..cluster.state import ClusterState
+from ..metrics.limits import Bounds
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import SharedReserve
-from ..place.assignment import got_worse
-
-HARD_LIMITS = frozenset({"memory", "disk", "spindles", "pool"})
-"""Limits that hold at every step; the others hold when a move is done."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +39,18 @@ class Plan:
 def order_moves(state: ClusterState, targets: Mapping[int, Place], relaxed: Collection[int] = ()) -> tuple[list[Move], list[int]]:
     """Return moves in an order in which no step makes a limit worse than in `state`, and instances that find no turn.
 
-    For `relaxed` instances only HARD_LIMITS are kept. `state` stays as it is.
+    For `relaxed` instances only the hard limits are kept. `state` stays as it is.
     """
     now = state.copy()
+    bounds = Bounds.of_start(state)
+    hard = bounds.hard()
     ordered: list[Move] = []
     waiting = list(targets)
     progress = True
     while waiting and progress:
         progress = False
         for instance in list(waiting):
-            move = _feasible(state, now, instance, targets[instance], instance in relaxed)
+            move = _feasible(now, instance, targets[instance], hard, hard if instance in relaxed else bounds)
             if move is not None:
                 now.place(instance, *move.target)
                 ordered.append(move)
@@ -60,18 +59,17 @@ def order_moves(state: ClusterState, targets: Mapping[int, Place], relaxed: Coll
     return ordered, waiting
 
 
-def _feasible(start: ClusterState, now: ClusterState, instance: int, target: Place, relaxed: bool) -> Move | None:
-    return next((move for move in possible_moves(now, instance, target) if _runs(start, now, move, relaxed)), None)
+def _feasible(now: ClusterState, instance: int, target: Place, on_the_way: Bounds, at_last: Bounds) -> Move | None:
+    return next((move for move in possible_moves(now, instance, target) if _runs(now, move, on_the_way, at_last)), None)
 
 
-def _runs(start: ClusterState, now: ClusterState, move: Move, relaxed: bool) -> bool:
+def _runs(now: ClusterState, move: Move, on_the_way: Bounds, at_last: Bounds) -> bool:
     """Return whether every step of a move can be taken from where it starts; `now` is put back."""
     takes = move.takes()
     try:
         for step in move.steps:
             now.place(move.instance, *step)
-            broken = {name for _node, name, _short in got_worse(start, now, takes)}
-            if broken & HARD_LIMITS or (broken and step == move.target and not relaxed):
+            if not (at_last if step == move.target else on_the_way).holds(now, takes):
                 return False
     finally:
         now.place(move.instance, *move.source)

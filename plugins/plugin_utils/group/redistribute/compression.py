@@ -25,10 +25,11 @@ from ..cluster.moves import Move, Place, copied_data
 from ..cluster.state import ClusterState
 from ..metrics.health import peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
+from ..metrics.shared_redundancy import strands_more
 from ..place.placement import Reason, Refusal
 from ..place.relocation import Offer, Refused, can_move, home_of, place_elsewhere, place_in, relocate, with_moves
 from ..plan.stages import order_moves
-from .redistribution import Missing, Run, strands_more
+from .redistribution import Missing, Run
 
 RESOURCES = ("memory", "disk", "cpus")
 MOST_TOGETHER = 400
@@ -109,10 +110,9 @@ def _resources(state: ClusterState, group: int) -> tuple[Floats, Floats, Floats]
 def _totals(state: ClusterState) -> tuple[Floats, Floats]:
     """Return [3, N]: what online nodes have in all, and what they have free."""
     nodes = state.facts.nodes
-    cpus = nodes.vcpu_ratio * nodes.total_cpus
     online = ~state.offline
-    free = np.array([state.quantities[Quantity.MEMORY], state.quantities[Quantity.DISK], cpus - state.quantities[Quantity.CPUS]])
-    return np.array([nodes.total_memory, nodes.total_disk, cpus]) * online, np.maximum(free, 0.0) * online
+    free = np.array([state.quantities[Quantity.MEMORY], state.quantities[Quantity.DISK], nodes.cpu_limit - state.quantities[Quantity.CPUS]])
+    return np.array([nodes.total_memory, nodes.total_disk, nodes.cpu_limit]) * online, np.maximum(free, 0.0) * online
 
 
 def _refusals(state: ClusterState, group: int, instances: Sequence[int]) -> tuple[Reason, ...]:

@@ -28,7 +28,8 @@ from ..cluster.state import ClusterState
 from ..evacuate.evacuation import AcrossGroups, EvacuationMode, evacuate, tasks_of_nodes
 from ..metrics.health import Cause, Health, causes, group_health, peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
-from ..place.placement import Refusal, stranded_memory, strands_more_than
+from ..metrics.shared_redundancy import strands_more
+from ..place.placement import Refusal
 from ..place.relocation import FEWEST_LEAVE, Offer, Refused, Relocation, can_move, home_of, place_elsewhere, place_in, relocate, with_moves
 from ..plan.order import order_safely
 from .shared_storage import Search
@@ -239,11 +240,6 @@ def _harms(state: ClusterState, after: ClusterState, group: int) -> bool:
     changed = set(np.flatnonzero((state.primary != after.primary) | (state.secondary != after.secondary)).tolist())
     groups = {after.group_of(instance) for instance in changed} - {group}
     return any(strands_more(state, after, other) for other in groups)
-
-
-def strands_more(before: ClusterState, after: ClusterState, group: int) -> bool:
-    """Return whether the failure of a node of the group strands more memory of instances on shared storage than before."""
-    return strands_more_than(after, group, stranded_memory(before, group, exact=True))
 
 
 def _relieved(state: ClusterState, before: Health, mode: ScoreMode) -> dict[int, Place]:

@@ -20,8 +20,8 @@ from ..capacity.tiered import count_tiers
 from ..cluster.check import check_instance, pool_names
 from ..cluster.model import Cluster, Disk, Instance, Spec
 from ..cluster.state import ClusterState
-from ..metrics.limits import EXACT, Rules
 from ..metrics.score import ScoreMode
+from ..metrics.verdicts import EXACT, Rules
 from ..place.lost_allocations import LeastSize, allocation_vectors, least_sizes
 from ..place.placement import Strategy, is_partitioned
 from ..redistribute.redistribution import Run

@@ -23,8 +23,9 @@ from ..cluster.model import DiskTemplate
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState
 from ..evacuate.evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, evacuate, tasks_of_instances
-from ..metrics.limits import EXACT, Limit, secondary_verdict
+from ..metrics.limits import Limit
 from ..metrics.score import ScoreMode, Scorer
+from ..metrics.verdicts import EXACT, secondary_verdict
 from ..place.placement import Reason
 from ..plan.stages import node_names, stage_moves
 from ..sources.fields import Fields

@@ -112,7 +112,7 @@ def _capacity(state: ClusterState, nodes: Integers) -> dict[str, dict[str, int]]
     """Return what the online nodes have in all and what is free, in MiB and CPUs."""
     facts = state.facts.nodes
     quantities = state.quantities[:, nodes]
-    cpus = facts.vcpu_ratio[nodes] * facts.total_cpus[nodes]
+    cpus = facts.cpu_limit[nodes]
     return {
         "memory": _total_and_free(facts.total_memory[nodes], quantities[Quantity.MEMORY]),
         "disk": _total_and_free(facts.total_disk[nodes], quantities[Quantity.DISK]),

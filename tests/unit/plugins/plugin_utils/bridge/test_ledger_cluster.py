@@ -15,7 +15,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.bridge.ledger_clu
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Instance
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState, Quantity
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import policy_failures
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.policy import policy_failures
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
 
 RACK_A, RACK_B, CEPH = (str(uuid.UUID(int=number)) for number in (10, 11, 12))

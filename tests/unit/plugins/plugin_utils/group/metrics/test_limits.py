@@ -2,182 +2,110 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which limit fails, by how much, and the differences between htools' rules and ours."""
+"""The table of limits: what a state breaks, what may stay broken, and which of it counts at every step of a move."""
 
 from __future__ import annotations
 
-import numpy as np
+import dataclasses
+
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
-    Disk,
-    DiskTemplate,
-    Policy,
-    PoolKind,
-    PoolName,
-    Spec,
-    SpecInterval,
-    Status,
-    StoragePool,
-)
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import (
-    EXACT,
-    HTOOLS,
-    Limit,
-    Rules,
-    policy_failures,
-    primary_verdict,
-    secondary_verdict,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import Quantity
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, PoolKind, PoolName, StoragePool
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import Bounds, Limit, capacity, pool_rows, rows, usage
 
-FAST = PoolName(PoolKind.INTERNAL, "fast")
 SAN = PoolName(PoolKind.EXTERNAL, "san")
+TAGS = ["htools:iextags:s"]
+FITS = {"memory": 1000, "disk": 10000, "vcpus": 40, "spindle_use": 32}
 
 
-def on_primary(bench, node, new, instances=(), rules=EXACT, **fields):
-    state = bench.state([node, bench.node("other")], instances, [new], **fields)
-    verdict = primary_verdict(state, len(instances), np.array([0]), rules)
-    return Limit(int(verdict.limit[0])), float(verdict.short[0])
+def broken(bench, node=None, here=(), **fields):
+    """Return (limit, hard, over) of all that an instance breaks when it comes to the first of two nodes, where others live."""
+    nodes = [node or bench.node("a"), bench.node("b")]
+    state = bench.state(nodes, here, [bench.instance("new", **fields)], tags=TAGS)
+    bounds = Bounds.of_start(state)
+    state.place(len(here), 0)
+    assert bounds.holds(state, [0, 1]) == (not bounds.broken(state, [0, 1]))
+    assert bounds.holds(state, [1])
+    return [(found.limit, found.hard, round(found.over, 3)) for found in bounds.broken(state, [0, 1]) if found.node == 0]
 
 
 @pytest.mark.parametrize(
-    ("fields", "limit", "short"),
+    ("fields", "expected"),
     [
-        ({"memory": 1001}, Limit.MEMORY, 1),
-        ({"disk": 10300}, Limit.DISK, 300),
-        ({"vcpus": 43}, Limit.CPUS, 3),
-        ({"spindle_use": 40}, Limit.SPINDLE_USE, 8),
-        ({"tags": ("s:1", "s:2")}, Limit.TAGS, 2),
-        ({"memory": 1000, "disk": 10000, "vcpus": 40, "spindle_use": 32}, Limit.NONE, 0),
-        ({"disk": 10300, "disk_template": DiskTemplate.EXT}, Limit.NONE, 0),
-        ({"memory": 1001, "status": Status.ADMIN_DOWN}, Limit.MEMORY, 1),
-        ({"memory": 2000, "disk": 20000}, Limit.MEMORY, 1000),
+        ({}, []),
+        ({"memory": 1001}, [(Limit.MEMORY, True, 1), (Limit.MEMORY, False, 1), (Limit.REDUNDANCY, False, 1)]),
+        ({"disk": 10001}, [(Limit.DISK, True, 1), (Limit.DISK, False, 1)]),
+        ({"vcpus": 42}, [(Limit.CPUS, False, 2), (Limit.CPUS, False, 2)]),
+        ({"vcpus": 42, "forthcoming": True}, [(Limit.CPUS, False, 2)]),
+        ({"spindle_use": 33}, [(Limit.SPINDLE_USE, False, 1), (Limit.SPINDLE_USE, False, 1)]),
     ],
 )
-def test_first_limit_that_fails_and_by_how_much(bench, fields, limit, short):
-    there = bench.instance("there", "n", memory=0, disk=0, vcpus=0, spindle_use=0, tags=("s:1", "s:2"))
-    found = on_primary(bench, bench.node("n"), bench.instance("new", **fields), [there], tags=["htools:iextags:s"])
-    assert found == (limit, short)
+def test_what_an_instance_breaks_that_just_does_not_fit(bench, fields, expected):
+    assert broken(bench, **(FITS | fields)) == expected
 
 
-@pytest.mark.parametrize(("field", "whole"), [("memory", 1000), ("disk", 10000)])
-def test_node_may_be_filled_exactly_but_not_by_htools(bench, field, whole):
-    new = bench.instance("new", **{field: whole})
-    assert on_primary(bench, bench.node("n"), new) == (Limit.NONE, 0)
-    assert on_primary(bench, bench.node("n"), new, rules=HTOOLS) == (Limit[field.upper()], 1)
+def test_memory_kept_for_failovers_is_a_soft_limit(bench):
+    mirrored = bench.instance("there", "b", "a", memory=700)
+    assert broken(bench, here=[mirrored], memory=400) == [(Limit.REDUNDANCY, False, 100)]
 
 
-def test_htools_lets_a_failing_node_fail_worse_and_we_do_not(bench):
-    nodes = [bench.node("n", total_memory=600.0, free_memory=600), bench.node("p")]
-    there = [bench.instance("mirrored", "p", "n", memory=700)]
-    state = bench.state(nodes, there, [bench.instance("new")])
-    assert primary_verdict(state, 1, np.array([0]), HTOOLS).fits.all()
-    verdict = primary_verdict(state, 1, np.array([0]), EXACT)
-    assert (verdict.limit[0], verdict.short[0]) == (Limit.REDUNDANCY, 200)
+def test_two_instances_with_one_exclusion_tag_break_it(bench):
+    assert broken(bench, here=[bench.instance("there", "a", tags=("s:1",))], tags=("s:1", "s:2")) == [(Limit.TAGS, False, 1)]
 
 
-def test_instance_that_takes_no_memory_may_stay_with_a_failing_node(bench):
-    nodes = [bench.node("n", total_memory=600.0, free_memory=600), bench.node("p")]
-    state = bench.state(nodes, [bench.instance("mirrored", "p", "n", memory=700)], [bench.instance("new", status=Status.ADMIN_DOWN)])
-    assert primary_verdict(state, 1, np.array([0]), EXACT).fits.all()
+def test_physical_spindles_count_with_exclusive_storage_alone_and_spindle_use_without_it(bench):
+    wide = {"spindle_use": 99, "disks": (dataclasses.replace(bench.instance("x").disks[0], spindles=3),)}
+    exclusive = bench.node("a", exclusive_storage=True, spindles=2, free_spindles=2)
+    assert broken(bench, exclusive, **wide) == [(Limit.SPINDLES, True, 1), (Limit.SPINDLES, False, 1)]
+    assert {limit for limit, _hard, _over in broken(bench, **wide)} == {Limit.SPINDLE_USE}
 
 
-def test_secondary_keeps_memory_for_the_worst_of_its_peers(bench):
-    nodes = [bench.node(name) for name in "abc"]
-    there = [bench.instance("i", "a", "c", memory=600), bench.instance("j", "c", memory=300)]
-    state = bench.state(nodes, there, [bench.instance("new", secondary="?", memory=150)])
-    verdict = secondary_verdict(state, 2, np.array([0, 1]), np.array([2, 0]), EXACT)
-    assert [Limit(limit) for limit in verdict.limit.ravel().tolist()] == [Limit.REDUNDANCY, Limit.SAME_NODE, Limit.NONE, Limit.NONE]
-    assert verdict.short[0, 0] == 50, "600 and 150 of a, but 700 left"
+def test_the_space_of_a_shared_pool_is_a_hard_limit_at_every_node(bench):
+    nodes = [bench.node(name, storage=(StoragePool(SAN, 5000, 1000),)) for name in "ab"]
+    state = bench.state(nodes, [], [bench.instance("new", disk=1500, disk_template=DiskTemplate.EXT, storage=SAN)])
+    bounds = Bounds.of_start(state)
+    state.place(0, 0)
+    assert [(found.node, found.limit, found.hard) for found in bounds.broken(state, [0, 1])] == [
+        (0, Limit.POOL, True),
+        (1, Limit.POOL, True),
+    ]
+    assert usage(state)[pool_rows(state.facts)].tolist() == [[500, 500]]
 
 
-def test_only_drbd_has_a_secondary(bench):
-    state = bench.state([bench.node("a"), bench.node("b")], [], [bench.instance("new")])
-    assert secondary_verdict(state, 0, np.array([0]), np.array([1]), EXACT).limit[0, 0] == Limit.TEMPLATE
+def test_what_is_broken_may_stay_as_broken_but_not_get_worse(bench):
+    here = [bench.instance("one", "a", memory=600), bench.instance("two", "a", memory=600)]
+    state = bench.state([bench.node("a"), bench.node("b")], here, [bench.instance("new", memory=1)])
+    bounds = Bounds.of_start(state)
+    assert bounds.holds(state, [0, 1])
+    state.place(2, 0)
+    assert {(found.limit, round(found.over)) for found in bounds.broken(state, [0, 1])} == {(Limit.MEMORY, 1), (Limit.REDUNDANCY, 1)}
+    state.place(0, 1)
+    assert bounds.holds(state, [0, 1])
 
 
-def test_soft_limits_can_be_left_out_and_hard_ones_not(bench):
-    new = bench.instance("new", vcpus=100)
-    assert on_primary(bench, bench.node("n"), new)[0] == Limit.CPUS
-    assert on_primary(bench, bench.node("n"), new, rules=EXACT.hard())[0] == Limit.NONE
-    assert on_primary(bench, bench.node("n"), bench.instance("new", memory=5000), rules=EXACT.hard())[0] == Limit.MEMORY
+def test_nodes_that_are_offline_have_no_limits(bench):
+    state = bench.state([bench.node("a", offline=True), bench.node("b")], [], [bench.instance("new", memory=5000)])
+    bounds = Bounds.of_start(state)
+    state.place(0, 0)
+    assert bounds.holds(state, [0, 1])
 
 
-def test_part_of_the_disk_can_be_kept_free(bench):
-    assert on_primary(bench, bench.node("n"), bench.instance("new", disk=9500), rules=Rules(disk_reserve=0.1)) == (Limit.DISK, 500)
+def test_the_bounds_of_hard_limits_let_soft_ones_be_broken(bench):
+    state = bench.state([bench.node("a")], [], [bench.instance("wide", vcpus=41), bench.instance("big", memory=1001)])
+    bounds = Bounds.of_start(state)
+    hard = bounds.hard()
+    state.place(0, 0)
+    assert hard.holds(state, [0])
+    assert not bounds.holds(state, [0])
+    state.place(1, 0)
+    assert [found.limit for found in hard.broken(state, [0])] == [Limit.MEMORY]
 
 
-@pytest.mark.parametrize(
-    ("spindles", "limit", "short"),
-    [(2, Limit.NONE, 0), (3, Limit.SPINDLES, 1), (None, Limit.SPINDLES, 0)],
-)
-def test_exclusive_storage_gives_away_whole_spindles(bench, spindles, limit, short):
-    node = bench.node("n", exclusive_storage=True, spindles=4, free_spindles=2)
-    assert on_primary(bench, node, bench.instance("new", disks=(Disk(1000, spindles),))) == (limit, short)
-
-
-def test_pool_must_be_reached_and_have_room(bench):
-    node = bench.node("n", storage=(StoragePool(FAST, 500, 300), StoragePool(SAN)))
-    assert on_primary(bench, node, bench.instance("new", disk=300, storage=FAST)) == (Limit.NONE, 0)
-    assert on_primary(bench, node, bench.instance("new", disk=400, storage=FAST)) == (Limit.DISK, 100)
-    assert on_primary(bench, node, bench.instance("new", disk=400, storage=SAN, disk_template=DiskTemplate.EXT)) == (Limit.NONE, 0)
-    state = bench.state([node, bench.node("other")], [], [bench.instance("new", storage=SAN, disk_template=DiskTemplate.EXT)])
-    assert primary_verdict(state, 0, np.array([0, 1]), EXACT).limit.tolist() == [Limit.NONE, Limit.POOL]
-
-
-def test_node_that_names_no_pools_is_one_itself(bench):
-    lvm = bench.node("n", storage=(StoragePool(FAST, 500, 500), StoragePool(PoolName(PoolKind.INTERNAL, "lvm"), 9500, 700)))
-    state = bench.state([lvm, bench.node("other")], [], [bench.instance("new", disk=800)])
-    verdict = primary_verdict(state, 0, np.array([0, 1]), EXACT)
-    assert (verdict.limit.tolist(), verdict.short.tolist()) == ([Limit.DISK, Limit.NONE], [100, 0])
-
-
-def test_forthcoming_instances_are_planned_for_but_take_nothing_yet(bench):
-    coming = bench.instance("coming", "n", memory=600, disk=6000, forthcoming=True)
-    assert on_primary(bench, bench.node("n"), bench.instance("new", memory=500), [coming]) == (Limit.MEMORY, 100)
-    assert on_primary(bench, bench.node("n"), bench.instance("new", disk=5000), [coming]) == (Limit.DISK, 1000)
-    assert on_primary(bench, bench.node("n"), bench.instance("new", memory=500), [coming], EXACT.hard()) == (Limit.NONE, 0)
-
-
-def spec(memory, cpus, disk):
-    return Spec(memory, cpus, disk, 1, 1, 1)
-
-
-POLICY = Policy(
-    intervals=(SpecInterval(spec(100, 1, 100), spec(200, 2, 200)), SpecInterval(spec(1000, 4, 1000), Spec(2000, 8, 2000, 2, 8, 2))),
-    disk_templates=(DiskTemplate.PLAIN,),
-)
-
-
-@pytest.mark.parametrize(
-    ("fields", "failures"),
-    [
-        ({"memory": 150, "vcpus": 2, "disk": 200}, []),
-        ({"memory": 1500, "vcpus": 8, "disk": 1000}, []),
-        ({"memory": 1500, "vcpus": 2, "disk": 1000}, [(Limit.CPUS, -2)]),
-        ({"memory": 2100, "vcpus": 4, "disk": 1000}, [(Limit.MEMORY, 100)]),
-        ({"memory": 150, "vcpus": 2, "disks": (Disk(150), Disk(150))}, [(Limit.DISK_COUNT, 1)]),
-        ({"memory": 1500, "vcpus": 4, "disks": (Disk(1000), Disk(2500))}, [(Limit.DISK, 500)]),
-        ({"memory": 1500, "vcpus": 4, "disk": 1000, "spindle_use": 3}, [(Limit.SPINDLE_USE, 1)]),
-        ({"memory": 150, "vcpus": 2, "disk": 200, "disk_template": DiskTemplate.EXT}, [(Limit.TEMPLATE, 0)]),
-    ],
-)
-def test_policy_is_told_by_the_interval_that_comes_closest(bench, fields, failures):
-    found = policy_failures(bench.instance("i", **fields), POLICY, exclusive=False)
-    assert [(failure.limit, failure.short) for failure in found] == failures
-
-
-def test_policy_counts_physical_spindles_where_storage_is_exclusive(bench):
-    known, unknown = bench.instance("i", memory=150, disks=(Disk(150, 5),)), bench.instance("i", memory=150, disk=150)
-    assert [(f.limit, f.short) for f in policy_failures(known, POLICY, exclusive=True)] == [(Limit.SPINDLES, 4)]
-    assert [(f.limit, f.short) for f in policy_failures(unknown, POLICY, exclusive=True)] == [(Limit.SPINDLES, 0)]
-
-
-def test_diskless_instances_have_no_disks_to_check(bench):
-    diskless = bench.instance("i", memory=150, disk=0, disk_template=DiskTemplate.DISKLESS)
-    assert [failure.limit for failure in policy_failures(diskless, POLICY, exclusive=False)] == [Limit.TEMPLATE]
-
-
-def test_every_limit_has_a_word_of_htools():
-    assert {limit.fail_mode for limit in Limit} == {
-        *("", "FailMem", "FailDisk", "FailSpindles", "FailCPU", "FailTags", "FailDiskCount", "FailMig", "FailInternal"),
-    }
+def test_rows_of_usage_capacity_and_names_are_the_same(bench):
+    nodes = [bench.node(name, storage=(StoragePool(SAN, 5000, 1000),)) for name in "abc"]
+    state = bench.state(nodes, [bench.instance("there", "a", tags=("s:1",))], tags=TAGS)
+    assert usage(state).shape == capacity(state.facts).shape == (len(rows(state.facts)), 3)
+    assert usage(state, [2, 0])[Quantity.CPUS].tolist() == [0, 1]
+    least = {Limit.MEMORY: -1.0, Limit.DISK: -1.0, Limit.REDUNDANCY: -1.0, Limit.TAGS: 1.0, Limit.POOL: 0.0}
+    for row, most in zip(rows(state.facts), Bounds.of_htools(state).most):
+        assert row.limit not in least or most.tolist() == [least[row.limit]] * 3

@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arr
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.exchanges import ExchangeLook, Role, arrivals
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import Bounds
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, make_move
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Home, PlacementPrice, Tariff
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
@@ -54,7 +54,7 @@ def test_exchanges_gain_what_they_promise(seed, kind):
     state, home = wandered(seed, kind)
     scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0))
     tariff = Tariff(data=0.5, primary=0.01)
-    lookout = Lookout(state, scorer, Bounds.of_start(state), MoveOptions())
+    lookout = Lookout(state, scorer, MoveRules.of_start(state), MoveOptions())
     before = scorer.score(state)
     view, price = lookout.view(state, before), PlacementPrice.of(state, home, tariff)
     instances = np.arange(len(state.primary))
@@ -79,7 +79,7 @@ def test_the_queue_gives_those_that_promised_most(bench):
     nodes = [bench.node(name) for name in "abc"]
     state = bench.state(nodes, [bench.instance(f"i{number}", "a", disk_template="ext") for number in range(5)])
     scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0))
-    lookout = Lookout(state, scorer, Bounds.of_start(state), MoveOptions())
+    lookout = Lookout(state, scorer, MoveRules.of_start(state), MoveOptions())
     price = PlacementPrice.of(state, Home.of(state), Tariff())
     score = scorer.score(state)
     best = lookout.best(lookout.view(state, score), np.arange(5), price)
