@@ -103,7 +103,8 @@ def test_score_of_a_place_is_the_score_after_placing(cluster, mode, whole, data)
     for (primary, secondary), score in places.items():
         trial = state.copy()
         trial.place(instance, int(primary), int(secondary))
-        assert score == pytest.approx(scorer.score(trial), abs=1e-8)
+        # A root of a variance near 0 has half the digits of the variance.
+        assert score == pytest.approx(scorer.score(trial), abs=1e-7)
 
 
 @few
