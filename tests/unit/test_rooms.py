@@ -211,11 +211,12 @@ def test_tests_share_through_support_only() -> None:
     broken = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+            wrong = ""
             if isinstance(node, ast.ImportFrom) and (path.name, node.module) not in TEST_DEBTS and _leads_astray(node, path):
-                broken.append(f"{where} imports {node.module}")
+                wrong = f"imports {node.module}"
             if isinstance(node, ast.Attribute) and node.attr in GROWING and ast.unparse(node.value) == "sys.path":
-                broken.append(f"{where} changes sys.path")
+                wrong = "changes sys.path"
+            broken += [f"{path.relative_to(ROOT)}:{node.lineno} {wrong}"] if wrong else []
     assert not broken, f"move what is shared to tests/support:{told(broken)}"
 
 
