@@ -23,8 +23,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.tests.vm.ansible_run import Played, play
-from ansible_collections.bareon.allocator.tests.vm.machine import Disk, Machine, machine
+from ansible_collections.bareon.allocator.tests.support.vm.ansible_run import Played, play
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine, machine
 
 GIB = 1024**3
 HERE = pathlib.Path(__file__).parent

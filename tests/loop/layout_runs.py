@@ -16,7 +16,7 @@ import time
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.tests.loop.conftest import Loops
+from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
 MIB = 1024**2
 COLLECTIONS = pathlib.Path(__file__).parents[2] / ".venv" / "collections"

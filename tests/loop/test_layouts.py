@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-from ansible_collections.bareon.allocator.tests.vm.layout_checks import FAT32_CLUSTERS, check_all
+from ansible_collections.bareon.allocator.tests.support.host.layout_checks import FAT32_CLUSTERS, check_all
 
 MIB = 1024**2
 GIB = 1024 * MIB

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan, plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated_checks import check_data, check_layout, write_data
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated_host import SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated_runs import complete, disks_of, ids, not_begun, run_until, state_of
 from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import (
     BYSTANDER,
     DISK_SIZES,
@@ -24,12 +24,10 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas i
     put_old_contents,
     schemas,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out, perform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 Plain = dict[str, t.Any]
-MOST_ROUNDS = 40
 
 
 def host_with(draw: Draw, disks: list[str]) -> SimulatedHost:
@@ -39,52 +37,6 @@ def host_with(draw: Draw, disks: list[str]) -> SimulatedHost:
     put_old_contents(draw, host, disks)
     host.start_all()
     return host
-
-
-def disks_of(schema: Plain) -> list[str]:
-    return [table["name"].rsplit("-", 1)[-1] for table in schema["parteds"]]
-
-
-def ids(disks: t.Iterable[str]) -> list[str]:
-    return [f"{BY_ID}{disk}" for disk in disks]
-
-
-def state_of(host: SimulatedHost) -> dict[str, t.Any]:
-    """The table of every disk, and where something is written."""
-    return {disk: (host.media.table(disk), frozenset(host.media.marks.get(disk, {}))) for disk in host.media.sizes}
-
-
-def not_begun(host: SimulatedHost, before: dict[str, t.Any], disks: list[str]) -> list[str]:
-    """The disks on which nothing was destroyed yet: they have their table of before, and everything is where it was."""
-    now = state_of(host)
-    return ids(disk for disk in disks if now[disk][0] == before[disk][0] and before[disk][1] <= now[disk][1])
-
-
-def complete(host: SimulatedHost, layout: Layout, wipe: list[str]) -> int:
-    """Run to the end; returns how many steps there were."""
-    steps = 0
-    for _round in range(MOST_ROUNDS):
-        plan = plan_steps(layout, host.present(), wipe)
-        assert not plan.refusals, plan.refusals
-        if not plan.steps:
-            return steps
-        for step in plan.steps:
-            try:
-                carry_out(host, step)
-            except (AssertionError, LookupError) as error:
-                raise AssertionError(f"{step.says}: {error}\n" + "\n".join(each.says for each in plan.steps)) from error
-            steps += 1
-    raise AssertionError("there is no end to it")
-
-
-def run_until(host: SimulatedHost, plan: LayoutPlan, moment: int) -> bool:
-    """Carry out steps up to a moment; returns whether it came."""
-    for step in plan.steps:
-        for _moment in perform(host, step):
-            if moment == 0:
-                return True
-            moment -= 1
-    return False
 
 
 def leave_earlier_layout(draw: Draw, host: SimulatedHost, schema: Plain) -> None:

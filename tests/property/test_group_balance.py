@@ -24,9 +24,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.sco
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Tariff
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.tests.property.test_group_placement import excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, starts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -11,12 +11,13 @@ import dataclasses
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.copies import CopyOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.count import best_count, is_bounded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.tiered import count_tiers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Disk, DiskTemplate, Group, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Disk, DiskTemplate, Instance, Node
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import Strategy
-from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, assert_nothing_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances
+from ansible_collections.bareon.allocator.tests.support.group.limits import assert_nothing_worse
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group, opened
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -26,8 +27,7 @@ MODEST = settings(max_examples=50, deadline=None, suppress_health_check=list(Hea
 @st.composite
 def questions(draw):
     cluster = draw(clusters(most_nodes=5, most_instances=5))
-    groups = tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups)
-    cluster = dataclasses.replace(cluster, groups=groups)
+    cluster = opened(cluster)
     pools = {pool.name for node in cluster.nodes for pool in node.storage}
     spec = draw(instances("new", [], bool(pools)))
     spec = dataclasses.replace(spec, storage=spec.storage if spec.storage in pools else None, forthcoming=False)
@@ -62,7 +62,7 @@ def test_no_limit_gets_worse(question):
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60)), min_size=1, max_size=5), st.integers(1, 9), st.integers(1, 9))
 def test_on_one_node_each_the_count_is_the_sum_of_what_each_node_takes(rooms, memory, disk):
     nodes = [Node(f"n{n}", "g", float(room), 0, room, float(space), space, 99.0) for n, (room, space) in enumerate(rooms)]
-    cluster = Cluster((Group("g", "u", policy=OPEN),), tuple(nodes), ())
+    cluster = Cluster((open_group("g"),), tuple(nodes), ())
     spec = Instance("new", memory, disk, 0, disk_template=DiskTemplate.PLAIN, disks=(Disk(disk, 1),), spindle_use=0)
     count = best_count(cluster, spec, (0,), CopyOptions(), 10_000)
     assert len(count.copies) == sum(min(room // memory, space // disk) for room, space in rooms)
@@ -73,7 +73,7 @@ def test_on_one_node_each_the_count_is_the_sum_of_what_each_node_takes(rooms, me
 def test_of_mirrored_instances_as_many_fit_as_any_sequence_of_pairs_allows(rooms, memory):
     """Every sequence is tried; a step more or less than the best is allowed for, since the score only steers."""
     nodes = [Node(f"n{n}", "g", float(room), 0, room, 1e6, 10**6, 99.0, spindles=9) for n, room in enumerate(rooms)]
-    cluster = Cluster((Group("g", "u", policy=OPEN),), tuple(nodes), ())
+    cluster = Cluster((open_group("g"),), tuple(nodes), ())
     spec = Instance("new", memory, 1, 0, disks=(Disk(1, 1),), spindle_use=0)
     count = len(best_count(cluster, spec, (0,), CopyOptions(), 10_000).copies)
     assert count <= most_pairs(rooms, memory) <= count + 1

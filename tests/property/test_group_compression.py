@@ -16,9 +16,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.hea
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import order_moves, stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.compression import compress
-from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
-from ansible_collections.bareon.allocator.tests.property.test_group_redistribution import is_allowed, moved, super_clusters
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
+from ansible_collections.bareon.allocator.tests.support.group.limits import excess
+from ansible_collections.bareon.allocator.tests.support.group.policies import opened
+from ansible_collections.bareon.allocator.tests.support.group.super_clusters import is_allowed, moved, super_clusters
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(Hea
 @MODEST
 @given(clusters(most_nodes=7, most_instances=9), st.randoms(use_true_random=False))
 def test_emptied_groups_are_empty_and_no_limit_gets_worse(cluster, order: random.Random):
-    cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+    cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     start = state.to_cluster()
     for found in compress(state, range(len(cluster.groups)), ScoreMode.HTOOLS):

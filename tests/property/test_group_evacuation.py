@@ -10,16 +10,7 @@ import dataclasses
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
-    Cluster,
-    DiskTemplate,
-    Group,
-    Instance,
-    Node,
-    Policy,
-    Spec,
-    SpecInterval,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, DiskTemplate, Instance, Node
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import (
     AcrossGroups,
@@ -29,20 +20,20 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.ev
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
-from ansible_collections.bareon.allocator.tests.property.test_group_placement import excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, shared_clusters
+from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.oracle import least_stranded
+from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, open_group, opened
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(9999, 99, 99999, 9, 9, 9)),))
 MODEST = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
 def problems(draw):
     cluster = draw(clusters(most_nodes=6, most_instances=8))
-    cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+    cluster = opened(cluster)
     nodes = draw(st.lists(st.integers(0, len(cluster.nodes) - 1), min_size=1, max_size=2, unique=True))
     return cluster, nodes, draw(st.sampled_from(list(EvacuationMode))), draw(st.sampled_from(list(AcrossGroups)))
 
@@ -138,7 +129,7 @@ def test_a_packing_is_found_whenever_there_is_one(sizes, rooms):
     nodes += [Node(f"n{number}", "g", float(room), 0, room, 0.0, 0, 99.0) for number, room in enumerate(rooms)]
     shared = DiskTemplate.EXT
     instances = [Instance(f"i{number}", size, 1, 1, primary="x", disk_template=shared) for number, size in enumerate(sizes)]
-    state = ClusterState.from_cluster(Cluster((Group("g", "u", policy=OPEN),), tuple(nodes), tuple(instances)))
+    state = ClusterState.from_cluster(Cluster((open_group("g"),), tuple(nodes), tuple(instances)))
     found = evacuate(state, tasks_of_nodes(state, [0], EvacuationMode.ALL), AcrossGroups.NO, ScoreMode.HTOOLS)
     most = 0
     for places in itertools.product(range(len(rooms) + 1), repeat=len(sizes)):

@@ -21,17 +21,14 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.ro
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.squeezing import room_wanted, squeeze
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
-from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
+from ansible_collections.bareon.allocator.tests.support.group.limits import excess
+from ansible_collections.bareon.allocator.tests.support.group.policies import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 HARD = ("memory", "disk", "spindles")
-
-
-def open_to_all(cluster):
-    return dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
 
 
 @MODEST
@@ -43,7 +40,7 @@ def open_to_all(cluster):
 )
 def test_nothing_is_lost_while_a_set_is_down(cluster, options, non_redundant, order: random.Random):
     options = dataclasses.replace(options, non_redundant=non_redundant)
-    cluster = open_to_all(cluster)
+    cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     online = state.online().tolist()
     rollout = roll(state, online, options)
@@ -76,7 +73,7 @@ def test_nothing_is_lost_while_a_set_is_down(cluster, options, non_redundant, or
 @settings(MODEST, max_examples=200)
 @given(clusters(most_nodes=6, most_instances=8), st.data())
 def test_sums_forbid_no_set_that_can_be_emptied(cluster, data):
-    state = ClusterState.from_cluster(open_to_all(cluster))
+    state = ClusterState.from_cluster(opened(cluster))
     room = EvacuationRoom(state)
     online = state.online().tolist()
     nodes = data.draw(st.lists(st.sampled_from(online), unique=True, min_size=1)) if online else []
@@ -94,7 +91,7 @@ def assert_hard_limits(start, now, names):
 @given(clusters(most_nodes=5, most_instances=8), st.booleans())
 def test_no_other_division_has_fewer_sets(cluster, offline):
     options = DowntimeOptions(offline=offline)
-    state = ClusterState.from_cluster(open_to_all(cluster))
+    state = ClusterState.from_cluster(opened(cluster))
     rollout = roll(state, state.online().tolist(), options)
     able = [node for members in rollout.sets for node in members.nodes]
 
@@ -115,7 +112,7 @@ def test_no_other_division_has_fewer_sets(cluster, offline):
 @MODEST
 @given(clusters(most_nodes=6, most_instances=7), st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
 def test_squeezing_empties_nodes_and_breaks_no_limit(cluster, factor, redundant):
-    cluster = open_to_all(cluster)
+    cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     wanted = room_wanted(cluster, factor)
     found = squeeze(cluster, wanted, wanted, redundant)

@@ -16,8 +16,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.sco
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import EXACT, primary_verdict, secondary_verdict
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, NoPrice, make_move
-from ansible_collections.bareon.allocator.tests.property.test_group_placement import excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
+from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

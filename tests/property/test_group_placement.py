@@ -6,55 +6,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
-    Cluster,
-    DiskTemplate,
-    Instance,
-    Policy,
-    Spec,
-    SpecInterval,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Instance
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.batch import place_instances
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import PlacementRequest, Strategy
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances, shared_clusters
-from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, least_stranded, starts
+from ansible_collections.bareon.allocator.tests.support.group.limits import assert_nothing_worse
+from ansible_collections.bareon.allocator.tests.support.group.oracle import least_stranded
+from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(9999, 99, 99999, 9, 9, 9)),))
 MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def excess(cluster: Cluster, name: str) -> dict[str, float]:
-    """Return by how much each limit of a node is broken, 0 or less where it is kept."""
-    node = next(node for node in cluster.nodes if node.name == name)
-    policy = next(group.policy for group in cluster.groups if group.name == node.group)
-    book = Book(cluster, node)
-    prefixes = [tag.removeprefix("htools:iextags:") for tag in cluster.tags if tag.startswith("htools:iextags:")]
-    tags = [tag for instance in cluster.instances if instance.primary == name for tag in starts(instance.tags, prefixes)]
-    found = {
-        "memory": -book.memory,
-        "redundancy": book.reserved - book.memory,
-        "disk": -book.disk,
-        "disk planned": -book.disk_planned,
-        "cpus": book.cpus - policy.vcpu_ratio * node.total_cpus,
-        "spindles": -book.spindles if node.exclusive_storage else 0,
-        "spindle use": book.use - book.spindle_limit,
-        "tags": len(tags) - len(set(tags)),
-    }
-    return found | {f"pool {pool.name}": -pool.free for pool in node.storage if pool.free is not None}
-
-
-def assert_nothing_worse(before: Cluster, after: Cluster, touched: set[str]) -> None:
-    for name in touched:
-        then, now = excess(before, name), excess(after, name)
-        worse = {limit: (then[limit], value) for limit, value in now.items() if value > 0 and value > then[limit]}
-        assert not worse, (name, worse)
 
 
 @st.composite
@@ -62,10 +28,9 @@ def problems(draw):
     cluster = draw(clusters(most_nodes=5, most_instances=5))
     pools = {pool.name for node in cluster.nodes for pool in node.storage}
     new = [draw(instances(f"new{number}", [], bool(pools))) for number in range(draw(st.integers(1, 3)))]
-    groups = tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups)
     request = PlacementRequest(strategy=draw(st.sampled_from(list(Strategy))), score=draw(st.sampled_from(list(ScoreMode))))
     new = [i for i in new if i.storage is None or i.storage in pools]
-    return dataclasses.replace(cluster, groups=groups), tuple(new), request
+    return opened(cluster), tuple(new), request
 
 
 @MODEST

@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, DiskTemplate, Group, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Instance
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
@@ -18,35 +17,14 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.load_balancing import LoadOptions, balance_load
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.redistribution import leavers, redistribute
-from ansible_collections.bareon.allocator.tests.property.test_group_placement import OPEN, excess
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
+from ansible_collections.bareon.allocator.tests.support.group.limits import excess
+from ansible_collections.bareon.allocator.tests.support.group.policies import opened
+from ansible_collections.bareon.allocator.tests.support.group.super_clusters import is_allowed, moved, super_clusters
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-GROUPS = tuple(Group(name, name, policy=OPEN) for name in ("ill", "spare"))
-
-
-@st.composite
-def super_clusters(draw):
-    """Two groups: one in trouble more often than not, one with some room."""
-    shared = draw(st.booleans())
-    ill = [f"a{number}" for number in range(3)]
-    spare = [f"b{number}" for number in range(2)]
-    sizes = {name: draw(st.integers(4, 9)) for name in ill} | {name: draw(st.integers(1, 8)) for name in spare}
-    instances = []
-    for number in range(draw(st.integers(1, 4))):
-        primary, secondary = draw(st.permutations(ill))[:2]
-        template = DiskTemplate.EXT if shared else DiskTemplate.DRBD
-        memory = draw(st.integers(1, 4))
-        instances.append(Instance(f"i{number}", memory, 1, 1, primary, "" if shared else secondary, disk_template=template))
-    used = {name: sum(i.memory for i in instances if i.primary == name) for name in sizes}
-    dark = draw(st.sampled_from(["", "", *ill]))
-    nodes = [
-        Node(name, "ill" if name in ill else "spare", float(size), 0, size - used[name], 100.0, 50, 99.0, offline=name == dark)
-        for name, size in ((name, max(size, used[name])) for name, size in sizes.items())
-    ]
-    return Cluster(GROUPS, tuple(nodes), tuple(instances))
 
 
 def arrangements(cluster: Cluster):
@@ -59,24 +37,6 @@ def places(groups, instance):
     for members in groups.values():
         pairs = itertools.permutations(members, 2) if instance.secondary else ((name, "") for name in members)
         yield from (pair for pair in pairs if pair != (instance.primary, instance.secondary))
-
-
-def moved(state: ClusterState, homes) -> ClusterState:
-    after = state.copy()
-    positions = state.facts.cluster.node_positions() | {"": -1}
-    for number, (primary, secondary) in enumerate(homes):
-        after.place(number, positions[primary], positions[secondary])
-    return after
-
-
-def is_allowed(start: Cluster, now: Cluster) -> bool:
-    for node in now.nodes:
-        if node.offline:
-            continue
-        before, after = excess(start, node.name), excess(now, node.name)
-        if any(value > max(0, before[limit]) for limit, value in after.items()):
-            return False
-    return True
 
 
 def fewest(state: ClusterState) -> int | None:
@@ -123,7 +83,7 @@ def test_as_few_leave_as_any_arrangement_allows(cluster):
 @MODEST
 @given(clusters(most_nodes=7, most_instances=9), st.randoms(use_true_random=False))
 def test_no_limit_gets_worse_in_any_order(cluster, order: random.Random):
-    cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+    cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     repairs, _after = redistribute(state, range(len(cluster.groups)), True, ScoreMode.HTOOLS)
     plan = stage_together(state, [repair.moves for repair in repairs])
@@ -148,7 +108,7 @@ def test_no_limit_gets_worse_in_any_order(cluster, order: random.Random):
 @MODEST
 @given(clusters(most_nodes=7, most_instances=9), st.booleans(), st.randoms(use_true_random=False))
 def test_levelling_lowers_the_score_and_breaks_no_limit(cluster, disk_moves, order: random.Random):
-    cluster = dataclasses.replace(cluster, groups=tuple(dataclasses.replace(group, policy=OPEN) for group in cluster.groups))
+    cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     found = balance_load(state, LoadOptions(disk_moves=disk_moves), ScoreMode.HTOOLS)
     assert found.after.score <= found.before.score + 1e-9

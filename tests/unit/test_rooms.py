@@ -49,27 +49,6 @@ DEBTS = {
     ("module_utils/storage/overhead", "disk/model"),
 }
 
-# Tests that import other tests, and are still to be mended.
-TEST_DEBTS = {
-    (name, f"{COLLECTION}tests.{module}")
-    for name, module in (
-        ("disk_layout.py", "vm.ansible_run"),
-        ("disk_layout.py", "vm.machine"),
-        ("layout_runs.py", "loop.conftest"),
-        ("test_layouts.py", "vm.layout_checks"),
-        ("test_disk_layout_cuts.py", "property.test_disk_layout_steps"),
-        ("test_group_balance.py", "property.test_group_placement"),
-        ("test_group_capacity.py", "property.test_group_placement"),
-        ("test_group_compression.py", "property.test_group_placement"),
-        ("test_group_compression.py", "property.test_group_redistribution"),
-        ("test_group_evacuation.py", "property.test_group_placement"),
-        ("test_group_maintenance.py", "property.test_group_placement"),
-        ("test_group_moves.py", "property.test_group_placement"),
-        ("test_group_redistribution.py", "property.test_group_placement"),
-        ("test_disk_mounts.py", "unit.plugins.module_utils.test_mounting"),
-    )
-} | {("test_statements.py", "conftest")}
-
 
 def place_of(path: Path) -> tuple[str, ...]:
     return path.relative_to(PLUGINS).with_suffix("").parts
@@ -212,7 +191,7 @@ def test_tests_share_through_support_only() -> None:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             wrong = ""
-            if isinstance(node, ast.ImportFrom) and (path.name, node.module) not in TEST_DEBTS and _leads_astray(node, path):
+            if isinstance(node, ast.ImportFrom) and _leads_astray(node, path):
                 wrong = f"imports {node.module}"
             if isinstance(node, ast.Attribute) and node.attr in GROWING and ast.unparse(node.value) == "sys.path":
                 wrong = "changes sys.path"

@@ -11,8 +11,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
-from ansible_collections.bareon.allocator.tests.vm.machine import Disk, machine
 
 _ROOT = Path(__file__).parents[2]
 

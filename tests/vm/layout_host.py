@@ -18,9 +18,8 @@ from pathlib import Path
 
 import ansible
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-
-from .layout_checks import check_all
-from .machine import Disk, Machine
+from ansible_collections.bareon.allocator.tests.support.host.layout_checks import check_all
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine
 
 Plain = dict[str, t.Any]
 

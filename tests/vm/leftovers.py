@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
+
 from .layout_host import LayoutHost
-from .machine import Disk
 
 _LUKS = "--batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file /root/old-key"
 

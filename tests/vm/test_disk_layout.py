@@ -10,9 +10,9 @@ import json
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
 from ansible_collections.bareon.allocator.tests.vm import leftovers
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
-from ansible_collections.bareon.allocator.tests.vm.machine import Disk
 
 MIB = 1024**2
 GIB = 1024 * MIB

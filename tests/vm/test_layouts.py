@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-from ansible_collections.bareon.allocator.tests.vm.layout_checks import check_all
-from ansible_collections.bareon.allocator.tests.vm.machine import Disk, machine
+from ansible_collections.bareon.allocator.tests.support.host.layout_checks import check_all
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
 
 MIB = 1024**2
 GIB = 1024 * MIB

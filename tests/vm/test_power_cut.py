@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine
 from ansible_collections.bareon.allocator.tests.vm import leftovers
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost, result_in
-from ansible_collections.bareon.allocator.tests.vm.machine import Disk, Machine
 
 MIB = 1024**2
 GIB = 1024 * MIB

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
-from ansible_collections.bareon.allocator.tests.vm.ansible_run import play
+from ansible_collections.bareon.allocator.tests.support.vm.ansible_run import play
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
-from ansible_collections.bareon.allocator.tests.vm.machine import Disk
 
 GIB = 1024**3
 ROOT = Path(__file__).parents[2]

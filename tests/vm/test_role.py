@@ -10,8 +10,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.tests.vm.ansible_run import ROOT, Played, play
-from ansible_collections.bareon.allocator.tests.vm.machine import Disk, Machine, machine
+from ansible_collections.bareon.allocator.tests.support.vm.ansible_run import ROOT, Played, play
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine, machine
 
 GIB = 1024**3
 OTHER = Disk("OTHER", GIB, "scsi")

@@ -7,26 +7,12 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.mounting import Entry, carry_out, entry_of, plan_mounts
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.mounting_machine import MountingMachine, mountinfo
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
-
-
-def mountinfo(*places):
-    return "\n".join(f"2{at} 1 254:{at} / {place} rw - ext4 /dev/vda{at} rw" for at, place in enumerate(places))
 
 
 def entries(folder):
     return [Entry("UUID=1", f"{folder}/srv", "xfs"), Entry("UUID=2", f"{folder}/srv/log", "ext4", "noatime")]
-
-
-class MountingMachine(RecordingMachine):
-    """A machine that has mounted something when it was told to."""
-
-    def change(self, command, *more, **options):
-        said = super().change(command, *more, **options)
-        if command[0] == "mount" and "remount" not in command:
-            known = self.files["/proc/self/mountinfo"]
-            self.files["/proc/self/mountinfo"] = f"{known}\n{mountinfo(command[-1])}"
-        return said
 
 
 @pytest.mark.parametrize("systemd", [True, False])

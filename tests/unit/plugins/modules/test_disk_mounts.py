@@ -13,7 +13,7 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.modules import disk_mounts
-from ansible_collections.bareon.allocator.tests.unit.plugins.module_utils.test_mounting import MountingMachine
+from ansible_collections.bareon.allocator.tests.support.host.mounting_machine import MountingMachine
 
 
 @pytest.fixture

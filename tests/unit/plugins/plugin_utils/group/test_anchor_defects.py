@@ -15,7 +15,7 @@ import pathlib
 import time
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Group, Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import NOWHERE, ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
@@ -24,11 +24,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacu
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 NEW = {"disks": [{"size": 10240}], "disk_space_total": 10240, "memory": 1024, "vcpus": 1, "disk_template": "drbd", "nics": [], "tags": []}
 QUARTER = 25600
 
@@ -162,7 +162,7 @@ def test_4_nothing_fits_exactly(size, node):
 def test_4_memory_is_never_filled_exactly(bench):
     guests = [bench.instance("i", "a", memory=600, disk_template=DiskTemplate.EXT)]
     nodes = [bench.node("a"), bench.node("b", total_memory=600.0, free_memory=600)]
-    cluster = bench.cluster(nodes, guests, [Group("g", "u", policy=OPEN)])
+    cluster = bench.cluster(nodes, guests, [open_group("g")])
     found = run_evacuate(Loaded(cluster, {}), {"nodes": ["a"]})
     assert [placed["nodes"] for placed in found["placed"]] == [["b"]]
 
@@ -182,7 +182,7 @@ def test_5_mirrors_on_dead_nodes_are_counted_by_node_and_never_go_away():
 
 def test_5_the_final_health_repeats_the_initial_one(bench):
     nodes = [bench.node("dead", offline=True), bench.node("b"), bench.node("c")]
-    cluster = bench.cluster(nodes, [bench.instance("i", "dead", "b")], [Group("g", "u", policy=OPEN)])
+    cluster = bench.cluster(nodes, [bench.instance("i", "dead", "b")], [open_group("g")])
     assert not report(cluster, ScoreMode.HTOOLS)["health"]["healthy"]
     assert report(after(cluster, run_evacuate(Loaded(cluster, {}), {})), ScoreMode.HTOOLS)["health"]["healthy"]
 
@@ -193,7 +193,7 @@ def packing(bench, rooms, sizes, order):
     nodes += [bench.node(f"n{number}", total_memory=float(room), free_memory=room, total_cpus=99.0) for number, room in enumerate(rooms)]
     shared = DiskTemplate.EXT
     guests = [bench.instance(f"i{number}", "x", memory=sizes[number], vcpus=0, disk_template=shared) for number in order]
-    return bench.cluster(nodes, guests, [Group("g", "u", policy=OPEN)])
+    return bench.cluster(nodes, guests, [open_group("g")])
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_9_a_place_that_makes_nothing_worse_is_found_in_a_group_that_is_not_redu
     shared = DiskTemplate.EXT
     nodes = [bench.node("a"), bench.node("b"), bench.node("c", total_memory=3000.0, free_memory=3000)]
     guests = [bench.instance("i", "a", memory=900, disk_template=shared), bench.instance("large", "c", memory=2500, disk_template=shared)]
-    cluster = bench.cluster(nodes, guests, [Group("g", "u", policy=OPEN)])
+    cluster = bench.cluster(nodes, guests, [open_group("g")])
     (failing,) = report(cluster, ScoreMode.HTOOLS)["groups"][0]["shared"]
     assert (failing["worst_node"], failing["short"]) == ("c", 2500)
 

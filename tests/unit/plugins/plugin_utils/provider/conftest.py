@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import uuid
 from functools import partial
 
 import pytest
@@ -16,10 +15,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.o
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers, remove_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_consumers, read_world
-
-
-def consumer(name):
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, str(name)))
+from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
 
 class Bench:

@@ -24,8 +24,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
+from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, open_group
 
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 SAN = PoolName(PoolKind.EXTERNAL, "san")
 SMALL = {"memory": 100, "disk": 1000, "vcpus": 1, "disk_template": "plain"}
 
@@ -72,7 +72,7 @@ def test_a_failing_node_takes_what_makes_it_no_worse(bench):
 
 def test_groups_that_take_no_instances_are_counted_but_not_in_the_whole(bench):
     members = [bench.node("a"), bench.node("b", "closed")]
-    closed = Group("closed", "uuid-closed", alloc_policy=AllocPolicy.UNALLOCABLE, policy=OPEN)
+    closed = open_group("closed", alloc_policy=AllocPolicy.UNALLOCABLE)
     found = run(bench, members, groups=[closed])
     assert [told["count"] for told in found["groups"]] == [10, 10]
     assert found["count"] == 10

@@ -8,26 +8,14 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
-    AllocPolicy,
-    DiskTemplate,
-    Group,
-    Policy,
-    Spec,
-    SpecInterval,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import AllocPolicy, DiskTemplate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
-
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
-
-
-def group(name, **fields):
-    return Group(name, f"uuid-{name}", **{"policy": OPEN, **fields})
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 
 
 def run(bench, members, guests, groups=(), tags=(), **arguments):
-    cluster = bench.cluster(members, guests, groups or [group("g")], tags)
+    cluster = bench.cluster(members, guests, groups or [open_group("g")], tags)
     return run_evacuate(Loaded(cluster, {}), arguments)
 
 
@@ -64,7 +52,7 @@ def test_emptying_a_node_does_not_avoid_the_mirrors_of_its_instances(bench):
     assert not found["unplaced"]
     assert all("a" not in placed["nodes"] for placed in found["placed"])
     assert all(move["data"] == 1000 for move in found["plan"]["moves"])
-    asked = Loaded(bench.cluster(nodes, instances, [group("g")]), {"type": "node-evacuate", "instances": ["ib", "ic", "id"]})
+    asked = Loaded(bench.cluster(nodes, instances, [open_group("g")]), {"type": "node-evacuate", "instances": ["ib", "ic", "id"]})
     assert len(run_evacuate(asked, {"mode": "all"})["placed"]) == 3
 
 
@@ -94,7 +82,7 @@ def test_room_to_restart_after_the_next_failure_is_left(bench):
     bad = [bench.node("x", "h"), bench.node("y", "h")]
     instances = [shared(bench, "small", "a", 300), shared(bench, "large", "c", 800), shared(bench, "on a", "a", 200)]
     instances += [shared(bench, "bad", "x", 900), shared(bench, "worse", "y", 900)]
-    found = run(bench, [*nodes, *bad], instances, [group("g"), group("h")], nodes=["a"])
+    found = run(bench, [*nodes, *bad], instances, [open_group("g"), open_group("h")], nodes=["a"])
     assert not found["unplaced"]
     assert "b" not in [node for placed in found["placed"] for node in placed["nodes"]]
 
@@ -134,7 +122,7 @@ def test_running_instances_come_first_and_the_others_have_reasons(bench):
 def test_other_groups_are_used_only_when_asked(bench):
     nodes = [bench.node("a"), bench.node("b", free_disk=0), *(bench.node(name, "h") for name in "cde")]
     nodes += [bench.node(name, "closed") for name in "fg"]
-    groups = [group("g"), group("h"), group("closed", alloc_policy=AllocPolicy.UNALLOCABLE)]
+    groups = [open_group("g"), open_group("h"), open_group("closed", alloc_policy=AllocPolicy.UNALLOCABLE)]
     instances = [bench.instance("i", "a", "b")]
     inside = run(bench, nodes, instances, groups, nodes=["a"])
     assert inside["unplaced"][0]["reasons"]

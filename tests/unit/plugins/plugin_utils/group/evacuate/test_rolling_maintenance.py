@@ -13,27 +13,25 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import Quantity
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
     DiskTemplate,
-    Group,
-    Policy,
     PoolKind,
     PoolName,
     Spec,
-    SpecInterval,
     StoragePool,
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.downtime import Departure, DowntimeOptions, back, leave
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import run_maintenance, run_squeeze
+from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, open_group
 
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),), standard=Spec(100, 1, 100, 1, 1, 1))
+STANDARD = dataclasses.replace(OPEN, standard=Spec(100, 1, 100, 1, 1, 1))
 SAN = StoragePool(PoolName(PoolKind.EXTERNAL, "san"))
 
 
 def message(bench, members, guests):
     names = dict.fromkeys(node.group for node in members)
-    cluster = bench.cluster(members, guests, [Group(name, f"uuid-{name}", policy=OPEN) for name in names])
-    return Loaded(dataclasses.replace(cluster, policy=OPEN), {})
+    cluster = bench.cluster(members, guests, [open_group(name, policy=STANDARD) for name in names])
+    return Loaded(dataclasses.replace(cluster, policy=STANDARD), {})
 
 
 def run(bench, members, guests, **arguments):

@@ -15,7 +15,6 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arr
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
     AllocPolicy,
     DiskTemplate,
-    Group,
     Policy,
     PoolKind,
     PoolName,
@@ -30,17 +29,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loa
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
-
-ANY = (SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(9999, 99, 99999, 9, 9, 9)),)
-OPEN = Policy(intervals=ANY)
-
-
-def group(name, **fields):
-    return Group(name, f"uuid-{name}", **{"policy": OPEN, **fields})
+from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, open_group
 
 
 def look(bench, nodes, instances, new, groups=(), tags=(), request=None):
-    state = bench.state(nodes, instances, (new,), groups=groups or [group("g")], tags=tags)
+    state = bench.state(nodes, instances, (new,), groups=groups or [open_group("g")], tags=tags)
     return find_places(state, len(instances), request or PlacementRequest())
 
 
@@ -48,10 +41,10 @@ def test_groups_are_ordered_by_policy_and_score(bench):
     nodes = [bench.node(f"{owner}{number}", owner) for owner in ("last", "full", "free", "closed") for number in range(2)]
     instances = [bench.instance(f"i{number}", f"full{number % 2}", memory=150) for number in range(4)]
     groups = [
-        group("last", alloc_policy=AllocPolicy.LAST_RESORT),
-        group("full"),
-        group("free"),
-        group("closed", alloc_policy=AllocPolicy.UNALLOCABLE),
+        open_group("last", alloc_policy=AllocPolicy.LAST_RESORT),
+        open_group("full"),
+        open_group("free"),
+        open_group("closed", alloc_policy=AllocPolicy.UNALLOCABLE),
     ]
     found = look(bench, nodes, instances, bench.instance("new", memory=300, disk=300), groups)
     assert [groups[placement.group].name for placement in found.placements] == ["free", "full", "last"]
@@ -87,7 +80,7 @@ def test_a_mirrored_instance_tells_why_no_node_can_be_the_secondary(bench):
 
 def test_networks_and_policies_keep_groups_out(bench):
     small = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(50, 99, 99999, 9, 9, 9)),))
-    groups = [group("net", networks=("blue",)), group("none"), group("small", networks=("blue",), policy=small)]
+    groups = [open_group("net", networks=("blue",)), open_group("none"), open_group("small", networks=("blue",), policy=small)]
     nodes = [bench.node(owner.name, owner.name) for owner in groups]
     found = look(bench, nodes, [], bench.instance("new", networks=("blue",)), groups)
     assert [placement.group for placement in found.placements] == [0]
@@ -105,16 +98,16 @@ def test_storage_pools_filter_nodes_and_groups(bench):
         bench.node("c", "other", storage=(StoragePool(nas, 5000, 100),)),
     ]
     new = bench.instance("new", disk_template=DiskTemplate.EXT, storage=san)
-    found = look(bench, nodes, [], new, [group("reached"), group("other")])
+    found = look(bench, nodes, [], new, [open_group("reached"), open_group("other")])
     assert [placement.group for placement in found.placements] == [0]
     assert found.refusals[0].reasons == (Reason(2, "pool", 1000.0),)
     other = bench.instance("new", disk_template=DiskTemplate.EXT, storage=nas)
-    assert look(bench, nodes, [], other, [group("reached"), group("other")]).refusals[1].reasons == (Reason(2, "disk", 900.0),)
+    assert look(bench, nodes, [], other, [open_group("reached"), open_group("other")]).refusals[1].reasons == (Reason(2, "disk", 900.0),)
 
 
 def test_exact_fits_are_taken(bench):
     full = bench.instance("new", memory=1000, disk=10000, vcpus=10)
-    assert look(bench, [bench.node("a")], [], full, [group("g", policy=Policy(intervals=ANY, vcpu_ratio=1.0))]).placements
+    assert look(bench, [bench.node("a")], [], full, [open_group("g", policy=Policy(intervals=OPEN.intervals, vcpu_ratio=1.0))]).placements
 
 
 def unhealthy(bench, name):
@@ -130,13 +123,13 @@ def test_an_unrelated_group_in_trouble_blocks_nothing(bench):
     bad, instances = unhealthy(bench, "bad")
     nodes = [*bad, bench.node("a", "good"), bench.node("b", "good")]
     new = bench.instance("new", memory=500, disk_template=DiskTemplate.DRBD)
-    found = look(bench, nodes, instances, new, [group("bad"), group("good")])
+    found = look(bench, nodes, instances, new, [open_group("bad"), open_group("good")])
     assert [placement.group for placement in found.placements] == [1]
 
 
 def test_a_node_that_fails_already_is_no_free_for_all(bench):
     bad, instances = unhealthy(bench, "bad")
-    found = look(bench, bad, instances, bench.instance("new", memory=50), [group("bad")])
+    found = look(bench, bad, instances, bench.instance("new", memory=50), [open_group("bad")])
     assert not found.placements
     assert {(reason.node, reason.limit) for reason in found.refusals[0].reasons} == {(0, "redundancy"), (1, "redundancy")}
 
@@ -157,7 +150,7 @@ def test_the_earlier_one_makes_way_when_only_together_all_fit(bench):
     """Balance puts the small one on the larger node, which the large one needs as a whole."""
     nodes = [bench.node("large"), bench.node("small", total_memory=500.0, free_memory=500)]
     new = (bench.instance("first", memory=400, disk=100), bench.instance("second", memory=1000, disk=100))
-    state = bench.state(nodes, (), new, groups=[group("g")])
+    state = bench.state(nodes, (), new, groups=[open_group("g")])
     results, after = place_instances(state, [(0, PlacementRequest()), (1, PlacementRequest())])
     assert [found.placements[0].nodes for found in results] == [(1,), (0,)]
     assert after.primary.tolist() == [1, 0]
@@ -168,7 +161,7 @@ def test_mirrors_are_assigned_with_what_they_keep_for_failovers(bench):
     """Six mirrors of 300 MiB on three nodes: each node carries two and keeps 300 for one failed neighbour."""
     nodes = [bench.node(f"n{number}", total_memory=900.0, free_memory=900) for number in range(3)]
     new = tuple(bench.instance(f"i{number}", memory=300, disk=100, disk_template=DiskTemplate.DRBD) for number in range(6))
-    state = bench.state(nodes, (), new, groups=[group("g")])
+    state = bench.state(nodes, (), new, groups=[open_group("g")])
     results, after = place_instances(state, [(number, PlacementRequest()) for number in range(6)])
     assert all(found.placements for found in results)
     assert np.bincount(after.primary).tolist() == [2, 2, 2]
@@ -177,20 +170,20 @@ def test_mirrors_are_assigned_with_what_they_keep_for_failovers(bench):
 
 def test_who_cannot_be_placed_leaves_the_others_alone(bench):
     new = (bench.instance("huge", memory=5000), bench.instance("fine"))
-    state = bench.state([bench.node("a")], (), new, groups=[group("g")])
+    state = bench.state([bench.node("a")], (), new, groups=[open_group("g")])
     results, _after = place_instances(state, [(0, PlacementRequest()), (1, PlacementRequest())])
     assert [bool(found.placements) for found in results] == [False, True]
 
 
 def test_each_instance_may_name_its_group(bench):
-    cluster = bench.cluster([bench.node("a", "x"), bench.node("b", "y")], (), [group("x"), group("y")])
+    cluster = bench.cluster([bench.node("a", "x"), bench.node("b", "y")], (), [open_group("x"), open_group("y")])
     items = [{"name": f"i{name}", "memory": 10, "disk": 10, "vcpus": 1, "group": name} for name in ("y", "uuid-x")]
     found = place(Loaded(cluster, {}), {"instances": items})
     assert [solution["groups"][0]["group"] for solution in found["solutions"]] == ["y", "x"]
 
 
 def test_unknown_names_are_told_together(bench):
-    cluster = bench.cluster([bench.node("node1")], (), [group("g")])
+    cluster = bench.cluster([bench.node("node1")], (), [open_group("g")])
     arguments = {"instances": [{"name": "i", "memory": 1, "disk": 1, "vcpus": 1, "group": "h"}], "nodes": ["node1", "nod"], "group": "k"}
     with pytest.raises(InputError) as raised:
         place(Loaded(cluster, {}), arguments)

@@ -10,11 +10,11 @@ import itertools
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Group, Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import possible_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.relocation import Offer, can_move, relocate
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 TAGS = ("htools:migration:k", "htools:allowmigration:k:a::k:b")
 
 
@@ -22,7 +22,7 @@ TAGS = ("htools:migration:k", "htools:allowmigration:k:a::k:b")
 @pytest.mark.parametrize("dark", ["", "a1", "a2"])
 def test_a_place_is_offered_when_moves_lead_there(bench, kernels, dark):
     names = ("a1", "a2", "b1", "b2")
-    groups = [Group(name, name, policy=OPEN) for name in "ab"]
+    groups = [open_group(name) for name in "ab"]
     members = [bench.node(n, n[0], offline=n == dark, tags=tuple(filter(None, [tag]))) for n, tag in zip(names, kernels)]
     state = bench.state(members, [bench.instance("i", "a1", "a2")], groups=groups, tags=TAGS)
     online = [node for node, name in enumerate(names) if name != dark]
@@ -48,7 +48,7 @@ def test_what_cannot_move_is_not_offered_anything(bench):
 
 
 def test_staying_costs_less_than_moving_and_moving_less_than_leaving(bench):
-    groups = [Group(name, name, policy=OPEN) for name in "ab"]
+    groups = [open_group(name) for name in "ab"]
     state = bench.state(
         [bench.node(n, n[0]) for n in ("a1", "a2", "b1")], [bench.instance("i", "a1", disk_template=DiskTemplate.RBD)], groups=groups
     )

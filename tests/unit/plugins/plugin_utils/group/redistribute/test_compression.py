@@ -10,27 +10,18 @@ import concurrent.futures
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
-    DiskTemplate,
-    Group,
-    Policy,
-    PoolKind,
-    PoolName,
-    Spec,
-    SpecInterval,
-    StoragePool,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, PoolKind, PoolName, StoragePool
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import run_compress
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 SAN = StoragePool(PoolName(PoolKind.EXTERNAL, "san"))
 NAS = StoragePool(PoolName(PoolKind.EXTERNAL, "nas"))
 
 
 def run(bench, members, guests, run_with=map, **arguments):
     names = dict.fromkeys(node.group for node in members)
-    cluster = bench.cluster(members, guests, [Group(name, f"uuid-{name}", policy=OPEN) for name in names])
+    cluster = bench.cluster(members, guests, [open_group(name) for name in names])
     return run_compress(Loaded(cluster, {}), arguments, run_with)
 
 

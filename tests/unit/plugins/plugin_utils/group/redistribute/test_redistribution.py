@@ -14,27 +14,19 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
     AllocPolicy,
     DiskTemplate,
-    Group,
     Load,
-    Policy,
     PoolKind,
     PoolName,
-    Spec,
-    SpecInterval,
     StoragePool,
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 
 ROOT = pathlib.Path(__file__).resolve().parents[6]
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 SAN = StoragePool(PoolName(PoolKind.EXTERNAL, "san"))
 NAS = StoragePool(PoolName(PoolKind.EXTERNAL, "nas"))
-
-
-def group(name, **fields):
-    return Group(name, f"uuid-{name}", **{"policy": OPEN, **fields})
 
 
 def nodes(bench, name, **fields):
@@ -44,7 +36,7 @@ def nodes(bench, name, **fields):
 def run(bench, members, guests, groups=(), run_with=map, **arguments):
     names = dict.fromkeys(node.group for node in members)
     known = {given.name: given for given in groups}
-    cluster = bench.cluster(members, guests, [known.get(name) or group(name) for name in names])
+    cluster = bench.cluster(members, guests, [known.get(name) or open_group(name) for name in names])
     return run_redistribute(Loaded(cluster, {}), arguments, run_with)
 
 
@@ -158,7 +150,7 @@ def test_fragmented_memory_is_put_together_inside(bench):
 def test_groups_that_take_no_instances_get_none(bench):
     members, guests = ill(bench)
     spare = nodes(bench, "b", total_memory=2000.0, free_memory=2000)
-    found = run(bench, [*members, *spare], guests, [group("b", alloc_policy=AllocPolicy.UNALLOCABLE)])
+    found = run(bench, [*members, *spare], guests, [open_group("b", alloc_policy=AllocPolicy.UNALLOCABLE)])
     assert found["groups"][0]["moved_out"] == []
     assert not found["healthy"]
 

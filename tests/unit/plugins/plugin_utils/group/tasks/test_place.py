@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Group, Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import (
@@ -15,12 +15,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place
     place_summary,
     reasons_line,
 )
-
-OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 
 
 def message(bench, nodes, guests=()):
-    return Loaded(bench.cluster(nodes, guests, [Group("g", "u", policy=OPEN), Group("h", "v", policy=OPEN)]), {})
+    return Loaded(bench.cluster(nodes, guests, [open_group("g"), open_group("h")]), {})
 
 
 def test_places_and_refusals(bench):

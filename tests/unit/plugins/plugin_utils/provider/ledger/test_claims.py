@@ -6,18 +6,13 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claim_first import claim_first
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import GenerationMoved
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_claims
-
-
-def consumer(name):
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, str(name)))
+from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
 
 @pytest.fixture

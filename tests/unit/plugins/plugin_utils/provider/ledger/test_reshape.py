@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import uuid
 from functools import partial
 
 import pytest
@@ -16,10 +15,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.g
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_claims, parse_reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.reshape import reshape
-
-
-def consumer(name):
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
 
 @pytest.fixture

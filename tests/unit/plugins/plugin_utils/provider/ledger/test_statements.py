@@ -11,10 +11,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.d
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_guarded, read_holdings, read_numbers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.retry import is_lost_race
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.statements import Statement, fill, padded, slots
+from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 from sqlalchemy import Column, Integer, MetaData, String, Table, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
-
-from ..conftest import consumer
 
 BOXES = Table("boxes", MetaData(), Column("id", Integer, primary_key=True), Column("name", String(9), unique=True), Column("size", Integer))
 MAKE = Statement(insert(BOXES).values(name=bindparam("called"), size=bindparam("of")))

@@ -6,19 +6,14 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks import allocation as placing
+from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
 DEFAULTS = {name: spec.get("default") for name, spec in REQUEST_ARGUMENTS.items()}
-
-
-def consumer(name):
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
 def wants(amount, **more):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .machine import Machine
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 Plain = dict[str, t.Any]
 

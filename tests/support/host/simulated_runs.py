@@ -1,0 +1,63 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs of a layout on a simulated host: to the end, or cut off at any moment."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan, plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out, perform
+
+Plain = dict[str, t.Any]
+MOST_ROUNDS = 40
+
+
+def disks_of(schema: Plain) -> list[str]:
+    return [table["name"].rsplit("-", 1)[-1] for table in schema["parteds"]]
+
+
+def ids(disks: t.Iterable[str]) -> list[str]:
+    return [f"{BY_ID}{disk}" for disk in disks]
+
+
+def state_of(host: SimulatedHost) -> dict[str, t.Any]:
+    """The table of every disk, and where something is written."""
+    return {disk: (host.media.table(disk), frozenset(host.media.marks.get(disk, {}))) for disk in host.media.sizes}
+
+
+def not_begun(host: SimulatedHost, before: dict[str, t.Any], disks: list[str]) -> list[str]:
+    """The disks on which nothing was destroyed yet: they have their table of before, and everything is where it was."""
+    now = state_of(host)
+    return ids(disk for disk in disks if now[disk][0] == before[disk][0] and before[disk][1] <= now[disk][1])
+
+
+def complete(host: SimulatedHost, layout: Layout, wipe: list[str]) -> int:
+    """Run to the end; returns how many steps there were."""
+    steps = 0
+    for _round in range(MOST_ROUNDS):
+        plan = plan_steps(layout, host.present(), wipe)
+        assert not plan.refusals, plan.refusals
+        if not plan.steps:
+            return steps
+        for step in plan.steps:
+            try:
+                carry_out(host, step)
+            except (AssertionError, LookupError) as error:
+                raise AssertionError(f"{step.says}: {error}\n" + "\n".join(each.says for each in plan.steps)) from error
+            steps += 1
+    raise AssertionError("there is no end to it")
+
+
+def run_until(host: SimulatedHost, plan: LayoutPlan, moment: int) -> bool:
+    """Carry out steps up to a moment; returns whether it came."""
+    for step in plan.steps:
+        for _moment in perform(host, step):
+            if moment == 0:
+                return True
+            moment -= 1
+    return False
