@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The database behind the ledger: which one, how it is opened, and what its errors mean in one sentence.
+"""The database behind the ledger: how it is opened, and what its errors mean in one sentence.
 
 SQLite is embedded; PostgreSQL and MariaDB (alone or as Galera) are reached by URL. All three run at a level where every statement
 sees what was committed before it, which is what the ledger's guards rely on.
@@ -10,24 +10,19 @@ sees what was committed before it, which is what the ledger's guards rely on.
 
 from __future__ import annotations
 
-import os
 import random
 import sqlite3
 import time
 import typing as t
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Unavailable
 from ...common.libraries import sa
 from .retry import mysql_code, sqlite_code
+from .url import describe, without_secrets
 
-ENVIRONMENT = "BAREON_DATABASE"
-_DRIVERS = {
-    "sqlite": "sqlite+pysqlite",
-    "postgresql": "postgresql+psycopg",
-    "mysql": "mysql+pymysql",
-    "mariadb": "mysql+pymysql",
-}
 _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
 _WAIT_SECONDS = 30.0
 _CONNECT_SECONDS = 10
@@ -74,35 +69,6 @@ _MYSQL_ERRORS = {
 }
 
 
-def default_database() -> str:
-    """Return the URL of the environment, else that of an SQLite file below the user's data directory."""
-    configured = os.environ.get(ENVIRONMENT)
-    if configured:
-        return configured
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return f"sqlite:///{Path(data) / 'bareon' / 'providers.sqlite'}"
-
-
-def parse_database(database: str | None) -> sa.URL:
-    """Return the URL of a database, its driver being the one the collection is tested with; None or empty means the default one.
-
-    Raises InputError.
-    """
-    given = database or default_database()
-    try:
-        url = sa.make_url(given)
-    except sa.exc.ArgumentError:
-        hint = f"; a file is written sqlite:///{Path(given).absolute()}" if "://" not in given else ""
-        says = f"is no URL such as sqlite:////var/lib/bareon.sqlite or postgresql://user@host/name{hint}"
-        raise InputError([Mistake("database", says)]) from None
-    backend = url.get_backend_name()
-    if backend not in _DRIVERS:
-        raise InputError([Mistake("database", f"{backend} is not supported; use sqlite, postgresql or mariadb")])
-    if url.drivername == backend or backend in {"mysql", "mariadb"}:
-        url = url.set(drivername=_DRIVERS[backend])
-    return url
-
-
 def is_missing_file(url: sa.URL) -> bool:
     """Tell whether the URL names an SQLite file that is not there yet."""
     return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not Path(t.cast("str", url.database)).exists()
@@ -121,16 +87,41 @@ def memory_engine() -> sa.Engine:
 
 
 def make_engine(url: sa.URL) -> sa.Engine:
-    """Return the engine of a database; nothing is opened yet. Raises Unavailable when the driver is not installed."""
-    backend = url.get_backend_name()
+    """Return the engine of a database; nothing is opened yet.
+
+    Raises Unavailable when the driver is not installed, InputError for options in the URL that it does not take.
+    """
     try:
-        if backend == "sqlite":
-            return _make_sqlite_engine(url)
-        connect = {"connect_timeout": _CONNECT_SECONDS, **({"charset": "utf8mb4"} if backend == "mysql" else {})}
-        engine = sa.create_engine(url, isolation_level="READ COMMITTED", connect_args=connect)
+        engine = _make_sqlite_engine(url) if url.get_backend_name() == "sqlite" else _make_server_engine(url)
     except ModuleNotFoundError as error:
-        library = _LIBRARIES.get(backend, error.name)
+        library = _LIBRARIES.get(url.get_backend_name(), error.name)
         raise Unavailable(f"the database {describe(url)} needs the Python library {library} on the controller") from None
+    except (TypeError, ValueError, sa.exc.ArgumentError):
+        raise _wrong_options(url) from None
+    sa.event.listen(engine, "do_connect", _connector(url))
+    return engine
+
+
+def _connector(url: sa.URL) -> Callable[..., t.Any]:
+    """Return what connects; drivers answer options that they do not know in as many ways as there are drivers."""
+
+    def connect(dialect: t.Any, _record: t.Any, arguments: t.Any, options: t.Any) -> t.Any:
+        try:
+            return dialect.connect(*arguments, **options)
+        except (TypeError, ValueError):
+            raise _wrong_options(url) from None
+
+    return connect
+
+
+def _wrong_options(url: sa.URL) -> InputError:
+    return InputError([Mistake("database", f"{describe(url)}: what follows the ? has options that the driver does not take")])
+
+
+def _make_server_engine(url: sa.URL) -> sa.Engine:
+    backend = url.get_backend_name()
+    connect = {"connect_timeout": _CONNECT_SECONDS, **({"charset": "utf8mb4"} if backend == "mysql" else {})}
+    engine = sa.create_engine(url, isolation_level="READ COMMITTED", connect_args=connect)
     if backend == "mysql":
         sa.event.listen(engine, "connect", _read_own_writes)
     return engine
@@ -141,7 +132,10 @@ def _make_sqlite_engine(url: sa.URL) -> sa.Engine:
         engine = sa.create_engine(url, poolclass=sa.pool.StaticPool)
     else:
         _make_folder(t.cast("str", url.database))
-        engine = sa.create_engine(url, connect_args={"timeout": 0})
+        with warnings.catch_warnings():
+            # It would name options that SQLite does not know, and so, maybe, a password.
+            warnings.simplefilter("ignore", sa.exc.SAWarning)
+            engine = sa.create_engine(url, connect_args={"timeout": 0})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -199,14 +193,9 @@ def _read_own_writes(connection: t.Any, _record: t.Any) -> None:
             cursor.execute("SET SESSION wsrep_sync_wait = 1")
 
 
-def describe(url: sa.URL) -> str:
-    """Return a URL without its password."""
-    return url.render_as_string(hide_password=True)
-
-
 def unavailable(url: sa.URL, error: sa.exc.DBAPIError) -> Unavailable:
     """Return what an error of the database means, as one sentence."""
-    return Unavailable(f"the database {describe(url)} {_meaning(error)}")
+    return Unavailable(f"the database {describe(url)} {without_secrets(_meaning(error), url)}")
 
 
 def _meaning(error: sa.exc.DBAPIError) -> str:

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from ...common.errors import NoSolution, Unavailable
 from ...common.libraries import sa
 from ..world.model import World
-from .database import describe, is_missing_file, make_engine, memory_engine, parse_database, reading, unavailable
+from .database import is_missing_file, make_engine, memory_engine, reading, unavailable
 from .import_world import store_world
 from .migrate import current_revision, read_scripts, refuse_newer, upgrade
 from .read import read_world
 from .retry import PATIENT, OutOfRetries, RetryPolicy, run_transaction
+from .url import describe, parse_database
 
 T = t.TypeVar("T")
 

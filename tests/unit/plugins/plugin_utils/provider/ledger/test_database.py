@@ -16,9 +16,9 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import database
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import migrate as schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open as open_module
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import url as url_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import ledger_of, load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import metadata
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
@@ -47,10 +47,10 @@ def says(url, dry_run=False):
 
 def test_default_is_the_environment_then_a_file(monkeypatch, tmp_path):
     monkeypatch.setenv("BAREON_DATABASE", "postgresql://u@h/d")
-    assert database.default_database() == "postgresql://u@h/d"
+    assert url_module.default_database() == "postgresql://u@h/d"
     monkeypatch.delenv("BAREON_DATABASE")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert database.default_database() == f"sqlite:///{tmp_path}/bareon/providers.sqlite"
+    assert url_module.default_database() == f"sqlite:///{tmp_path}/bareon/providers.sqlite"
     with open_ledger():
         assert (tmp_path / "bareon" / "providers.sqlite").exists()
 
@@ -66,13 +66,13 @@ def test_default_is_the_environment_then_a_file(monkeypatch, tmp_path):
     ],
 )
 def test_url_gets_the_tested_driver(given, drivername):
-    assert database.parse_database(given).drivername.startswith(drivername)
+    assert url_module.parse_database(given).drivername.startswith(drivername)
 
 
 @pytest.mark.parametrize("given", ["/var/lib/x.sqlite", "oracle://h/d", "nonsense"])
 def test_what_is_no_url_is_an_input_error(given):
     with pytest.raises(InputError, match="^database: "):
-        database.parse_database(given)
+        url_module.parse_database(given)
 
 
 def test_tables_are_made_on_first_use_and_are_those_of_the_model(url):

@@ -1,0 +1,114 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which database a URL names, and what of it may be shown.
+
+People put passwords where a URL has a place for them, and where it has none: unquoted, in the query, behind a forgotten `//`. So nothing
+is shown because it looks harmless; only the parts that are known to be no secret are, and what is no URL is never repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+from pathlib import Path
+
+from ...common.errors import InputError, Mistake
+from ...common.libraries import sa
+
+ENVIRONMENT = "BAREON_DATABASE"
+DRIVERS = {
+    "sqlite": "sqlite+pysqlite",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mysql+pymysql",
+}
+
+_HIDDEN = "***"
+_EXAMPLES = "sqlite:////var/lib/bareon.sqlite or postgresql://user@host/name"
+_QUOTE = "special characters of a password are written as % and two digits: %40 for @, %2F for /, %3A for :"
+_PLAIN = re.compile(r"[\w.$-]{1,255}", re.ASCII)
+_PLAIN_HOST = re.compile(r"[\w.-]{1,255}|[0-9a-fA-F:.]{2,45}(%[\w.-]{1,16})?", re.ASCII)
+_PLAIN_PATH = re.compile(r"[\w./ +-]{1,4096}", re.ASCII)
+_LONGEST_OPEN = 3
+"""What is longer than this, among the values of a URL's query, may be a password under a key that nobody foresaw."""
+
+
+def default_database() -> str:
+    """Return the URL of the environment, else that of an SQLite file below the user's data directory."""
+    configured = os.environ.get(ENVIRONMENT)
+    if configured:
+        return configured
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return f"sqlite:///{Path(data) / 'bareon' / 'providers.sqlite'}"
+
+
+def parse_database(database: str | None) -> sa.URL:
+    """Return the URL of a database, its driver being the one the collection is tested with; None or empty means the default one.
+
+    Raises InputError, which says nothing of what was given.
+    """
+    given = database or default_database()
+    try:
+        url = sa.make_url(given)
+    except sa.exc.ArgumentError:
+        hint = f"; a file is written sqlite:///{Path(given).absolute()}" if _PLAIN_PATH.fullmatch(given) and "/" in given else ""
+        raise _refusal(f"is no URL such as {_EXAMPLES}{hint}") from None
+    except ValueError:
+        raise _refusal(f"has a port that is no number; {_QUOTE}") from None
+    backend = url.get_backend_name()
+    if backend not in DRIVERS:
+        raise _refusal("is of a kind that is not supported; use sqlite, postgresql or mariadb")
+    if backend != "sqlite" and url.host and not _PLAIN_HOST.fullmatch(url.host):
+        raise _refusal(f"has a host that can be none; {_QUOTE}")
+    if url.drivername == backend or backend in {"mysql", "mariadb"}:
+        url = url.set(drivername=DRIVERS[backend])
+    try:
+        url.get_dialect()
+    except sa.exc.ArgumentError:
+        raise _refusal(f"names a driver that SQLAlchemy does not know; leave it out, as in {_EXAMPLES}") from None
+    except ImportError:
+        # Whoever opens the database says which library it needs.
+        pass
+    return url
+
+
+def describe(url: sa.URL) -> str:
+    """Return a URL as all messages, logs and results show it: without its password, and without what could be a misplaced one."""
+    backend = url.get_backend_name()
+    driver = url.drivername if url.drivername in DRIVERS.values() else backend
+    rest = "?..." if url.query else ""
+    if backend == "sqlite":
+        return f"{driver}://{'/' + url.database.partition('?')[0] if url.database else ''}{rest}"
+    user = f"{_shown(url.username)}@" if url.username else ""
+    password = f"{_shown(url.username)}:{_HIDDEN}@" if url.password is not None else user
+    host = f"[{url.host}]" if url.host and ":" in url.host else url.host or ""
+    port = f":{url.port}" if url.port is not None else ""
+    name = f"/{_shown(url.database)}" if url.database else ""
+    return f"{driver}://{password}{host}{port}{name}{rest}"
+
+
+def without_secrets(text: str, url: sa.URL) -> str:
+    """Return what a driver says, with whatever in it could be a password of the URL left out."""
+    for secret in sorted(_secrets(url), key=len, reverse=True):
+        text = text.replace(secret, _HIDDEN)
+    return text
+
+
+def _refusal(says: str) -> InputError:
+    return InputError([Mistake("database", says)])
+
+
+def _shown(part: str | None) -> str:
+    return part if part and _PLAIN.fullmatch(part) else _HIDDEN
+
+
+def _secrets(url: sa.URL) -> set[str]:
+    given = [str(url.password)] if url.password else []
+    given += [part for part in (url.username, url.database) if part and url.get_backend_name() != "sqlite" and _shown(part) == _HIDDEN]
+    for values in url.query.values():
+        given += [value for value in ([values] if isinstance(values, str) else values) if len(value) > _LONGEST_OPEN]
+    given += [key for key in url.query if not _PLAIN.fullmatch(key)]
+    return {form for secret in given for form in (secret, urllib.parse.quote(secret, safe=""), urllib.parse.quote_plus(secret)) if form}
