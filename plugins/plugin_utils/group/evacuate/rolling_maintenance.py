@@ -70,8 +70,7 @@ class EvacuationRoom:
         )
         if any((need > self._summed(stays, left) + _TOLERANCE).any() for need, left in room):
             return False
-        moved = np.union1d(first, second)
-        return self._can_restart(stays, memory, moved[self._mirrored[moved]])
+        return self._can_restart(stays, memory, np.union1d(first, second))
 
     def _leaving(self, instances: Integers, need: Floats) -> Floats:
         """Return [G]: what instances need in all, by the group of their primary."""
@@ -94,10 +93,11 @@ class EvacuationRoom:
         room: Floats = left - least
         return room
 
-    def _can_restart(self, stays: Booleans, memory: Floats, mirrored: Integers) -> bool:
+    def _can_restart(self, stays: Booleans, memory: Floats, moved: Integers) -> bool:
         """Return whether what each node that stays carries on shared storage may find memory on the others.
 
         What arrives at a node by shared storage takes from what it has left as much as it adds to what must restart.
+        Only moves are held to this: a group that nothing moves in may lose nodes.
         """
         if not self._load.any():
             return True
@@ -105,11 +105,12 @@ class EvacuationRoom:
         group = state.facts.nodes.group
         left = state.quantities[Quantity.MEMORY]
         # A mirrored instance takes memory but does not restart elsewhere, and may even leave a node that stays.
-        pure = np.ones(self._groups, dtype=bool)
-        pure[group[state.primary[mirrored]]] = False
+        pure, touched = np.ones(self._groups, dtype=bool), np.zeros(self._groups, dtype=bool)
+        pure[group[state.primary[moved[self._mirrored[moved]]]]] = False
+        touched[group[state.primary[moved]]] = True
         after = self._summed(stays, np.maximum(left, 0.0)) - memory
         need = self._load - self._allowed + np.where(pure[group], np.maximum(left, 0.0), 0.0)
-        return not (need > after[group] + _TOLERANCE)[stays & (self._load > self._allowed)].any()
+        return not (need > after[group] + _TOLERANCE)[stays & touched[group] & (self._load > self._allowed)].any()
 
 
 ORDERS = ("largest_first", "saturation_largest_first", "smallest_last", "connected_sequential_bfs")

@@ -20,6 +20,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.downtime import Departure, DowntimeOptions, back, leave
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.rolling_maintenance import EvacuationRoom
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import run_maintenance, run_squeeze
 from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, open_group
@@ -93,6 +94,16 @@ def test_those_on_shared_storage_need_room_and_the_pool(bench):
     full = [members[0], bench.node("b", total_memory=50.0, free_memory=50, storage=(SAN,)), members[2]]
     skipped = run(bench, full, [shared(bench, "s", "a", storage=SAN.name)])["left_out"]
     assert skipped == [{"node": "a", "instance": "s", "says": "no other node of its group has room for it"}]
+
+
+def test_a_node_that_nothing_leaves_needs_no_room(bench):
+    """The others could not restart the instance on shared storage any more, but no move makes that so."""
+    members = [bench.node("a", free_memory=100), bench.node("empty", free_memory=100), bench.node("full", free_memory=0)]
+    guests = [bench.instance("i", "a", memory=100, disk_template=DiskTemplate.RBD)]
+    state = bench.state(members, guests)
+    assert leave(state, [1], DowntimeOptions(full=True)).moves == ()
+    assert EvacuationRoom(state).may_suffice([1])
+    assert not EvacuationRoom(state).may_suffice([0, 1])
 
 
 def test_shut_down_with_their_nodes_nothing_moves(bench):
