@@ -15,23 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 HERE = pathlib.Path(__file__).resolve().parent
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistakes
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.fields import Fields
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import (
     parse_iallocator,
-    read_instance,
-    read_node,
     requested_instances,
-    usual_instance,
-    usual_node,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, write_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import parse_proxmox
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report, summary
-from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 TEXT = generate(nodes=4, per_node=2, template="mixed", extags=True, loctags=True, odd=True).text()
@@ -141,91 +132,3 @@ def test_damaged_messages_are_understood_or_refused(data):
         check_message(error)
         return
     check_usable(message.cluster)
-
-
-def slowly(read, *arguments):
-    """Return what a field-by-field reader makes of a record, or None when it finds mistakes."""
-    mistakes = Mistakes()
-    found = read(arguments[0], Fields(arguments[1], "place", mistakes), *arguments[2:])
-    return None if mistakes else found
-
-
-@often
-@given(
-    damaged({**ODD_MESSAGE["instances"], "nics": {**ODD_MESSAGE["instances"]["inst-00001.example.com"], "nics": [{"network": "n"}, {}]}})
-)
-def test_instances_read_in_one_go_are_those_read_field_by_field(records):
-    for name, record in records.items():
-        usual = usual_instance(name, record)
-        assert usual is None or usual == slowly(read_instance, name, record)
-
-
-@often
-@given(damaged(ODD_MESSAGE["nodes"]), st.sampled_from([None, 4096]))
-def test_nodes_read_in_one_go_are_those_read_field_by_field(records, kvm_memory):
-    groups = {"uuid-group-01": "group-01"}
-    for name, record in records.items():
-        usual = usual_node(name, record, groups, kvm_memory)
-        assert usual is None or usual == slowly(read_node, name, record, groups, kvm_memory)
-
-
-def test_sound_records_are_read_in_one_go():
-    groups = {"uuid-group-01": "group-01"}
-    assert all(usual_instance(name, record) for name, record in ODD_MESSAGE["instances"].items())
-    offline = [name for name, record in ODD_MESSAGE["nodes"].items() if usual_node(name, record, groups, None) is None]
-    assert [ODD_MESSAGE["nodes"][name]["offline"] for name in offline] == [True]
-
-
-@often
-@given(damaged(INLINE))
-def test_damaged_plain_data_is_understood_or_refused(data):
-    try:
-        cluster = parse_inline(data)
-    except InputError as error:
-        check_message(error)
-        return
-    check_usable(cluster)
-
-
-@often
-@given(damaged(RAPI))
-def test_damaged_rapi_answers_are_understood_or_refused(data):
-    try:
-        cluster = parse_rapi(data)
-    except InputError as error:
-        check_message(error)
-        return
-    check_usable(cluster)
-
-
-@often
-@given(damaged(PROXMOX))
-def test_damaged_proxmox_answers_are_understood_or_refused(data):
-    try:
-        cluster = parse_proxmox(data)
-    except InputError as error:
-        check_message(error)
-        return
-    check_usable(cluster)
-
-
-@settings(max_examples=80, deadline=None)
-@given(clusters(pools=False))
-def test_written_text_reads_back_as_the_same_cluster(cluster):
-    again = parse_text(write_text(cluster))
-    assert again.nodes == cluster.nodes
-    assert [(i.name, i.memory, i.disk, i.primary, i.secondary, i.spindles, i.status, i.tags) for i in again.instances] == [
-        (i.name, i.memory, i.disk, i.primary, i.secondary, i.spindles, i.status, i.tags) for i in cluster.instances
-    ]
-    assert write_text(again) == write_text(cluster)
-
-
-@settings(max_examples=80, deadline=None)
-@given(clusters())
-def test_plain_data_reads_back_as_the_same_cluster(cluster):
-    assert parse_inline(json.loads(json.dumps(write_inline(cluster)))) == cluster
-
-
-def test_every_recorded_source_survives_plain_data():
-    for cluster in (parse_text(TEXT), parse_iallocator(MESSAGE).cluster, parse_rapi(RAPI), parse_proxmox(PROXMOX)):
-        assert parse_inline(json.loads(json.dumps(write_inline(cluster)))) == cluster

@@ -11,6 +11,12 @@ import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+Place = t.Union[str, tuple["Place", str, t.Union[str, int]]]
+"""Where something stands in an input: text, or what it lies in, what stands between, and its name or number.
+
+Readers that go through thousands of entries write no text for places where all is well.
+"""
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -59,13 +65,17 @@ class Mistakes:
     def __init__(self) -> None:
         self._found: list[Mistake] = []
 
-    def add(self, place: str, says: str) -> None:
+    def add(self, place: Place, says: str) -> None:
         """Remember one mistake."""
-        self._found.append(Mistake(place, says))
+        self._found.append(Mistake(spelled(place), says))
 
     def extend(self, mistakes: Iterable[Mistake]) -> None:
         """Remember the mistakes of a part that was read on its own."""
         self._found.extend(mistakes)
+
+    def told(self, place: str) -> bool:
+        """Return whether something is known to be wrong with a place, or with what it lies in."""
+        return any(place == mistake.place or place.startswith(f"{mistake.place}.") for mistake in self._found)
 
     def found(self) -> tuple[Mistake, ...]:
         """Return what was found so far."""
@@ -81,6 +91,17 @@ class Mistakes:
         """Raise InputError when anything was found."""
         if self._found:
             raise InputError(self._found)
+
+
+def spelled(place: Place) -> str:
+    """Return a place as text, such as `spaces[3].min_size`."""
+    if isinstance(place, str):
+        return place
+    above, between, name = place
+    before = spelled(above)
+    if between == "[":
+        return f"{before}[{name}]"
+    return f"{before}{between}{name}" if before else str(name)
 
 
 def describe_mistakes(mistakes: Iterable[Mistake]) -> str:

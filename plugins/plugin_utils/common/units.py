@@ -2,7 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sizes: text to MiB and back. A number without a unit is MiB, as everywhere in the collection."""
+"""Sizes: text to MiB and back. A number without a unit is MiB, as everywhere in the collection.
+
+A letter alone (`10G`) and the spelling with `i` (`10 GiB`) are powers of 1024, as LVM, sfdisk and disko have them; a letter with a
+mere B (`10 GB`) is a power of 1000, as it is printed on disks. Case does not matter.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +15,30 @@ from fractions import Fraction
 
 MIB = 1024**2
 
-_DECIMAL = {unit: 1000**power for power, unit in enumerate(["B", "KB", "MB", "GB", "TB", "PB", "EB"])}
-_BINARY = {unit: 1024**power for power, unit in enumerate(["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], start=1)}
-UNITS = {**_DECIMAL, **_BINARY}
+_LETTERS = "KMGTPE"
+UNITS = {
+    "B": 1,
+    **{f"{letter}B": 1000**power for power, letter in enumerate(_LETTERS, start=1)},
+    **{f"{letter}{rest}": 1024**power for power, letter in enumerate(_LETTERS, start=1) for rest in ("", "iB")},
+}
 _BY_FOLDED_NAME = {unit.lower(): size for unit, size in UNITS.items()}
-_SIZE = re.compile(r"^\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)\s*$")
+_SIZE = re.compile(r"^\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)\s*$", re.ASCII)
+_LONGEST = 100
+"""No size that means anything has as many characters."""
+
+SIZE_PATTERN = r"^\s*[0-9]+(\.[0-9]+)?\s*([KkMmGgTtPpEe]([Ii]?[Bb])?|[Bb])?\s*$"
+"""What parse_bytes takes, as a regular expression of JSON Schema."""
 
 
 def parse_bytes(text: str) -> Fraction:
-    """Return the exact number of bytes of a size such as `50 GiB`, `2 TB` or `512` (MiB).
+    """Return the exact number of bytes of a size such as `50 GiB`, `50G`, `2 TB` or `512` (MiB).
 
     Raises ValueError with a sentence when the text is no size.
     """
-    match = _SIZE.match(text)
+    match = _SIZE.match(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise ValueError(f"{text!r} is not a size; write MiB as a number, or a number with a unit such as '50 GiB' or '2 TB'")
+        shown = repr(text) if len(text) <= _LONGEST else "a long text"
+        raise ValueError(f"{shown} is not a size; write MiB as a number, or a number with a unit such as '50 GiB', '50G' or '2 TB'")
     unit = match["unit"].lower() or "mib"
     if unit not in _BY_FOLDED_NAME:
         raise ValueError(f"{text!r} has the unknown unit {match['unit']}; known are {', '.join(UNITS)}")

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 import typing as t
 from collections.abc import Sequence
 
 from ...common.errors import Mistakes
+from ...common.fields import ListOf, Number, Row, Size, Table, Text, Truth, Values, Whole, Word
 from ..cluster.check import Places, check_cluster, check_instance, pool_names
 from ..cluster.model import (
     NODE_DISK,
+    USUAL_LOAD,
     AllocPolicy,
     Cluster,
     Disk,
@@ -35,40 +38,121 @@ from ..cluster.model import (
     Status,
     StoragePool,
 )
-from .fields import Fields
-from .policy import read_policy, refuse_unknown
+from .policy import POLICY, make_policy
 
-_CLUSTER_FIELDS = ("groups", "nodes", "instances", "tags", "ipolicy")
-_GROUP_FIELDS = ("name", "uuid", "alloc_policy", "tags", "networks", "ipolicy")
-_NODE_FIELDS = (
-    *("name", "group", "total_memory", "node_memory", "free_memory", "total_disk", "free_disk", "total_cpus", "node_cpus", "cpu_speed"),
-    *("offline", "master", "tags", "exclusive_storage", "spindles", "free_spindles", "storage"),
-)
-_INSTANCE_FIELDS = (
-    *("name", "memory", "disk", "disks", "vcpus", "status", "auto_balance", "primary", "secondary", "disk_template", "storage"),
-    *("tags", "spindle_use", "spindles", "forthcoming", "load", "networks"),
-)
 DEFAULT_GROUP = "default"
+_NAME, _STRINGS = Text(digits=True), ListOf(Text(), "text")
+_COUNT, _CAPACITY = Whole(0, digits=True), Size(math.floor)
+_POLICY_ROW = Row("ipolicy", POLICY, "What instances may be, as Ganeti's instance policy; what is left out is taken from the cluster's.")
+_TAGS = Row("tags", _STRINGS, "Ganeti's tags.", default=())
+
+_GROUP = Table(
+    "a group",
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("uuid", _NAME, "Its UUID; by default its name."),
+        Row("alloc_policy", Word(AllocPolicy), "Whether new instances may come here.", AllocPolicy.PREFERRED),
+        _TAGS,
+        Row("networks", _STRINGS, "The networks that its nodes reach.", default=()),
+        _POLICY_ROW,
+    ],
+)
+_POOL_ROWS = [
+    Row("type", Word(PoolKind), "Whether it is in the node, or outside and shared.", PoolKind.INTERNAL),
+    Row("pool", _NAME, "What it is called.", required=True),
+]
+_POOL = Table(
+    "a storage pool",
+    [
+        *_POOL_ROWS,
+        Row("total", _CAPACITY, "Its size in MiB."),
+        Row("free", _CAPACITY, "MiB that are free; by default what instances leave."),
+    ],
+)
+_NODE = Table(
+    "a node",
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("group", _NAME, "The name or UUID of its group; may be left out where there is one group."),
+        Row("total_memory", _CAPACITY, "Its memory in MiB.", required=True),
+        Row("node_memory", Size(), "MiB of memory that the node itself uses.", default=0),
+        Row("free_memory", _CAPACITY, "MiB of memory that are free; by default what the node and instances leave."),
+        Row("total_disk", _CAPACITY, "Its disk in MiB; by default the sum of its internal pools."),
+        Row("free_disk", _CAPACITY, "MiB of disk that are free; by default what instances leave."),
+        Row("total_cpus", Number(digits=True), "Its physical CPUs.", required=True),
+        Row("node_cpus", _COUNT, "CPUs that the node itself uses.", default=1),
+        Row("cpu_speed", Number(digits=True), "How fast its CPUs are beside those of others.", default=1.0),
+        Row("offline", Truth(words=True), "Whether nothing may be placed here and all is to leave.", default=False),
+        Row("master", Truth(words=True), "Whether it is the cluster's master.", default=False),
+        _TAGS,
+        Row("exclusive_storage", Truth(words=True), "Whether instances have its spindles to themselves.", default=False),
+        Row("spindles", _COUNT, "Its spindles.", default=1),
+        Row("free_spindles", _COUNT, "Spindles that are free; by default what instances leave."),
+        Row("storage", ListOf(_POOL, "storage pools"), "The storage pools that it reaches.", default=()),
+    ],
+)
+_DISK = Table(
+    "a disk",
+    [
+        Row("size", Size(), "Its size in MiB.", required=True),
+        Row("spindles", _COUNT, "Spindles that it has to itself."),
+    ],
+)
+_LOAD = Table("a load", [Row(name, Number(digits=True), f"The use of {name}.", default=1.0) for name in ("cpu", "memory", "disk", "net")])
+_INSTANCE = Table(
+    "an instance",
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("memory", Size(), "Its memory in MiB.", required=True),
+        Row("disk", Size(), "MiB of disk that it takes on a node; by default the sum of its disks."),
+        Row("disks", ListOf(_DISK, "disks"), "Its disks; by default one of the size `disk`."),
+        Row("vcpus", _COUNT, "Its virtual CPUs.", required=True),
+        Row("status", Word(Status), "What it does.", Status.RUNNING),
+        Row("auto_balance", Truth(words=True), "Whether it may be moved.", default=True),
+        Row("primary", _NAME, "The node that it runs on.", default=""),
+        Row("secondary", _NAME, "The node that its disks are mirrored to.", default=""),
+        Row(
+            "disk_template",
+            Word(DiskTemplate),
+            "How its disks are kept; by default drbd with a secondary, ext on external pools.",
+        ),
+        Row("storage", Table("a pool of a node", _POOL_ROWS), "The storage pool that its disks lie in."),
+        _TAGS,
+        Row("spindle_use", _COUNT, "Weight of its use of spindles.", default=1),
+        Row("spindles", _COUNT, "Spindles of its only disk."),
+        Row("forthcoming", Truth(words=True), "Whether it takes nothing yet.", default=False),
+        Row("load", _LOAD, "What it uses of CPU, memory, disk and network; 1 is the usual.", default=None),
+        Row("networks", _STRINGS, "The networks that it needs.", default=()),
+    ],
+)
+CLUSTER = Table(
+    "a cluster",
+    [
+        Row("groups", ListOf(_GROUP, "groups"), f"Its groups; by default one called {DEFAULT_GROUP}.", default=()),
+        Row("nodes", ListOf(_NODE, "nodes"), "Its nodes.", required=True),
+        Row("instances", ListOf(_INSTANCE, "instances"), "Its instances.", default=()),
+        _TAGS,
+        _POLICY_ROW,
+    ],
+)
 
 
 def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
     """Return the cluster that plain data describes; raise InputError with all mistakes."""
     mistakes = Mistakes()
-    fields = Fields(data, place, mistakes)
-    fields.only(_CLUSTER_FIELDS)
-    refuse_unknown(fields, "ipolicy")
-    policy = read_policy(fields, "ipolicy", Policy())
-    groups = tuple(_group(group, policy) for group in fields.children("groups")) or (Group(DEFAULT_GROUP, DEFAULT_GROUP, policy=policy),)
-    instances = tuple(read_instance(instance) for instance in fields.children("instances"))
-    residents = _Residents(instances)
-    nodes = tuple(_node(node, groups, residents) for node in fields.children("nodes", required=True))
-    cluster = Cluster(groups=groups, nodes=nodes, instances=instances, tags=fields.strings("tags"), policy=policy)
+    values = CLUSTER.read_nested(data, place, mistakes)
+    policy = make_policy(values["ipolicy"], Policy())
+    groups = tuple(_group(group, policy) for group in values["groups"]) or (Group(DEFAULT_GROUP, DEFAULT_GROUP, policy=policy),)
     places = Places(
         groups=[f"{place}.groups[{position}]" for position in range(len(groups))],
-        nodes=[f"{place}.nodes[{position}]" for position in range(len(nodes))],
-        instances=[f"{place}.instances[{position}]" for position in range(len(instances))],
+        nodes=[f"{place}.nodes[{position}]" for position in range(len(values["nodes"]))],
+        instances=[f"{place}.instances[{position}]" for position in range(len(values["instances"]))],
         cluster=f"{place}.",
     )
+    instances = tuple(_instance(instance, where, mistakes) for instance, where in zip(values["instances"], places.instances))
+    residents = _Residents(instances)
+    nodes = tuple(_node(node, where, groups, residents, mistakes) for node, where in zip(values["nodes"], places.nodes))
+    cluster = Cluster(groups=groups, nodes=nodes, instances=instances, tags=values["tags"], policy=policy)
     check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster
@@ -81,98 +165,71 @@ def parse_new_instances(data: Sequence[t.Any], cluster: Cluster, place: str = "i
     pools = pool_names(cluster.nodes)
     instances = []
     for position, item in enumerate(data):
-        fields = Fields(item, f"{place}[{position}]", mistakes)
-        instance = read_instance(fields)
-        for role in ("primary", "secondary"):
-            if role in fields:
-                fields.wrong(role, "must not be given: the instance is yet to be placed")
+        where = f"{place}[{position}]"
+        instance = read_new_instance(item, where, pools, mistakes)
         if instance.name and instance.name in taken:
-            fields.wrong("name", f"there is an instance {instance.name} already")
+            mistakes.add(f"{where}.name", f"there is an instance {instance.name} already")
         taken[instance.name] = position
-        check_instance(instance, f"{fields.place}.", pools, mistakes)
         instances.append(instance)
     mistakes.check()
     return tuple(instances)
 
 
-def read_instance(fields: Fields) -> Instance:
-    """Return one instance; its node may be missing."""
-    fields.only(_INSTANCE_FIELDS)
-    secondary = fields.text("secondary", "")
-    local = DiskTemplate.DRBD if secondary else DiskTemplate.PLAIN
-    storage = _pool_name(fields.child("storage")) if "storage" in fields else None
-    template = fields.word("disk_template", DiskTemplate, DiskTemplate.EXT if _outside(storage) else local)
-    disks = _disks(fields)
+def read_new_instance(data: t.Any, place: str, pools: frozenset[PoolName], mistakes: Mistakes) -> Instance:
+    """Return an instance that is on no node yet."""
+    instance = _instance(_INSTANCE.read_nested(data, place, mistakes), place, mistakes)
+    for role in ("primary", "secondary"):
+        if getattr(instance, role):
+            mistakes.add(f"{place}.{role}", "must not be given: the instance is yet to be placed")
+    check_instance(instance, f"{place}.", pools, mistakes)
+    return instance
+
+
+def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
+    storage = None if values["storage"] is None else PoolName(values["storage"]["type"], values["storage"]["pool"])
+    outside = storage is not None and storage.kind == PoolKind.EXTERNAL
+    local = DiskTemplate.DRBD if values["secondary"] else DiskTemplate.PLAIN
+    template = values["disk_template"] or (DiskTemplate.EXT if outside else local)
+    disks = _disks(values, template == DiskTemplate.DISKLESS, place, mistakes)
     return Instance(
-        name=fields.text("name"),
-        memory=fields.size("memory"),
-        disk=_disk(fields, disks),
-        vcpus=fields.integer("vcpus"),
-        primary=fields.text("primary", ""),
-        secondary=secondary,
-        status=fields.word("status", Status, Status.RUNNING),
-        auto_balance=fields.truth("auto_balance", True),
+        name=values["name"],
+        memory=values["memory"],
+        disk=sum(disk.size for disk in disks) if values["disk"] is None else values["disk"],
+        vcpus=values["vcpus"],
+        primary=values["primary"],
+        secondary=values["secondary"],
+        status=values["status"],
+        auto_balance=values["auto_balance"],
         disk_template=template,
         disks=() if template == DiskTemplate.DISKLESS else disks,
         storage=storage,
-        tags=fields.strings("tags"),
-        spindle_use=fields.integer("spindle_use", 1),
-        forthcoming=fields.truth("forthcoming", False),
-        load=_load(fields.child("load")),
-        networks=fields.strings("networks"),
+        tags=values["tags"],
+        spindle_use=values["spindle_use"],
+        forthcoming=values["forthcoming"],
+        load=USUAL_LOAD if values["load"] is None else Load(**values["load"]),
+        networks=values["networks"],
     )
 
 
-def _outside(storage: PoolName | None) -> bool:
-    return storage is not None and storage.kind == PoolKind.EXTERNAL
-
-
-def _disks(fields: Fields) -> tuple[Disk, ...]:
+def _disks(values: Values, diskless: bool, place: str, mistakes: Mistakes) -> tuple[Disk, ...]:
     """Return the disks; `disk` and `spindles` describe one where there is no list of them."""
-    diskless = fields.raw("disk_template") == DiskTemplate.DISKLESS
-    if "disks" not in fields:
-        spindles = fields.integer("spindles") if "spindles" in fields else None
-        return (Disk(fields.size("disk", 0 if diskless else None), spindles),)
-    if "spindles" in fields:
-        fields.wrong("spindles", "is given for each of `disks`, not beside them")
-    disks = []
-    for disk in fields.children("disks"):
-        disk.only(("size", "spindles"))
-        disks.append(Disk(disk.size("size"), disk.integer("spindles") if "spindles" in disk else None))
-    return tuple(disks)
+    if values["disks"] is None:
+        if values["disk"] is None and not diskless and not mistakes.told(f"{place}.disk"):
+            mistakes.add(f"{place}.disk", f"is missing; must be {Size.wanted}")
+        return (Disk(values["disk"] or 0, values["spindles"]),)
+    if values["spindles"] is not None:
+        mistakes.add(f"{place}.spindles", "is given for each of `disks`, not beside them")
+    return tuple(Disk(**disk) for disk in values["disks"])
 
 
-def _disk(fields: Fields, disks: Sequence[Disk]) -> int:
-    total = sum(disk.size for disk in disks)
-    return fields.size("disk", total) if "disks" in fields else total
-
-
-def _load(fields: Fields) -> Load:
-    fields.only(("cpu", "memory", "disk", "net"))
-    return Load(
-        cpu=fields.number("cpu", 1.0),
-        memory=fields.number("memory", 1.0),
-        disk=fields.number("disk", 1.0),
-        net=fields.number("net", 1.0),
-    )
-
-
-def _pool_name(fields: Fields) -> PoolName:
-    fields.only(("type", "pool"))
-    return PoolName(fields.word("type", PoolKind, PoolKind.INTERNAL), fields.text("pool"))
-
-
-def _group(fields: Fields, base: Policy) -> Group:
-    fields.only(_GROUP_FIELDS)
-    refuse_unknown(fields, "ipolicy")
-    name = fields.text("name")
+def _group(values: Values, base: Policy) -> Group:
     return Group(
-        name=name,
-        uuid=fields.text("uuid", name),
-        alloc_policy=fields.word("alloc_policy", AllocPolicy, AllocPolicy.PREFERRED),
-        tags=fields.strings("tags"),
-        networks=fields.strings("networks"),
-        policy=read_policy(fields, "ipolicy", base),
+        name=values["name"],
+        uuid=values["name"] if values["uuid"] is None else values["uuid"],
+        alloc_policy=values["alloc_policy"],
+        tags=values["tags"],
+        networks=values["networks"],
+        policy=make_policy(values["ipolicy"], base),
     )
 
 
@@ -217,49 +274,41 @@ class _Residents:
         return dataclasses.replace(pool, free=max(0, pool.total - taken))
 
 
-def _node(fields: Fields, groups: Sequence[Group], residents: _Residents) -> Node:
-    fields.only(_NODE_FIELDS)
-    storage = tuple(_storage(pool) for pool in fields.children("storage"))
-    name = fields.text("name")
-    total_memory = fields.capacity("total_memory")
-    node_memory = fields.size("node_memory", 0)
-    total_disk = fields.capacity("total_disk", sum(pool.total or 0 for pool in storage if pool.name.kind == PoolKind.INTERNAL))
-    spindles = fields.integer("spindles", 1)
-    free_memory, free_disk, free_spindles = residents.left(name, total_memory - node_memory, total_disk, spindles)
+def _node(values: Values, place: str, groups: Sequence[Group], residents: _Residents, mistakes: Mistakes) -> Node:
+    storage = tuple(StoragePool(PoolName(pool["type"], pool["pool"]), pool["total"], pool["free"]) for pool in values["storage"])
+    internal = sum(pool.total or 0 for pool in storage if pool.name.kind == PoolKind.INTERNAL)
+    total_disk = internal if values["total_disk"] is None else values["total_disk"]
+    memory = values["total_memory"] - values["node_memory"]
+    free_memory, free_disk, free_spindles = residents.left(values["name"], memory, total_disk, values["spindles"])
     return Node(
-        name=name,
-        group=_group_name(fields, groups),
-        total_memory=float(total_memory),
-        node_memory=node_memory,
-        free_memory=fields.capacity("free_memory", free_memory),
+        name=values["name"],
+        group=_group_name(values["group"], place, groups, mistakes),
+        total_memory=float(values["total_memory"]),
+        node_memory=values["node_memory"],
+        free_memory=free_memory if values["free_memory"] is None else values["free_memory"],
         total_disk=float(total_disk),
-        free_disk=fields.capacity("free_disk", free_disk),
-        total_cpus=fields.number("total_cpus"),
-        node_cpus=fields.integer("node_cpus", 1),
-        cpu_speed=fields.number("cpu_speed", 1.0),
-        offline=fields.truth("offline", False),
-        master=fields.truth("master", False),
-        tags=fields.strings("tags"),
-        exclusive_storage=fields.truth("exclusive_storage", False),
-        spindles=spindles,
-        free_spindles=fields.integer("free_spindles", free_spindles),
-        storage=tuple(residents.pool_left(name, pool) for pool in storage),
+        free_disk=free_disk if values["free_disk"] is None else values["free_disk"],
+        total_cpus=values["total_cpus"],
+        node_cpus=values["node_cpus"],
+        cpu_speed=values["cpu_speed"],
+        offline=values["offline"],
+        master=values["master"],
+        tags=values["tags"],
+        exclusive_storage=values["exclusive_storage"],
+        spindles=values["spindles"],
+        free_spindles=free_spindles if values["free_spindles"] is None else values["free_spindles"],
+        storage=tuple(residents.pool_left(values["name"], pool) for pool in storage),
     )
 
 
-def _group_name(fields: Fields, groups: Sequence[Group]) -> str:
+def _group_name(given: str | None, place: str, groups: Sequence[Group], mistakes: Mistakes) -> str:
     """Return the group's name, which may be given as its uuid, and left out when there is only one."""
-    given = fields.text("group", groups[0].name if len(groups) == 1 else None)
+    if given is None:
+        if len(groups) > 1 and not mistakes.told(f"{place}.group"):
+            mistakes.add(f"{place}.group", "is missing; must be the name of one of several groups")
+        return groups[0].name
     by_uuid = {group.uuid: group.name for group in groups}
     return given if given in by_uuid.values() else by_uuid.get(given, given)
-
-
-def _storage(fields: Fields) -> StoragePool:
-    fields.only(("type", "pool", "total", "free"))
-    name = PoolName(fields.word("type", PoolKind, PoolKind.INTERNAL), fields.text("pool"))
-    total = fields.capacity("total") if "total" in fields else None
-    free = fields.capacity("free") if "free" in fields else None
-    return StoragePool(name, total, free)
 
 
 def write_inline(cluster: Cluster) -> dict[str, t.Any]:
@@ -267,7 +316,7 @@ def write_inline(cluster: Cluster) -> dict[str, t.Any]:
     return {
         "groups": [_plain_group(group) for group in cluster.groups],
         "nodes": [_plain_node(node) for node in cluster.nodes],
-        "instances": [_instance(instance) for instance in cluster.instances],
+        "instances": [_plain_instance(instance) for instance in cluster.instances],
         "tags": list(cluster.tags),
         "ipolicy": _policy(cluster.policy),
     }
@@ -318,7 +367,7 @@ def _pool_text(name: PoolName) -> dict[str, t.Any]:
     return {"type": str(name.kind), "pool": name.pool}
 
 
-def _instance(instance: Instance) -> dict[str, t.Any]:
+def _plain_instance(instance: Instance) -> dict[str, t.Any]:
     fields = {name: getattr(instance, name) for name in Instance.__dataclass_fields__ if name != "storage"}
     fields |= {
         "status": str(instance.status),

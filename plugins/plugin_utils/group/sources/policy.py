@@ -9,77 +9,59 @@ Ganeti's releases differ in what a policy has; keys that are not known are nobod
 
 from __future__ import annotations
 
-import typing as t
-from collections.abc import Mapping
-
+from ...common.fields import ListOf, Number, Row, Size, Table, Values, Whole, Word
 from ..cluster.model import DiskTemplate, Policy, Spec, SpecInterval
-from .fields import Fields
 
-_SPEC_KEYS = {
-    "memory": "memory-size",
-    "cpus": "cpu-count",
-    "disk_size": "disk-size",
-    "disk_count": "disk-count",
-    "nics": "nic-count",
-    "spindle_use": "spindle-use",
+_SPEC = {
+    "memory": Row("memory-size", Size(), "MiB of memory."),
+    "cpus": Row("cpu-count", Whole(digits=True), "Virtual CPUs."),
+    "disk_size": Row("disk-size", Size(), "MiB of each disk."),
+    "disk_count": Row("disk-count", Whole(digits=True), "Number of disks."),
+    "nics": Row("nic-count", Whole(digits=True), "Number of network interfaces."),
+    "spindle_use": Row("spindle-use", Whole(digits=True), "Weight of the instance's use of spindles."),
 }
-_KEYS = ("minmax", "std", "disk-templates", "vcpu-ratio", "spindle-ratio")
-_SIZES = frozenset({"memory", "disk_size"})
 
 
-def read_policy(owner: Fields, name: str, base: Policy) -> Policy:
-    """Return the policy in the field `name` of its owner, completed from `base`; a missing one is `base` itself."""
-    if name not in owner:
+def _policy_table(others: bool) -> Table:
+    spec = Table("a spec", _SPEC.values(), others=others, dashes=True)
+    pair = Table("a pair of min and max", [Row("min", spec, "The least."), Row("max", spec, "The most.")], others=others)
+    rows = [
+        Row("minmax", ListOf(pair, "pairs of min and max"), "What sizes instances may have: those between the ends of any pair."),
+        Row("std", spec, "The usual instance."),
+        Row("disk-templates", ListOf(Word(DiskTemplate)), "The disk templates that instances may have."),
+        Row("vcpu-ratio", Number(digits=True), "Virtual CPUs for each physical one."),
+        Row("spindle-ratio", Number(digits=True), "Weight of uses for each spindle."),
+    ]
+    return Table("a policy", rows, others=others, dashes=True)
+
+
+POLICY = _policy_table(others=False)
+"""A policy that a person has written."""
+GANETI_POLICY = _policy_table(others=True)
+
+
+def make_policy(values: Values | None, base: Policy) -> Policy:
+    """Return the policy of what a table has read, completed from `base`; None is `base` itself."""
+    if values is None:
         return base
-    fields = _dashed(owner.child(name))
+    templates, vcpus, spindles = (values[name] for name in ("disk-templates", "vcpu-ratio", "spindle-ratio"))
     return Policy(
-        intervals=_read_intervals(fields, base),
-        standard=_read_spec(fields, "std", base.standard),
-        disk_templates=_read_templates(fields, base),
-        vcpu_ratio=fields.number("vcpu-ratio", base.vcpu_ratio),
-        spindle_ratio=fields.number("spindle-ratio", base.spindle_ratio),
+        intervals=_intervals(values["minmax"], base),
+        standard=_spec(values["std"], base.standard),
+        disk_templates=base.disk_templates if templates is None else templates,
+        vcpu_ratio=base.vcpu_ratio if vcpus is None else vcpus,
+        spindle_ratio=base.spindle_ratio if spindles is None else spindles,
     )
 
 
-def refuse_unknown(owner: Fields, name: str) -> None:
-    """Add a mistake for every key of a policy that read_policy does not look at; what has another shape is for read_policy to tell."""
-    if not isinstance(owner.raw(name), Mapping):
-        return
-    fields = _dashed(owner.child(name))
-    fields.only(_KEYS)
-    pairs = fields.raw("minmax")
-    mappings = fields.children("minmax") if _all_mappings(pairs) else []
-    for parent, key in ((fields, "std"), *((pair, end) for pair in mappings for end in ("min", "max"))):
-        if isinstance(parent.raw(key), Mapping):
-            _dashed(parent.child(key)).only(_SPEC_KEYS.values())
-
-
-def _all_mappings(items: t.Any) -> bool:
-    return isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
-
-
-def _read_intervals(fields: Fields, base: Policy) -> tuple[SpecInterval, ...]:
-    if "minmax" not in fields:
+def _intervals(pairs: tuple[Values, ...] | None, base: Policy) -> tuple[SpecInterval, ...]:
+    if pairs is None:
         return base.intervals
     first = (base.intervals or Policy().intervals)[0]
-    low, high = first.minimum, first.maximum
-    return tuple(SpecInterval(_read_spec(pair, "min", low), _read_spec(pair, "max", high)) for pair in fields.children("minmax"))
+    return tuple(SpecInterval(_spec(pair["min"], first.minimum), _spec(pair["max"], first.maximum)) for pair in pairs)
 
 
-def _read_spec(owner: Fields, name: str, base: Spec) -> Spec:
-    fields = _dashed(owner.child(name))
-    values = {field: (fields.size if field in _SIZES else fields.integer)(key, getattr(base, field)) for field, key in _SPEC_KEYS.items()}
-    return Spec(**values)
-
-
-def _read_templates(fields: Fields, base: Policy) -> tuple[DiskTemplate, ...]:
-    known = {str(template): template for template in DiskTemplate}
-    names = fields.strings("disk-templates", base.disk_templates)
-    for name in names:
-        if name not in known:
-            fields.wrong("disk-templates", f"{name!r} is none of {', '.join(known)}")
-    return tuple(known[name] for name in names if name in known)
-
-
-def _dashed(fields: Fields) -> Fields:
-    return Fields({str(name).replace("_", "-"): fields.raw(name) for name in fields.names()}, fields.place, fields.mistakes)
+def _spec(values: Values | None, base: Spec) -> Spec:
+    if values is None:
+        return base
+    return Spec(**{field: getattr(base, field) if values[row.name] is None else values[row.name] for field, row in _SPEC.items()})

@@ -18,14 +18,15 @@ from __future__ import annotations
 import collections
 import math
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.errors import Mistakes
+from ...common.fields import Anything, ListOf, Row, Table, Values
 from ...common.units import MIB
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import Cluster, Disk, DiskTemplate, Group, Instance, Node, PoolKind, PoolName, Status, StoragePool
-from .fields import Fields
+from .iallocator import NAME, NUMBER, TRUTH, WHOLE
 
 GROUP = "proxmox"
 RESOURCES = "/cluster/resources"
@@ -48,91 +49,142 @@ class _Storages:
         return self.of_guest.get(guest) or (pools[0].name if len(pools) == 1 else None)
 
 
+_ANY = Table("a resource", [Row("type", Anything())], others=True)
+_NODE = Table(
+    "a node",
+    [
+        Row("node", NAME, required=True),
+        Row("status", NAME, default="unknown"),
+        Row("maxmem", WHOLE, default=0),
+        Row("mem", WHOLE, default=0),
+        Row("maxcpu", NUMBER, default=0.0),
+    ],
+    others=True,
+)
+_GUEST = Table(
+    "a guest",
+    [
+        Row("vmid", WHOLE, required=True),
+        Row("node", NAME, required=True),
+        Row("name", NAME),
+        Row("status", NAME, default="stopped"),
+        Row("template", TRUTH, default=False),
+        Row("maxdisk", WHOLE, default=0),
+        Row("maxmem", WHOLE, default=0),
+        Row("mem", WHOLE, default=0),
+        Row("maxcpu", NUMBER, default=0.0),
+        Row("tags", NAME, default=""),
+    ],
+    others=True,
+)
+_STORAGES = ListOf(
+    Table(
+        "a storage",
+        [
+            Row("storage", NAME, required=True),
+            Row("enabled", TRUTH, default=True),
+            Row("active", TRUTH, default=True),
+            Row("shared", TRUTH, default=False),
+            Row("content", NAME, default=""),
+            Row("total", WHOLE),
+            Row("avail", WHOLE),
+        ],
+        others=True,
+    ),
+    "storages",
+)
+_VOLUMES = ListOf(Table("a volume", [Row("vmid", WHOLE), Row("size", WHOLE, default=0)], others=True), "volumes")
+
+
 def parse_proxmox(documents: Mapping[str, t.Any]) -> Cluster:
     """Return the cluster that documents by path describe; raise InputError with all mistakes."""
     mistakes = Mistakes()
-    fields = Fields(documents, "", mistakes)
-    resources = fields.children(RESOURCES, required=True)
-    storages = _storages(fields, [r.text("node") for r in resources if r.raw("type") == "node"])
-    guests = [resource for resource in resources if resource.raw("type") in _GUESTS]
-    machines = [resource for resource in resources if resource.raw("type") == "node"]
-    instances = [_instance(guest, storages) for guest in guests]
+    table = Table("the documents", [Row(RESOURCES, ListOf(Anything(), "resources"), required=True)], others=True)
+    resources = table.read_nested(documents, "", mistakes)[RESOURCES]
+    machines, guests = {}, {}
+    for place, resource in ((f"{RESOURCES}[{position}]", resource) for position, resource in enumerate(resources)):
+        kind = _ANY.read_nested(resource, place, mistakes)["type"]
+        if kind == "node":
+            machines[place] = _NODE.read_nested(resource, place, mistakes)
+        elif kind in _GUESTS:
+            guests[place] = _GUEST.read_nested(resource, place, mistakes)
+    storages = _storages(documents, [machine["node"] for machine in machines.values()], mistakes)
     used: collections.Counter[str] = collections.Counter()
-    for guest in guests:
-        used[guest.text("node")] += guest.integer("mem", 0)
-    nodes = [_node(machine, storages, used[machine.text("node")]) for machine in machines]
-    cluster = Cluster((Group(GROUP, GROUP),), tuple(nodes), tuple(instances))
-    places = Places([RESOURCES], [node.place for node in machines], [guest.place for guest in guests])
-    check_cluster(cluster, places, mistakes)
+    for guest in guests.values():
+        used[guest["node"]] += guest["mem"]
+    nodes = tuple(_node(machine, storages, used[machine["node"]]) for machine in machines.values())
+    cluster = Cluster((Group(GROUP, GROUP),), nodes, tuple(_instance(guest, storages) for guest in guests.values()))
+    check_cluster(cluster, Places([RESOURCES], list(machines), list(guests)), mistakes)
     mistakes.check()
     return cluster
 
 
-def _node(fields: Fields, storages: _Storages, used_by_guests: int) -> Node:
+def _node(values: Values, storages: _Storages, used_by_guests: int) -> Node:
     """Return a node; what it uses beyond its guests' actual use is its own."""
-    name = fields.text("node")
-    pools = storages.by_node.get(name, ())
+    pools = storages.by_node.get(values["node"], ())
     inside = [pool for pool in pools if pool.name.kind == PoolKind.INTERNAL]
-    online = fields.text("status", "unknown") == "online"
-    total, used = fields.integer("maxmem", 0), fields.integer("mem", 0)
+    total, used = values["maxmem"], values["mem"]
     return Node(
-        name=name,
+        name=values["node"],
         group=GROUP,
         total_memory=float(total // MIB),
-        node_memory=max(0, math.ceil((used - used_by_guests) / MIB)),
+        node_memory=max(0, _in_mib(used - used_by_guests)),
         free_memory=max(0, (total - used) // MIB),
         total_disk=float(sum(pool.total or 0 for pool in inside)),
         free_disk=sum(pool.free or 0 for pool in inside),
-        total_cpus=fields.number("maxcpu", 0.0),
+        total_cpus=values["maxcpu"],
         node_cpus=0,
-        offline=not online,
+        offline=values["status"] != "online",
         storage=pools,
     )
 
 
-def _instance(fields: Fields, storages: _Storages) -> Instance:
-    number = fields.integer("vmid")
-    status = _STATUS.get(fields.text("status", "stopped"), Status.ADMIN_DOWN)
-    template = fields.truth("template", False)
-    storage = storages.of(number, fields.text("node"))
+def _instance(values: Values, storages: _Storages) -> Instance:
+    storage = storages.of(values["vmid"], values["node"])
     shared = storage is not None and storage.kind == PoolKind.EXTERNAL
-    disk = math.ceil(fields.integer("maxdisk", 0) / MIB)
+    disk = _in_mib(values["maxdisk"])
     return Instance(
-        name=f"{number}-{fields.text('name')}" if "name" in fields else str(number),
-        memory=math.ceil(fields.integer("maxmem", 0) / MIB),
+        name=str(values["vmid"]) if values["name"] is None else f"{values['vmid']}-{values['name']}",
+        memory=_in_mib(values["maxmem"]),
         disk=disk,
-        vcpus=math.ceil(fields.number("maxcpu", 0.0)),
-        primary=fields.text("node"),
-        status=Status.ADMIN_OFFLINE if template else status,
-        auto_balance=not template,
+        vcpus=math.ceil(values["maxcpu"]),
+        primary=values["node"],
+        status=Status.ADMIN_OFFLINE if values["template"] else _STATUS.get(values["status"], Status.ADMIN_DOWN),
+        auto_balance=not values["template"],
         disk_template=DiskTemplate.EXT if shared else DiskTemplate.PLAIN,
         disks=(Disk(disk),),
         storage=storage,
-        tags=tuple(tag for tag in fields.text("tags", "").replace(",", ";").split(";") if tag),
+        tags=tuple(tag for tag in values["tags"].replace(",", ";").split(";") if tag),
     )
 
 
-def _storages(fields: Fields, nodes: list[str]) -> _Storages:
+def _in_mib(size: int) -> int:
+    return -(-size // MIB)
+
+
+def _storages(documents: Mapping[str, t.Any], nodes: Sequence[str], mistakes: Mistakes) -> _Storages:
     by_node: dict[str, tuple[StoragePool, ...]] = {}
-    sizes: dict[int, dict[PoolName, int]] = {}
+    sizes: dict[int, collections.Counter[PoolName]] = {}
     for node in nodes:
-        pools = [_pool(storage) for storage in fields.children(f"/nodes/{node}/storage") if _for_guests(storage)]
-        by_node[node] = tuple(pools)
+        found = _document(documents, f"/nodes/{node}/storage", _STORAGES, mistakes)
+        by_node[node] = pools = tuple(_pool(storage) for storage in found if _for_guests(storage))
         for pool in pools:
-            for volume in fields.children(f"/nodes/{node}/storage/{pool.name.pool}/content"):
-                if "vmid" in volume:
-                    of_guest = sizes.setdefault(volume.integer("vmid"), collections.Counter())
-                    of_guest[pool.name] += volume.integer("size", 0)
+            for volume in _document(documents, f"/nodes/{node}/storage/{pool.name.pool}/content", _VOLUMES, mistakes):
+                if volume["vmid"] is not None:
+                    sizes.setdefault(volume["vmid"], collections.Counter())[pool.name] += volume["size"]
     return _Storages(by_node, {guest: max(of_guest, key=lambda pool: of_guest[pool]) for guest, of_guest in sizes.items()})
 
 
-def _for_guests(fields: Fields) -> bool:
-    usable = fields.truth("enabled", True) and fields.truth("active", True)
-    return usable and not _GUEST_CONTENT.isdisjoint(fields.text("content", "").split(","))
+def _document(documents: Mapping[str, t.Any], path: str, kind: ListOf, mistakes: Mistakes) -> tuple[Values, ...]:
+    """Return the entries of a document, none where it is missing."""
+    return () if documents.get(path) is None else kind.read_nested(documents[path], path, mistakes)
 
 
-def _pool(fields: Fields) -> StoragePool:
-    kind = PoolKind.EXTERNAL if fields.truth("shared", False) else PoolKind.INTERNAL
-    total = fields.integer("total") // MIB if "total" in fields else None
-    free = fields.integer("avail") // MIB if "avail" in fields else None
-    return StoragePool(PoolName(kind, fields.text("storage")), total, free)
+def _for_guests(storage: Values) -> bool:
+    return storage["enabled"] and storage["active"] and not _GUEST_CONTENT.isdisjoint(storage["content"].split(","))
+
+
+def _pool(storage: Values) -> StoragePool:
+    kind = PoolKind.EXTERNAL if storage["shared"] else PoolKind.INTERNAL
+    total, free = (None if storage[name] is None else storage[name] // MIB for name in ("total", "avail"))
+    return StoragePool(PoolName(kind, storage["storage"]), total, free)

@@ -12,7 +12,6 @@ and it is offline here.
 from __future__ import annotations
 
 import base64
-import dataclasses
 import http.client
 import json
 import ssl
@@ -24,11 +23,11 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from ...common.errors import InputError, Mistake, Mistakes, Unavailable
+from ...common.fields import Anything, ListOf, Row, Table, Values, Whole, Word, is_number, is_whole, shown
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
-from .fields import Fields
-from .iallocator import KVM_NODE_MEMORY
-from .policy import read_policy
+from .iallocator import KVM_NODE_MEMORY, NAME, NODE_PARAMETERS, NUMBER, STRINGS, TRUTH, WHOLE
+from .policy import GANETI_POLICY, make_policy
 
 
 @dataclass(frozen=True)
@@ -84,109 +83,190 @@ def fetch_rapi(server: Server) -> Cluster:
     return parse_rapi({name: server.get(path) for name, path in RESOURCES.items()})
 
 
+_GROUP = Table(
+    "a group",
+    [
+        Row("name", NAME, required=True),
+        Row("uuid", NAME, required=True),
+        Row("alloc_policy", Word(AllocPolicy), required=True),
+        Row("tags", STRINGS, default=()),
+        Row("ipolicy", GANETI_POLICY),
+    ],
+    others=True,
+)
+_NODE = Table(
+    "a node",
+    [
+        Row("name", NAME, required=True),
+        Row("group.uuid", NAME, required=True),
+        Row("offline", TRUTH, required=True),
+        Row("drained", TRUTH, required=True),
+        Row("vm_capable", TRUTH, default=True),
+        Row("tags", STRINGS, default=()),
+        Row("ndparams", NODE_PARAMETERS, default=NODE_PARAMETERS.blank),
+        Row("mtotal", Anything()),
+    ],
+    others=True,
+)
+_REPORT = Table(
+    "a node",
+    [
+        Row("mtotal", NUMBER, required=True),
+        Row("mnode", WHOLE, required=True),
+        Row("mfree", WHOLE, required=True),
+        Row("dtotal", NUMBER, default=0.0),
+        Row("dfree", WHOLE, default=0),
+        Row("ctotal", NUMBER, required=True),
+        Row("cnos", WHOLE, default=0),
+        Row("sptotal", WHOLE, default=0),
+        Row("spfree", WHOLE, default=0),
+    ],
+    others=True,
+)
+"""What a node tells while it answers."""
+_BACKEND = Table(
+    "backend parameters",
+    [
+        Row("vcpus", WHOLE, required=True),
+        Row("auto_balance", TRUTH, default=True),
+        Row("spindle_use", WHOLE, default=1),
+        Row("memory", WHOLE),
+        Row("maxmem", WHOLE),
+    ],
+    others=True,
+)
+_INSTANCE = Table(
+    "an instance",
+    [
+        Row("name", NAME, required=True),
+        Row("disk_usage", WHOLE, required=True),
+        Row("pnode", NAME, required=True),
+        Row("snodes", STRINGS, default=()),
+        Row("status", Word(Status), required=True),
+        Row("disk_template", Word(DiskTemplate), required=True),
+        Row("disk.sizes", ListOf(Whole(), "whole numbers"), default=()),
+        Row("disk.spindles", ListOf(Anything(), "whole numbers"), default=()),
+        Row("oper_ram", Anything()),
+        Row("tags", STRINGS, default=()),
+        Row("forthcoming", TRUTH, default=False),
+        Row("beparams", _BACKEND, required=True),
+    ],
+    others=True,
+)
+_INFO = Table(
+    "a cluster",
+    [
+        Row("ipolicy", GANETI_POLICY),
+        Row("default_hypervisor", NAME, default=""),
+        Row("master", NAME, default=""),
+        Row("tags", STRINGS, default=()),
+    ],
+    others=True,
+)
+_DOCUMENTS = Table(
+    "RAPI's documents",
+    [
+        Row("info", _INFO, default=_INFO.blank),
+        Row("groups", ListOf(_GROUP, "groups"), required=True),
+        Row("nodes", ListOf(Anything(), "nodes"), required=True),
+        Row("instances", ListOf(_INSTANCE, "instances"), required=True),
+    ],
+    others=True,
+)
+
+
 def parse_rapi(documents: Mapping[str, t.Any]) -> Cluster:
     """Return the cluster in the documents of RESOURCES; raise InputError with all mistakes."""
     mistakes = Mistakes()
-    fields = Fields(documents, "", mistakes)
-    info = fields.child("info")
-    policy = read_policy(info, "ipolicy", Policy())
-    groups = [_group(group, policy) for group in fields.children("groups", required=True)]
+    values = _DOCUMENTS.read_nested(documents, "", mistakes)
+    info = values["info"]
+    policy = make_policy(info["ipolicy"], Policy())
+    groups = [_group(group, policy) for group in values["groups"]]
     names = {group.uuid: group.name for group in groups}
-    memory = KVM_NODE_MEMORY if info.text("default_hypervisor", "") == "kvm" else None
-    master = info.text("master", "")
-    nodes = [_node(node, names, master, memory) for node in fields.children("nodes", required=True)]
-    instances = [_instance(instance) for instance in fields.children("instances", required=True)]
-    cluster = Cluster(tuple(groups), tuple(nodes), tuple(instances), info.strings("tags"), policy)
+    memory = KVM_NODE_MEMORY if info["default_hypervisor"] == "kvm" else None
     places = Places(
         groups=[f"groups[{position}]" for position in range(len(groups))],
-        nodes=[f"nodes[{position}]" for position in range(len(nodes))],
-        instances=[f"instances[{position}]" for position in range(len(instances))],
+        nodes=[f"nodes[{position}]" for position in range(len(values["nodes"]))],
+        instances=[f"instances[{position}]" for position in range(len(values["instances"]))],
     )
+    nodes = [_node(node, place, names, info["master"], memory, mistakes) for node, place in zip(values["nodes"], places.nodes)]
+    instances = [_instance(one, place, mistakes) for one, place in zip(values["instances"], places.instances)]
+    cluster = Cluster(tuple(groups), tuple(nodes), tuple(instances), info["tags"], policy)
     check_cluster(cluster, places, mistakes)
     mistakes.check()
     return cluster
 
 
-def _group(fields: Fields, policy: Policy) -> Group:
+def _group(values: Values, policy: Policy) -> Group:
     return Group(
-        name=fields.text("name"),
-        uuid=fields.text("uuid"),
-        alloc_policy=fields.word("alloc_policy", AllocPolicy),
-        tags=fields.strings("tags"),
-        policy=read_policy(fields, "ipolicy", policy),
+        name=values["name"],
+        uuid=values["uuid"],
+        alloc_policy=values["alloc_policy"],
+        tags=values["tags"],
+        policy=make_policy(values["ipolicy"], policy),
     )
 
 
-def _node(fields: Fields, groups: Mapping[str, str], master: str, kvm_memory: int | None) -> Node:
-    parameters = fields.child("ndparams")
-    exclusive = parameters.truth("exclusive_storage", False)
-    live = not fields.truth("offline") and fields.truth("vm_capable", True) and "mtotal" in fields
-    name, uuid = fields.text("name"), fields.text("group.uuid")
-    node = Node(
-        name=name,
+def _node(data: t.Any, place: str, groups: Mapping[str, str], master: str, kvm_memory: int | None, mistakes: Mistakes) -> Node:
+    """Return a node, with what it reports if it is to run instances and answers. `groups` are names by UUID."""
+    values = _NODE.read_nested(data, place, mistakes)
+    live = not values["offline"] and values["vm_capable"] and values["mtotal"] is not None
+    report = _REPORT.read_nested(data, place, mistakes) if live else _REPORT.blank
+    exclusive, uuid = values["ndparams"]["exclusive_storage"], values["group.uuid"]
+    return Node(
+        name=values["name"],
         group=groups.get(uuid, uuid),
-        total_memory=0.0,
-        node_memory=0,
-        free_memory=0,
-        total_disk=0.0,
-        free_disk=0,
-        total_cpus=0.0,
-        node_cpus=0,
-        offline=not live or fields.truth("drained"),
-        master=name == master,
-        tags=fields.strings("tags"),
+        total_memory=report["mtotal"],
+        node_memory=report["mnode"] if kvm_memory is None or not live else kvm_memory,
+        free_memory=report["mfree"],
+        total_disk=report["dtotal"],
+        free_disk=report["dfree"],
+        total_cpus=report["ctotal"],
+        node_cpus=report["cnos"],
+        offline=not live or values["drained"],
+        master=values["name"] == master,
+        tags=values["tags"],
         exclusive_storage=exclusive,
-        spindles=0 if exclusive else parameters.integer("spindle_count", 1),
-    )
-    return _with_report(node, fields, kvm_memory) if live else node
-
-
-def _with_report(node: Node, fields: Fields, kvm_memory: int | None) -> Node:
-    return dataclasses.replace(
-        node,
-        total_memory=fields.number("mtotal"),
-        node_memory=fields.integer("mnode") if kvm_memory is None else kvm_memory,
-        free_memory=fields.integer("mfree"),
-        total_disk=fields.number("dtotal", 0.0),
-        free_disk=fields.integer("dfree", 0),
-        total_cpus=fields.number("ctotal"),
-        node_cpus=fields.integer("cnos", 0),
-        spindles=fields.integer("sptotal", 0) if node.exclusive_storage else node.spindles,
-        free_spindles=fields.integer("spfree", 0),
+        spindles=report["sptotal"] if exclusive else values["ndparams"]["spindle_count"],
+        free_spindles=report["spfree"],
     )
 
 
-def _instance(fields: Fields) -> Instance:
-    backend = fields.child("beparams")
-    secondaries = fields.strings("snodes")
-    sizes = [_whole(fields, "disk.sizes", size) for size in fields.items("disk.sizes")]
-    spindles = [*fields.items("disk.spindles"), *(None for _size in sizes)]
+def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
+    backend = values["beparams"]
+    sizes = values["disk.sizes"]
+    spindles = [_spindles(count, f"{place}.disk.spindles[{number}]", mistakes) for number, count in enumerate(values["disk.spindles"])]
     return Instance(
-        name=fields.text("name"),
-        memory=_memory(fields, backend),
-        disk=fields.integer("disk_usage"),
-        vcpus=backend.integer("vcpus"),
-        primary=fields.text("pnode"),
-        secondary=secondaries[0] if secondaries else "",
-        status=fields.word("status", Status),
-        auto_balance=backend.truth("auto_balance", True),
-        disk_template=fields.word("disk_template", DiskTemplate),
-        disks=tuple(Disk(size, None if count is None else _whole(fields, "disk.spindles", count)) for size, count in zip(sizes, spindles)),
-        tags=fields.strings("tags"),
-        spindle_use=backend.integer("spindle_use", 1),
-        forthcoming=fields.truth("forthcoming", False),
+        name=values["name"],
+        memory=_memory(values, place, mistakes),
+        disk=values["disk_usage"],
+        vcpus=backend["vcpus"],
+        primary=values["pnode"],
+        secondary=values["snodes"][0] if values["snodes"] else "",
+        status=values["status"],
+        auto_balance=backend["auto_balance"],
+        disk_template=values["disk_template"],
+        disks=tuple(Disk(size, count) for size, count in zip(sizes, [*spindles, *(None for _size in sizes)])),
+        tags=values["tags"],
+        spindle_use=backend["spindle_use"],
+        forthcoming=values["forthcoming"],
     )
 
 
-def _memory(fields: Fields, backend: Fields) -> int:
+def _spindles(count: t.Any, place: str, mistakes: Mistakes) -> int | None:
+    """Return the spindles of a disk; Ganeti has null where it counts none."""
+    if count is None or is_whole(count):
+        return t.cast("int | None", count)
+    mistakes.add(place, f"is {shown(count)}; must be a whole number")
+    return None
+
+
+def _memory(values: Values, place: str, mistakes: Mistakes) -> int:
     """Return what it uses while it runs, else what it may use at most."""
-    if isinstance(fields.raw("oper_ram"), (int, float)) and not isinstance(fields.raw("oper_ram"), bool):
-        return fields.integer("oper_ram")
-    return backend.integer("memory" if "memory" in backend else "maxmem")
-
-
-def _whole(fields: Fields, name: str, value: t.Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    fields.wrong(name, f"holds {value!r}; must be whole numbers")
-    return 0
+    if is_number(values["oper_ram"]):
+        return int(values["oper_ram"])
+    backend = values["beparams"]
+    most: int | None = backend["maxmem"] if backend["memory"] is None else backend["memory"]
+    if most is None and not mistakes.told(f"{place}.beparams"):
+        mistakes.add(f"{place}.beparams.maxmem", "is missing; must be a whole number")
+    return most or 0

@@ -11,14 +11,13 @@ missing). Columns are separated by `|`, members of lists by `,`; late columns ha
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 import typing as t
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from enum import StrEnum
 
 from ...common.errors import Mistakes, suggest
+from ...common.fields import Kind, ListOf, Number, Row, Table, Text, Values, Whole, Word, shown
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import (
     AllocPolicy,
@@ -36,45 +35,139 @@ from ..cluster.model import (
 
 _SECTIONS = ("groups", "nodes", "instances", "cluster tags", "policies")
 _REQUIRED_SECTIONS = 4
-_GROUP_COLUMNS = ("name", "uuid", "alloc_policy", "tags", "networks")
-_NODE_COLUMNS = (
-    "name",
-    "t_mem",
-    "n_mem",
-    "f_mem",
-    "t_dsk",
-    "f_dsk",
-    "t_cpu",
-    "role",
-    "group uuid",
-    "spindles",
-    "tags",
-    "exclusive_storage",
-    "free_spindles",
-    "n_cpu",
-    "cpu_speed",
+_INTEGER = re.compile(r"[0-9]{1,18}")
+
+
+class _Flag(Kind):
+    """Y or N."""
+
+    wanted, blank = "Y or N", False
+
+    def read(self, value: t.Any) -> bool:
+        return value == "Y" if value in ("Y", "N") else self.refuse(value)
+
+
+class _Role(Kind):
+    """What a node is for the cluster."""
+
+    wanted, blank = "one of Y (offline), N (online), M (master)", "N"
+
+    def read(self, value: t.Any) -> str:
+        return value if value in _ROLES else self.refuse(value)
+
+
+class _Members(Kind):
+    """Members of a list, with commas between them."""
+
+    blank: t.Any = ()
+    nested = True
+
+    def __init__(self, kind: Kind) -> None:
+        self._list = ListOf(kind)
+
+    def read_nested(self, value: t.Any, place: str, mistakes: Mistakes) -> tuple[t.Any, ...]:
+        return self._list.read_nested(value.split(","), place, mistakes) if value else ()
+
+
+class _Spindles(Kind):
+    """A number, or - where it is not known."""
+
+    _count = Whole(0, digits=True)
+    wanted = f"{_count.wanted}, or -"
+
+    def read(self, value: t.Any) -> int | None:
+        return None if value == "-" else self._count.read(value)
+
+
+class _Spec(Kind):
+    """A policy's spec."""
+
+    blank = Spec(0, 0, 0, 0, 0, 0)
+
+    def read(self, value: t.Any) -> Spec:
+        values, names = value.split(","), tuple(Spec.__dataclass_fields__)
+        if len(values) == len(names) and all(_INTEGER.fullmatch(number) for number in values):
+            return Spec(*map(int, values))
+        raise ValueError(f"{shown(value)} is no spec; write {len(names)} whole numbers: {', '.join(names)}")
+
+
+class _Intervals(Kind):
+    """Specs with semicolons between them, in pairs of min and max."""
+
+    blank = Policy().intervals
+
+    def read(self, value: t.Any) -> tuple[SpecInterval, ...]:
+        specs = [_Spec().read(text) for text in value.split(";")]
+        if len(specs) % 2:
+            raise ValueError(f"has {len(specs)} specs; they must come in pairs of min and max")
+        return tuple(SpecInterval(low, high) for low, high in zip(specs[::2], specs[1::2]))
+
+
+_ROLES = ("N", "Y", "M")
+_COUNT, _NUMBER, _TEXT = Whole(0, digits=True), Number(0, digits=True), Text()
+_TAGS = Row("tags", _Members(_TEXT))
+_GROUP = Table(
+    "a group",
+    [
+        Row("name", _TEXT),
+        Row("uuid", _TEXT),
+        Row("alloc_policy", Word(AllocPolicy), required=True),
+        _TAGS,
+        Row("networks", _Members(_TEXT)),
+    ],
+    separator=", ",
+)
+_NODE = Table(
+    "a node",
+    [
+        Row("name", _TEXT),
+        *(Row(name, _NUMBER if name.startswith("t_") else _COUNT, required=True) for name in ("t_mem", "n_mem", "f_mem")),
+        *(Row(name, _NUMBER if name.startswith("t_") else _COUNT, required=True) for name in ("t_dsk", "f_dsk", "t_cpu")),
+        Row("role", _Role(), required=True),
+        Row("group uuid", _TEXT),
+        Row("spindles", _COUNT, required=True),
+        _TAGS,
+        Row("exclusive_storage", _Flag(), required=True),
+        Row("free_spindles", _COUNT, required=True),
+        Row("n_cpu", _COUNT, required=True),
+        Row("cpu_speed", _NUMBER, required=True),
+    ],
+    separator=", ",
 )
 _NODE_DEFAULTS = ("1", "", "N", "0", "1", "1.0")
-_INSTANCE_COLUMNS = (
-    "name",
-    "mem",
-    "disk",
-    "vcpus",
-    "status",
-    "auto_balance",
-    "pnode",
-    "snode",
-    "disk_template",
-    "tags",
-    "spindle_use",
-    "spindles",
-    "forthcoming",
+_REPORTED = ("t_mem", "n_mem", "f_mem", "t_dsk", "f_dsk", "t_cpu")
+_INSTANCE = Table(
+    "an instance",
+    [
+        Row("name", _TEXT),
+        Row("mem", _COUNT, required=True),
+        Row("disk", _COUNT, required=True),
+        Row("vcpus", _COUNT, required=True),
+        Row("status", Word(Status), required=True),
+        Row("auto_balance", _Flag(), required=True),
+        Row("pnode", _TEXT),
+        Row("snode", _TEXT),
+        Row("disk_template", Word(DiskTemplate), required=True),
+        _TAGS,
+        Row("spindle_use", _COUNT, required=True),
+        Row("spindles", _Spindles()),
+        Row("forthcoming", _Flag(), required=True),
+    ],
+    separator=", ",
 )
 _INSTANCE_DEFAULTS = ("1", "-", "N")
-_POLICY_COLUMNS = ("owner", "standard spec", "min and max specs", "disk templates", "vcpu_ratio", "spindle_ratio")
-_INTEGER = re.compile(r"[0-9]{1,18}")
-_NUMBER = re.compile(r"[0-9]{1,300}(\.[0-9]{1,300})?([eE][-+]?[0-9]{1,3})?")
-_Word = t.TypeVar("_Word", bound=StrEnum)
+_POLICY = Table(
+    "a policy",
+    [
+        Row("owner", _TEXT),
+        Row("standard spec", _Spec(), required=True),
+        Row("min and max specs", _Intervals(), required=True),
+        Row("disk templates", _Members(Word(DiskTemplate)), required=True),
+        Row("vcpu_ratio", _NUMBER, required=True),
+        Row("spindle_ratio", _NUMBER, required=True),
+    ],
+    separator=", ",
+)
 _Lines = list[tuple[int, str]]
 
 
@@ -82,10 +175,11 @@ def parse_text(text: str) -> Cluster:
     """Return the cluster that `text` describes; raise InputError with all mistakes, each with its line."""
     mistakes = Mistakes()
     sections = _split(text, mistakes)
-    groups = _rows(sections[0], _GROUP_COLUMNS, (None,), _group, mistakes)
+    groups = {number: _group(values) for number, values in _rows(sections[0], _GROUP, (None,), mistakes)}
     names = {group.uuid: group.name for group in groups.values()}
-    nodes = _rows(sections[1], _NODE_COLUMNS, _NODE_DEFAULTS, lambda row: _node(row, names), mistakes)
-    instances = _rows(sections[2], _INSTANCE_COLUMNS, _INSTANCE_DEFAULTS, _instance, mistakes)
+    node_rows = _rows(sections[1], _NODE, _NODE_DEFAULTS, mistakes, _complete_node)
+    nodes = {number: _node(values, number, names, mistakes) for number, values in node_rows}
+    instances = {number: _instance(values) for number, values in _rows(sections[2], _INSTANCE, _INSTANCE_DEFAULTS, mistakes)}
     tags = tuple(line for _number, line in sections[3])
     policies = _policies(sections[4], {group.name for group in groups.values()}, mistakes)
     cluster = Cluster(
@@ -104,68 +198,6 @@ def parse_text(text: str) -> Cluster:
 
 def _lines(numbers: Iterable[int]) -> list[str]:
     return [f"line {number}" for number in numbers]
-
-
-class _Row:
-    """The columns of one line, read by name; what is wrong with them is collected."""
-
-    def __init__(self, number: int, columns: Sequence[str], values: Sequence[str], mistakes: Mistakes) -> None:
-        self._number = number
-        self._values = dict(zip(columns, values))
-        self._mistakes = mistakes
-        self.is_wrong = False
-
-    def wrong(self, column: str, says: str) -> None:
-        """Remember a mistake of a column."""
-        self.is_wrong = True
-        self._mistakes.add(f"line {self._number}, {column}", says)
-
-    def text(self, column: str) -> str:
-        """Return a column as it is."""
-        return self._values[column]
-
-    def words(self, column: str) -> tuple[str, ...]:
-        """Return the members of a list."""
-        value = self._values.get(column, "")
-        return tuple(value.split(",")) if value else ()
-
-    def integer(self, column: str) -> int:
-        """Return a whole number, 0 or more."""
-        value = self._values[column].strip()
-        if _INTEGER.fullmatch(value):
-            return int(value)
-        self.wrong(column, f"{value!r} is no whole number of 0 or more")
-        return 0
-
-    def number(self, column: str) -> float:
-        """Return a number, 0 or more."""
-        value = self._values[column].strip()
-        if _NUMBER.fullmatch(value) and math.isfinite(float(value)):
-            return float(value)
-        self.wrong(column, f"{value!r} is no number of 0 or more")
-        return 0.0
-
-    def word(self, column: str, words: type[_Word]) -> _Word:
-        """Return one of the fixed words."""
-        return self.member(column, self._values[column], words)
-
-    def member(self, column: str, value: str, words: type[_Word]) -> _Word:
-        """Return `value` as one of the fixed words."""
-        known = [str(word) for word in words]
-        if value in known:
-            return words(value)
-        self.wrong(column, f"{value!r} is none of {', '.join(known)}{suggest(value, known)}")
-        return next(iter(words))
-
-    def yes(self, column: str) -> bool:
-        """Return whether a column says Y; N is the only other value."""
-        value = self._values[column]
-        if value not in ("Y", "N"):
-            self.wrong(column, f"{value!r} is neither Y nor N")
-        return value == "Y"
-
-
-_Thing = t.TypeVar("_Thing")
 
 
 def _split(text: str, mistakes: Mistakes) -> list[_Lines]:
@@ -188,132 +220,94 @@ def _split(text: str, mistakes: Mistakes) -> list[_Lines]:
 
 def _rows(
     lines: _Lines,
-    columns: Sequence[str],
+    table: Table,
     defaults: Sequence[str | None],
-    make: Callable[[_Row], _Thing],
     mistakes: Mistakes,
-) -> dict[int, _Thing]:
-    """Return what each line describes by line number; `defaults` fill the last columns where they are missing."""
-    things: dict[int, _Thing] = {}
-    least = len(columns) - len(defaults)
+    complete: Callable[[dict[str, str]], dict[str, str]] = dict,
+) -> Iterator[tuple[int, Values]]:
+    """Yield what each line says with its number; `defaults` fill the last columns where they are missing, `complete` does the rest."""
+    least = len(table.keys) - len(defaults)
     for number, line in lines:
         values: list[str] = line.split("|")
         if len(values) < least:
-            says = f"has {len(values)} columns instead of {least} to {len(columns)}: {', '.join(columns[:least])} ..."
+            says = f"has {len(values)} columns instead of {least} to {len(table.keys)}: {', '.join(table.keys[:least])} ..."
             mistakes.add(f"line {number}", says)
             continue
-        missing = len(columns) - len(values)
+        missing = len(table.keys) - len(values)
         filled = [value or "" for value in defaults[len(defaults) - missing :]] if missing > 0 else []
-        things[number] = make(_Row(number, columns, values + filled, mistakes))
-    return things
+        columns = dict(zip(table.keys, values + filled))
+        yield number, table.read_nested(complete(columns), f"line {number}", mistakes)
 
 
-def _group(row: _Row) -> Group:
-    return Group(
-        name=row.text("name"),
-        uuid=row.text("uuid"),
-        alloc_policy=row.word("alloc_policy", AllocPolicy),
-        tags=row.words("tags"),
-        networks=row.words("networks"),
-    )
+def _complete_node(columns: dict[str, str]) -> dict[str, str]:
+    """Return the columns of a node; one that does not answer has ? for some of what it would report, and is offline."""
+    if all(columns[name] != "?" for name in _REPORTED):
+        return columns
+    role = "Y" if columns["role"] in _ROLES else columns["role"]
+    return columns | dict.fromkeys((*_REPORTED, "n_cpu", "spindles", "free_spindles"), "0") | {"role": role, "tags": "", "cpu_speed": "1.0"}
 
 
-def _node(row: _Row, group_names: dict[str, str]) -> Node:
-    uuid = row.text("group uuid")
+def _group(values: Values) -> Group:
+    return Group(**values)
+
+
+def _node(values: Values, line: int, group_names: Mapping[str, str], mistakes: Mistakes) -> Node:
+    uuid = values["group uuid"]
     if uuid not in group_names:
-        row.wrong("group", f"unknown group {uuid!r}{suggest(uuid, group_names)}")
-    role = row.text("role")
-    if role not in ("Y", "N", "M"):
-        row.wrong("role", f"{role!r} is none of Y (offline), N (online), M (master)")
-    name, group = row.text("name"), group_names.get(uuid, "")
-    if any(row.text(column) == "?" for column in _NODE_COLUMNS[1:7]):
-        return _unknown_node(name, group)
+        mistakes.add(f"line {line}, group", f"unknown group {uuid!r}{suggest(uuid, group_names)}")
     return Node(
-        name=name,
-        group=group,
-        total_memory=row.number("t_mem"),
-        node_memory=row.integer("n_mem"),
-        free_memory=row.integer("f_mem"),
-        total_disk=row.number("t_dsk"),
-        free_disk=row.integer("f_dsk"),
-        total_cpus=row.number("t_cpu"),
-        node_cpus=row.integer("n_cpu"),
-        cpu_speed=row.number("cpu_speed"),
-        offline=role == "Y",
-        master=role == "M",
-        tags=row.words("tags"),
-        exclusive_storage=row.yes("exclusive_storage"),
-        spindles=row.integer("spindles"),
-        free_spindles=row.integer("free_spindles"),
+        name=values["name"],
+        group=group_names.get(uuid, ""),
+        total_memory=values["t_mem"],
+        node_memory=values["n_mem"],
+        free_memory=values["f_mem"],
+        total_disk=values["t_dsk"],
+        free_disk=values["f_dsk"],
+        total_cpus=values["t_cpu"],
+        node_cpus=values["n_cpu"],
+        cpu_speed=values["cpu_speed"],
+        offline=values["role"] == "Y",
+        master=values["role"] == "M",
+        tags=values["tags"],
+        exclusive_storage=values["exclusive_storage"],
+        spindles=values["spindles"],
+        free_spindles=values["free_spindles"],
     )
 
 
-def _unknown_node(name: str, group: str) -> Node:
-    return Node(
-        name=name,
-        group=group,
-        total_memory=0.0,
-        node_memory=0,
-        free_memory=0,
-        total_disk=0.0,
-        free_disk=0,
-        total_cpus=0.0,
-        node_cpus=0,
-        offline=True,
-        spindles=0,
-    )
-
-
-def _instance(row: _Row) -> Instance:
-    disk = row.integer("disk")
-    spindles = None if row.text("spindles") == "-" else row.integer("spindles")
+def _instance(values: Values) -> Instance:
     return Instance(
-        name=row.text("name"),
-        memory=row.integer("mem"),
-        disk=disk,
-        vcpus=row.integer("vcpus"),
-        primary=row.text("pnode"),
-        secondary=row.text("snode"),
-        status=row.word("status", Status),
-        auto_balance=row.yes("auto_balance"),
-        disk_template=row.word("disk_template", DiskTemplate),
-        disks=(Disk(disk, spindles),),
-        tags=row.words("tags"),
-        spindle_use=row.integer("spindle_use"),
-        forthcoming=row.yes("forthcoming"),
+        name=values["name"],
+        memory=values["mem"],
+        disk=values["disk"],
+        vcpus=values["vcpus"],
+        primary=values["pnode"],
+        secondary=values["snode"],
+        status=values["status"],
+        auto_balance=values["auto_balance"],
+        disk_template=values["disk_template"],
+        disks=(Disk(values["disk"], values["spindles"]),),
+        tags=values["tags"],
+        spindle_use=values["spindle_use"],
+        forthcoming=values["forthcoming"],
     )
 
 
 def _policies(lines: _Lines, groups: set[str], mistakes: Mistakes) -> dict[str, Policy]:
     """Return the policies by owner; the cluster's owner is empty. A later line of the same owner wins, as in htools."""
-    owned = _rows(lines, _POLICY_COLUMNS, (), lambda row: _owned_policy(row, groups), mistakes)
-    return dict(owned.values())
-
-
-def _owned_policy(row: _Row, groups: set[str]) -> tuple[str, Policy]:
-    owner = row.text("owner")
-    if owner and owner not in groups:
-        row.wrong("owner", f"unknown group {owner!r}{suggest(owner, groups)}")
-    specs = [_spec(row, "min and max specs", text) for text in row.text("min and max specs").split(";")]
-    if len(specs) % 2:
-        row.wrong("min and max specs", f"has {len(specs)} specs; they must come in pairs of min and max")
-    policy = Policy(
-        intervals=tuple(SpecInterval(low, high) for low, high in zip(specs[::2], specs[1::2])),
-        standard=_spec(row, "standard spec", row.text("standard spec")),
-        disk_templates=tuple(row.member("disk templates", word, DiskTemplate) for word in row.words("disk templates")),
-        vcpu_ratio=row.number("vcpu_ratio"),
-        spindle_ratio=row.number("spindle_ratio"),
-    )
-    return owner, Policy() if row.is_wrong else policy
-
-
-def _spec(row: _Row, column: str, text: str) -> Spec:
-    values = text.split(",")
-    names = tuple(Spec.__dataclass_fields__)
-    if len(values) == len(names) and all(_INTEGER.fullmatch(value) for value in values):
-        return Spec(*map(int, values))
-    row.wrong(column, f"{text!r} is no spec; write {len(names)} whole numbers: {', '.join(names)}")
-    return Spec(0, 0, 0, 0, 0, 0)
+    found = {}
+    for number, values in _rows(lines, _POLICY, (), mistakes):
+        owner, place = values["owner"], f"line {number}"
+        if owner and owner not in groups:
+            mistakes.add(f"{place}, owner", f"unknown group {owner!r}{suggest(owner, groups)}")
+        found[owner] = Policy(
+            intervals=values["min and max specs"],
+            standard=values["standard spec"],
+            disk_templates=values["disk templates"],
+            vcpu_ratio=values["vcpu_ratio"],
+            spindle_ratio=values["spindle_ratio"],
+        )
+    return found
 
 
 _SHOWN_AS_FIXED = (0.1, 1e7)

@@ -17,7 +17,7 @@ from ...common.errors import Mistakes
 from ..capacity.copies import CopyOptions
 from ..capacity.count import Count, allocable, best_count, count_in, is_bounded, nodes_to_add, pool_limit
 from ..capacity.tiered import count_tiers
-from ..cluster.check import check_instance, pool_names
+from ..cluster.check import pool_names
 from ..cluster.model import Cluster, Disk, Instance, Spec
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
@@ -25,8 +25,7 @@ from ..metrics.verdicts import EXACT, Rules
 from ..place.lost_allocations import LeastSize, allocation_vectors, least_sizes
 from ..place.placement import Strategy, is_partitioned
 from ..redistribute.redistribution import Run
-from ..sources.fields import Fields
-from ..sources.inline import read_instance
+from ..sources.inline import read_new_instance
 from ..sources.loaded import Loaded
 from .redistribute import chosen_groups
 
@@ -150,12 +149,7 @@ def _instance(cluster: Cluster, given: Mapping[str, t.Any], spec: Spec, mistakes
         "disk_template": str(cluster.policy.disk_templates[0]),
     }
     disks = {} if "disk" in given or "disks" in given else {"disk": spec.disk_size}
-    fields = Fields({**default, **disks, **given}, "spec", mistakes)
-    instance = read_instance(fields)
-    for role in ("primary", "secondary"):
-        if role in given:
-            fields.wrong(role, "must not be given: what is counted is yet to be placed")
-    check_instance(instance, "spec.", pool_names(cluster.nodes), mistakes)
+    instance = read_new_instance({**default, **disks, **given}, "spec", pool_names(cluster.nodes), mistakes)
     return instance if "disks" in given else dataclasses.replace(instance, disks=(Disk(instance.disk, spec.spindle_use),))
 
 

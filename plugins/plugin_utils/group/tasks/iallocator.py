@@ -17,6 +17,7 @@ import typing as t
 from collections.abc import Callable, Mapping, Sequence
 
 from ...common.errors import InputError, Mistake, Mistakes
+from ...common.fields import ListOf, Row, Table, Text, Word
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import DiskTemplate
@@ -28,7 +29,6 @@ from ..metrics.score import ScoreMode, Scorer
 from ..metrics.verdicts import EXACT, secondary_verdict
 from ..place.placement import Reason
 from ..plan.stages import node_names, stage_moves
-from ..sources.fields import Fields
 from ..sources.loaded import Loaded
 from .place import find_group, place, positions_of, reason_to_plain, reasons_line
 
@@ -76,46 +76,26 @@ def _refusal_line(refusal: Mapping[str, t.Any]) -> str:
     return f"Group {refusal['group']}: {reasons_line(refusal['reasons'])}"
 
 
-def _instances(loaded: Loaded, request: Fields, name: str) -> list[int]:
-    positions = positions_of(
-        request.strings(name, None),
-        loaded.cluster.instance_positions(),
-        "instance",
-        f"request.{name}",
-        request.mistakes,
-    )
-    request.mistakes.check()
+_NAMES = ListOf(Text(), "text")
+_RELOCATE = Table("a request", [Row("name", Text(digits=True), required=True), Row("relocate_from", _NAMES, required=True)], others=True)
+_EVACUATE = Table("a request", [Row("evac_mode", Word(_MODES), required=True), Row("instances", _NAMES, required=True)], others=True)
+_CHANGE_GROUP = Table("a request", [Row("target_groups", _NAMES, default=()), Row("instances", _NAMES, required=True)], others=True)
+_ALLOCATE_SECONDARY = Table("a request", [Row("name", Text(digits=True), required=True)], others=True)
+
+
+def _instances(loaded: Loaded, names: Sequence[str], place: str, mistakes: Mistakes) -> list[int]:
+    """Return the positions of instances. Raises InputError with all that was found wrong with the request."""
+    positions = positions_of(names, loaded.cluster.instance_positions(), "instance", place, mistakes)
+    mistakes.check()
     return positions
 
 
-def _one_instance(loaded: Loaded, request: Fields) -> int:
-    (position,) = positions_of(
-        [request.text("name")],
-        loaded.cluster.instance_positions(),
-        "instance",
-        "request.name",
-        request.mistakes,
-    ) or [0]
-    request.mistakes.check()
-    return position
-
-
-def _request(loaded: Loaded) -> Fields:
-    return Fields(loaded.request, "request", Mistakes())
-
-
 def _relocate(loaded: Loaded, mode: ScoreMode) -> Plain:
-    request = _request(loaded)
+    mistakes = Mistakes()
+    request = _RELOCATE.read_nested(loaded.request, "request", mistakes)
     state = ClusterState.from_cluster(loaded.cluster)
-    instance = _one_instance(loaded, request)
-    leaving = positions_of(
-        request.strings("relocate_from", None),
-        loaded.cluster.node_positions(),
-        "node",
-        "request.relocate_from",
-        request.mistakes,
-    )
-    request.mistakes.check()
+    leaving = positions_of(request["relocate_from"], loaded.cluster.node_positions(), "node", "request.relocate_from", mistakes)
+    (instance,) = _instances(loaded, [request["name"]], "request.name", mistakes)
     mirrored = bool(state.facts.instances.two_nodes[instance])
     expected = int((state.secondary if mirrored else state.primary)[instance])
     if leaving != [expected]:
@@ -130,20 +110,19 @@ def _relocate(loaded: Loaded, mode: ScoreMode) -> Plain:
 
 
 def _node_evacuate(loaded: Loaded, mode: ScoreMode) -> Plain:
-    request = _request(loaded)
-    kept = request.text("evac_mode")
-    if kept not in _MODES:
-        request.wrong("evac_mode", f"is {kept!r}; must be one of {', '.join(_MODES)}")
-    instances = _instances(loaded, request, "instances")
+    mistakes = Mistakes()
+    request = _EVACUATE.read_nested(loaded.request, "request", mistakes)
+    instances = _instances(loaded, request["instances"], "request.instances", mistakes)
     state = ClusterState.from_cluster(loaded.cluster)
-    return _moved(state, evacuate(state, tasks_of_instances(state, instances, _MODES[kept]), AcrossGroups.NO, mode))
+    return _moved(state, evacuate(state, tasks_of_instances(state, instances, _MODES[request["evac_mode"]]), AcrossGroups.NO, mode))
 
 
 def _change_group(loaded: Loaded, mode: ScoreMode) -> Plain:
-    request = _request(loaded)
-    names = request.strings("target_groups")
-    groups = [find_group(loaded.cluster, name, f"request.target_groups[{number}]", request.mistakes) for number, name in enumerate(names)]
-    instances = _instances(loaded, request, "instances")
+    mistakes = Mistakes()
+    request = _CHANGE_GROUP.read_nested(loaded.request, "request", mistakes)
+    places = [f"request.target_groups[{number}]" for number in range(len(request["target_groups"]))]
+    groups = [find_group(loaded.cluster, name, place, mistakes) for name, place in zip(request["target_groups"], places)]
+    instances = _instances(loaded, request["instances"], "request.instances", mistakes)
     state = ClusterState.from_cluster(loaded.cluster)
     allowed = tuple(group for group in groups if group is not None) or None
     tasks = [Task(instance, frozenset(), frozenset(), groups=allowed) for instance in instances]
@@ -152,7 +131,9 @@ def _change_group(loaded: Loaded, mode: ScoreMode) -> Plain:
 
 def _allocate_secondary(loaded: Loaded, mode: ScoreMode) -> Plain:
     """Answer where a mirror of an instance on one node could be."""
-    position = _one_instance(loaded, _request(loaded))
+    mistakes = Mistakes()
+    request = _ALLOCATE_SECONDARY.read_nested(loaded.request, "request", mistakes)
+    (position,) = _instances(loaded, [request["name"]], "request.name", mistakes)
     model = loaded.cluster.instances[position]
     if model.secondary:
         return _failure("the instance has a secondary already")

@@ -116,9 +116,9 @@ def test_mistakes_name_the_place():
     with pytest.raises(InputError) as caught:
         parse_iallocator(data)
     assert [str(mistake) for mistake in caught.value.mistakes] == [
-        "nodes.node-0001.example.com.group: is missing; must be a string",
-        "nodes.node-0001.example.com.total_memory: is 'much'; must be a number",
         "instances.inst-00001.example.com.memory: is missing; must be a whole number",
+        "nodes.node-0001.example.com.group: is missing; must be text",
+        "nodes.node-0001.example.com.total_memory: is 'much'; must be a number",
     ]
 
 

@@ -101,8 +101,8 @@ def test_mistakes_name_document_and_place():
     with pytest.raises(InputError) as caught:
         parse_proxmox(documents)
     assert [mistake.place for mistake in caught.value.mistakes] == [
-        "/nodes/pve1/storage[1].total",
         "/cluster/resources[3].vmid",
+        "/nodes/pve1/storage[1].total",
         "/cluster/resources[4].primary",
     ]
 

@@ -68,7 +68,7 @@ def test_all_mistakes_come_in_one_message():
     with pytest.raises(InputError) as caught:
         parse_rapi(documents)
     places = [mistake.place for mistake in caught.value.mistakes]
-    assert places == ["groups[0].alloc_policy", "nodes[0].mfree", "instances[0].status", "instances[1].disk.sizes"]
+    assert places == ["groups[0].alloc_policy", "instances[0].status", "instances[1].disk.sizes[0]", "nodes[0].mfree"]
 
 
 @pytest.mark.parametrize(

@@ -70,14 +70,14 @@ def test_all_mistakes_are_told_at_once_with_line_and_column():
         .replace("n3|3000.5|10", "n3|much|10")
     )
     assert mistakes(broken) == [
-        "line 2, alloc_policy: 'lastresort' is none of preferred, last_resort, unallocable (did you mean last_resort?)",
+        "line 2, alloc_policy: is 'lastresort'; must be one of preferred, last_resort, unallocable (did you mean last_resort?)",
+        "line 4, t_cpu: is '-4'; must be a number, 0 or more",
+        "line 4, role: is 'X'; must be one of Y (offline), N (online), M (master)",
         "line 4, group: unknown group 'u9'",
-        "line 4, role: 'X' is none of Y (offline), N (online), M (master)",
-        "line 4, t_cpu: '-4' is no number of 0 or more",
-        "line 6, t_mem: 'much' is no number of 0 or more",
-        "line 8, status: 'runing' is none of running, ERROR_up, ERROR_down, ERROR_nodedown, ERROR_nodeoffline, "
+        "line 6, t_mem: is 'much'; must be a number, 0 or more",
+        "line 8, status: is 'runing'; must be one of running, ERROR_up, ERROR_down, ERROR_nodedown, ERROR_nodeoffline, "
         "ERROR_wrongnode, ADMIN_down, ADMIN_offline, USER_down (did you mean running?)",
-        "line 8, auto_balance: 'maybe' is neither Y nor N",
+        "line 8, auto_balance: is 'maybe'; must be Y or N",
     ]
 
 
@@ -113,7 +113,7 @@ def test_truncated_files_are_refused(text, says):
     [
         ("|1,1,1,1,1,1|1,1,1,1,1,1|plain|4|32", "line 13, min and max specs: has 1 specs; they must come in pairs of min and max"),
         ("|1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plain|4|32", "line 13, standard spec: '1,1,1' is no spec; write 6 whole numbers: memory, cpus,"),
-        ("|1,1,1,1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plane|4|32", "line 13, disk templates: 'plane' is none of diskless"),
+        ("|1,1,1,1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plane|4|32", "line 13, disk templates[0]: is 'plane'; must be one of diskless"),
         ("gg|1,1,1,1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plain|4|32", "line 13, owner: unknown group 'gg'"),
     ],
 )
