@@ -126,7 +126,7 @@ class Whole(Kind):
     def read(self, value: t.Any) -> int:
         """Return the number."""
         if value.__class__ is int and self._least <= value <= self._most:
-            return t.cast(int, value)
+            return int(value)
         number = _from_digits(value) if self._digits else value
         if not is_whole(number) or not self._least <= number <= self._most:
             self.refuse(value)

@@ -16,7 +16,7 @@ import typing as t
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from ...common.errors import Mistakes, suggest
+from ...common.errors import Mistakes, Place, suggest
 from ...common.fields import Kind, ListOf, Number, Row, Table, Text, Values, Whole, Word, shown
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import (
@@ -65,7 +65,7 @@ class _Members(Kind):
     def __init__(self, kind: Kind) -> None:
         self._list = ListOf(kind)
 
-    def read_nested(self, value: t.Any, place: str, mistakes: Mistakes) -> tuple[t.Any, ...]:
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[t.Any, ...]:
         return self._list.read_nested(value.split(","), place, mistakes) if value else ()
 
 
