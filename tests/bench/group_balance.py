@@ -29,7 +29,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import Aims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
@@ -88,7 +88,7 @@ def compare_whole(name):
     text = generate(nodes=40, **WHOLE[name]).text()
     cluster = parse_text(text)
     theirs, moves = hbal(text)
-    ours, found = cpu_seconds(lambda: plan_group(Assignment(cluster, 0, Aims())))
+    ours, found = cpu_seconds(lambda: plan_group(Assignment(cluster, 0, BalanceOptions())))
     alike, copied = cpu_seconds(lambda: plan_group(Assignment(cluster, 0, HbalOptions())))
     score = float(moves[-1][2])
     same = abs(copied.score_after - score) < 1e-6 and len(copied.plan.moves) == len(moves)
@@ -103,7 +103,7 @@ def compare_whole(name):
 def large(nodes):
     """Return a row for a group of many nodes with ten instances each at default settings."""
     cluster = parse_text(generate(nodes=nodes, n1ok=True).text())
-    ours, found = cpu_seconds(lambda: plan_group(Assignment(cluster, 0, Aims())))
+    ours, found = cpu_seconds(lambda: plan_group(Assignment(cluster, 0, BalanceOptions())))
     row = {"name": f"{nodes} nodes", "ours": ours, "score_before": found.score_before, "score": found.score_after}
     return row | {"moves": len(found.plan.moves), "gib": found.data / 1024, "met": ours <= MOST_SECONDS[nodes]}
 

@@ -21,7 +21,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import Aims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Load
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
@@ -142,7 +142,7 @@ def test_less_data_or_a_better_score_than_hbal(name):
     """hbal's end is told by our own run in its manner, which the tests above show to be the same; hbal takes minutes for it."""
     cluster = parse_text(generate(nodes=40, **FORTY_NODES[name]).text())
     theirs = plan_group(Assignment(cluster, 0, HbalOptions()))
-    found = plan_group(Assignment(cluster, 0, Aims()))
+    found = plan_group(Assignment(cluster, 0, BalanceOptions()))
     less = found.score_after <= theirs.score_after and found.data <= 0.85 * theirs.data
     better = found.score_after < theirs.score_after and found.data <= theirs.data
     assert less or better, (found.score_after, theirs.score_after, found.data, theirs.data)

@@ -15,14 +15,14 @@ import itertools
 import random
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import Aims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import MIRRORED_OUTSIDE, Cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import copied_data
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Tariff
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Prices
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
@@ -121,24 +121,24 @@ def replay(cluster: Cluster, plan, order: random.Random, shared: bool) -> None:
             steps = {number: left for number, left in steps.items() if left}
 
 
-def assert_plan_is_sound(cluster: Cluster, group: int, aims: Aims, most_at_node, order: random.Random, shared: bool) -> None:
-    found = plan_group(Assignment(cluster, group, aims, most_at_node))
+def assert_plan_is_sound(cluster: Cluster, group: int, options: BalanceOptions, most_at_node, order: random.Random, shared: bool) -> None:
+    found = plan_group(Assignment(cluster, group, options, most_at_node))
     plan = found.plan
     assert sorted(itertools.chain(*plan.stages)) == list(range(len(plan.moves)))
     replay(cluster, plan, order, shared)
     state = ClusterState.from_cluster(cluster)
     members = set(state.group_nodes(group).tolist())
-    scorer = Scorer(state, aims.score, state.group_nodes(group))
+    scorer = Scorer(state, options.score, state.group_nodes(group))
     assert found.score_before == scorer.score(state)
     data = sum(copied_data(state, move) for move in plan.moves)
     for move in plan.moves:
         assert {node for place in (move.source, *move.steps) for node in place} <= {*members, NOWHERE}
-        assert aims.moves.disk_moves or state.facts.instances.disk[move.instance] == 0 or data == 0
+        assert options.moves.disk_moves or state.facts.instances.disk[move.instance] == 0 or data == 0
         state.place(move.instance, *move.target)
     assert abs(found.score_after - scorer.score(state)) < 1e-9
     assert found.data == data
-    assert aims.tariff.most_data is None or data <= aims.tariff.most_data
-    assert aims.tariff.most_moves is None or len(plan.moves) <= aims.tariff.most_moves
+    assert options.prices.most_data is None or data <= options.prices.most_data
+    assert options.prices.most_moves is None or len(plan.moves) <= options.prices.most_moves
     if not found.blocked:
         assert found.score_after <= found.score_before + 1e-9
     if most_at_node is not None:
@@ -148,10 +148,10 @@ def assert_plan_is_sound(cluster: Cluster, group: int, aims: Aims, most_at_node,
 
 
 @st.composite
-def aims(draw):
-    return Aims(
+def options(draw):
+    return BalanceOptions(
         score=draw(st.sampled_from(list(ScoreMode))),
-        tariff=Tariff(
+        prices=Prices(
             data=draw(st.sampled_from([0.0, 0.015, 100.0])),
             most_data=draw(st.sampled_from([None, None, 0, 1000, 100000])),
             most_moves=draw(st.sampled_from([None, None, 1, 3])),
@@ -162,7 +162,7 @@ def aims(draw):
 
 
 @MODEST
-@given(clusters(most_nodes=6, most_instances=8), aims(), st.sampled_from([None, 1, 2]), st.randoms(use_true_random=False))
+@given(clusters(most_nodes=6, most_instances=8), options(), st.sampled_from([None, 1, 2]), st.randoms(use_true_random=False))
 def test_plans_of_any_small_cluster(cluster, wanted, most_at_node, order):
     for group in range(len(cluster.groups)):
         assert_plan_is_sound(cluster, group, wanted, most_at_node, order, shared=True)
@@ -175,12 +175,12 @@ def test_plans_of_any_small_cluster(cluster, wanted, most_at_node, order):
     st.sampled_from([1.0, 2.6, 4.0, 6.0]),
     st.integers(0, 1),
     st.booleans(),
-    aims(),
+    options(),
     st.sampled_from([None, 1, 3]),
     st.randoms(use_true_random=False),
 )
 def test_plans_of_generated_clusters(seed, template, scale, offline, tagged, wanted, most_at_node, order):
     made = generate(nodes=6, per_node=4, seed=seed, template=template, memscale=scale, offline=offline, extags=tagged, n1ok=seed % 2 == 0)
     cluster = parse_text(made.text())
-    wanted = dataclasses.replace(wanted, tariff=dataclasses.replace(wanted.tariff, most_moves=None))
+    wanted = dataclasses.replace(wanted, prices=dataclasses.replace(wanted.prices, most_moves=None))
     assert_plan_is_sound(cluster, 0, wanted, most_at_node, order, shared=template != "drbd")

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind, possible_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind, make_move, possible_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import EXACT, primary_verdict, secondary_verdict
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, NoPrice, make_move
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveEvaluator, MoveOptions, NoPrice
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from hypothesis import HealthCheck, given, settings
@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 MODEST = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def every_move(lookout, state, group):
+def every_move(evaluator, state, group):
     """Yield every move that is not refused, with its cost."""
-    view = lookout.view(state, lookout.scorer.score(state))
-    board = lookout.board
+    evaluation = evaluator.at(state, evaluator.scorer.score(state))
+    board = evaluator.board
     for block in board.blocks(state, candidates(state, group, evacuation_only=False)):
-        for kind, costs in lookout.costs(view, block, NoPrice()).items():
+        for kind, costs in evaluator.costs(evaluation, block, NoPrice()).items():
             table = costs if costs.ndim > 1 else costs[:, None]
             for row, column in np.argwhere(np.isfinite(table)).tolist():
                 target = NOWHERE if kind == MoveKind.FAILOVER else int(board.targets[column])
@@ -43,7 +43,7 @@ def test_every_move_costs_the_score_that_it_leads_to(cluster, mode, like_hbal):
     rules = MoveRules.of_htools(state) if like_hbal else MoveRules.of_start(state)
     for group in range(len(cluster.groups)):
         scorer = Scorer(state, mode, state.group_nodes(group))
-        for move, cost in every_move(Lookout(state, scorer, rules, MoveOptions()), state, group):
+        for move, cost in every_move(MoveEvaluator(state, scorer, rules, MoveOptions()), state, group):
             after = state.copy()
             after.place(move.instance, *move.target)
             assert cost == pytest.approx(scorer.score(after), abs=1e-6), (move, group)
@@ -70,7 +70,7 @@ def test_moves_that_are_offered_keep_all_limits_at_every_step(cluster):
     before = {node.name: excess(start, node.name) for node in start.nodes}
     for group in range(len(cluster.groups)):
         scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(group))
-        offered = {move for move, _cost in every_move(Lookout(state, scorer, MoveRules.of_start(state), MoveOptions()), state, group)}
+        offered = {move for move, _cost in every_move(MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions()), state, group)}
         assert all(keeps_all(start, before, state, move) for move in offered)
 
 
@@ -93,7 +93,7 @@ def test_every_move_for_which_there_is_room_is_offered(cluster):
     state = ClusterState.from_cluster(cluster)
     for group in range(len(cluster.groups)):
         scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(group))
-        offered = {move for move, _cost in every_move(Lookout(state, scorer, MoveRules.of_start(state), MoveOptions()), state, group)}
+        offered = {move for move, _cost in every_move(MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions()), state, group)}
         for instance in candidates(state, group, evacuation_only=False).tolist():
             home = int(state.primary[instance]), int(state.secondary[instance])
             nodes = scorer.online.tolist()

@@ -4,7 +4,7 @@
 
 """The plan that balances one group: moves with stages, what they gain and copy, and who could not get where it should.
 
-    found = plan_group(Assignment(cluster, group, aims, most_at_node), seconds)
+    found = plan_group(Assignment(cluster, group, options, most_at_node), seconds)
 
 It starts from the cluster's model and names groups, instances and nodes by position, so that it can be made in another
 process.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..cluster.changes import after_moves
 from ..cluster.model import Cluster
 from ..cluster.moves import Move, copied_data
 from ..cluster.state import ClusterState
@@ -22,7 +23,7 @@ from ..metrics.shared_redundancy import SharedReserve
 from ..plan.order import Budget, Guard, find_way, follow
 from ..plan.stages import Plan, stage_moves, stage_safely
 from .hbal import HbalOptions, steps_like_hbal
-from .search import Aims, balance
+from .search import BalanceOptions, balance
 
 
 @dataclass(frozen=True)
@@ -40,44 +41,44 @@ class GroupPlan:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A group to balance, with the aims of the collection or the options of hbal; at most so many moves touch a node at once."""
+    """A group to balance, with the options of the collection or the options of hbal; at most so many moves touch a node at once."""
 
     cluster: Cluster
     group: int
-    aims: Aims | HbalOptions
+    options: BalanceOptions | HbalOptions
     most_at_node: int | None = None
 
 
 def plan_group(assignment: Assignment, seconds: float | None = None) -> GroupPlan:
     """Return the plan for a group; the search for a placement ends after so many seconds."""
     state = ClusterState.from_cluster(assignment.cluster)
-    if isinstance(assignment.aims, HbalOptions):
-        return _plan_like_hbal(state, assignment, assignment.aims)
-    return _plan_balanced(state, assignment, assignment.aims, seconds)
+    if isinstance(assignment.options, HbalOptions):
+        return _plan_like_hbal(state, assignment, assignment.options)
+    return _plan_balanced(state, assignment, assignment.options, seconds)
 
 
-def _plan_balanced(state: ClusterState, assignment: Assignment, aims: Aims, seconds: float | None) -> GroupPlan:
+def _plan_balanced(state: ClusterState, assignment: Assignment, options: BalanceOptions, seconds: float | None) -> GroupPlan:
     """Return a plan that keeps all limits in every order that it allows."""
-    found = balance(state, assignment.group, aims, seconds)
+    found = balance(state, assignment.group, options, seconds)
     order = list(found.order)
     targets = dict(zip(order, zip(found.state.primary[order].tolist(), found.state.secondary[order].tolist())))
     reserve = SharedReserve.of(state, assignment.group)
-    guard, budget = Guard.of(state, reserve), Budget(aims.tariff.most_data, aims.tariff.most_moves)
+    guard, budget = Guard.of(state, reserve), Budget(options.prices.most_data, options.prices.most_moves)
     way = find_way(state, targets, guard, budget)
     moves = way.moves
     if way.blocked:
         # The search itself has found a way, which copies more: some of its instances move more than once.
-        scorer = Scorer(state, aims.score, state.group_nodes(assignment.group))
+        scorer = Scorer(state, options.score, state.group_nodes(assignment.group))
         longer = follow(state, found.made, guard, budget)
-        moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, aims))
+        moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, options))
     plan = stage_safely(state, moves, reserve, assignment.most_at_node)
-    return _told(state, assignment.group, plan, aims.score, way.blocked if moves is way.moves else (), found.in_time)
+    return _told(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time)
 
 
-def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], aims: Aims) -> float:
+def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], options: BalanceOptions) -> float:
     """Return the score that moves lead to with the price of what they copy."""
     data = sum(copied_data(state, move) for move in moves)
-    return scorer.score(apply_moves(state, moves)) + aims.tariff.data * data / 1024**2
+    return scorer.score(after_moves(state, moves)) + options.prices.data * data / 1024**2
 
 
 def _plan_like_hbal(state: ClusterState, assignment: Assignment, options: HbalOptions) -> GroupPlan:
@@ -88,14 +89,6 @@ def _plan_like_hbal(state: ClusterState, assignment: Assignment, options: HbalOp
 
 def _told(state: ClusterState, group: int, plan: Plan, mode: ScoreMode, blocked: tuple[int, ...], in_time: bool) -> GroupPlan:
     scorer = Scorer(state, mode, state.group_nodes(group))
-    after = apply_moves(state, plan.moves)
+    after = after_moves(state, plan.moves)
     data = sum(copied_data(state, move) for move in plan.moves)
     return GroupPlan(group, plan, scorer.score(state), scorer.score(after), data, blocked, in_time)
-
-
-def apply_moves(state: ClusterState, moves: tuple[Move, ...]) -> ClusterState:
-    """Return the state after moves."""
-    after = state.copy()
-    for move in moves:
-        after.place(move.instance, *move.target)
-    return after

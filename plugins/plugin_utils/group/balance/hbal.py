@@ -7,7 +7,7 @@
     for step in steps_like_hbal(state, group, options): ...      # changes `state` move by move
 
 The loop, the limits (section by section those of htools 3.0) and what wins among equals are hbal's; only the way the
-best move is found is not: all of them are evaluated at once (candidate_moves.py), and those that come out equal up to
+best move is found is not: all of them are evaluated at once (neighbourhood), and those that come out equal up to
 rounding are computed once more with full precision, in hbal's order.
 """
 
@@ -22,7 +22,7 @@ from ..cluster.moves import Move
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..neighbourhood.limits import MoveRules
-from ..neighbourhood.moves import BestMoves, Lookout, MoveOptions, NoPrice, View
+from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator, MoveOptions, NoPrice
 
 _CLOSE = 1e-7
 """Scores that differ by less may be equal: a root of a variance near 0 has half the digits of the variance."""
@@ -52,12 +52,12 @@ class Step:
 def steps_like_hbal(state: ClusterState, group: int, options: HbalOptions) -> Iterator[Step]:
     """Yield moves one by one, each made in `state` before it is yielded."""
     scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(group))
-    lookout = Lookout(state, scorer, MoveRules.of_htools(state), options.moves)
+    evaluator = MoveEvaluator(state, scorer, MoveRules.of_htools(state), options.moves)
     least = _least_possible(state, group) + _LEAST_SCORE
     score = scorer.score(state)
     made = 0
     while score > least and (options.max_moves is None or made < options.max_moves):
-        step = _best_step(lookout.view(state, score), lookout, candidates(state, group, options.evacuation_only))
+        step = _best_step(evaluator.at(state, score), evaluator, candidates(state, group, options.evacuation_only))
         if step is None or step.score >= score or (score <= options.min_gain_limit and score - step.score < options.min_gain):
             return
         state.place(step.move.instance, *step.move.target)
@@ -80,15 +80,15 @@ def candidates(state: ClusterState, group: int, evacuation_only: bool) -> Intege
     return here[np.array(wanted, dtype=bool)]
 
 
-def _best_step(view: View, lookout: Lookout, instances: Integers) -> Step | None:
-    best = lookout.best(view, instances, NoPrice())
+def _best_step(evaluation: Evaluation, evaluator: MoveEvaluator, instances: Integers) -> Step | None:
+    best = evaluator.best(evaluation, instances, NoPrice())
     if not len(best.instances) or not np.isfinite(best.cost.min()):
         return None
     close = np.flatnonzero(best.cost <= best.cost.min() + _CLOSE)
     close = close[np.argsort(best.instances[close], kind="stable")]
-    scores = _exact(view.state, lookout.scorer, best, close)
+    scores = _exact(evaluation.state, evaluator.scorer, best, close)
     first = int(np.flatnonzero(scores <= scores.min() + _EQUAL)[0])
-    return Step(best.move(view.state, int(close[first])), float(scores[first]))
+    return Step(best.move(evaluation.state, int(close[first])), float(scores[first]))
 
 
 def _exact(state: ClusterState, scorer: Scorer, best: BestMoves, rows: Integers) -> Floats:

@@ -4,15 +4,15 @@
 
 """Balancing a group: the placement with the best score for the data copied and the primaries moved on the way to it.
 
-    result = balance(state, group, aims, seconds)
+    result = balance(state, group, options, seconds)
     result.state, result.order          # the placement, and the instances that moved, the most useful first
 
 Single moves, always about the best one, end where hbal ends: where all nodes carry equally many instances, and any move
-alone would unbalance that. From there exchanges of two instances go on (exchanges.py), and chains of up to three moves,
+alone would unbalance that. From there exchanges of two instances go on (neighbourhood.exchanges), and chains of up to three moves,
 each judged by what they achieve together (ejection chains, as in Lin and Kernighan's heuristic). What all of them are
-worth includes their price (placement_price.py), so that a disk is only copied when that is worth it.
+worth includes their price (neighbourhood.price), so that a disk is only copied when that is worth it.
 
-No limit gets worse than it was: neither on any node nor, on shared storage, for any failure (shared_reserve.py).
+No limit gets worse than it was: neither on any node nor, on shared storage, for any failure (metrics.shared_redundancy).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
-from ..cluster.moves import Move, MoveKind
+from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import SharedReserve
-from ..neighbourhood.exchanges import ExchangeLook, arrivals
+from ..neighbourhood.exchanges import ExchangeEvaluator, arrivals
 from ..neighbourhood.limits import MoveRules
-from ..neighbourhood.moves import BestMoves, Lookout, MoveOptions, View, make_move
-from ..neighbourhood.price import Home, PlacementPrice, Tariff
+from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator, MoveOptions
+from ..neighbourhood.price import Home, PlacementPrice, Prices
 from .hbal import candidates
 
 
@@ -105,11 +105,11 @@ _NOBODY = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Aims:
+class BalanceOptions:
     """What is wanted; `min_gain` is the least by which score and price together must fall with each move."""
 
     score: ScoreMode = ScoreMode.HTOOLS
-    tariff: Tariff = Tariff()
+    prices: Prices = Prices()
     min_gain: float = 1e-4
     moves: MoveOptions = MoveOptions()
     evacuation_only: bool = False
@@ -125,15 +125,15 @@ class Balanced:
     in_time: bool
 
 
-def balance(state: ClusterState, group: int, aims: Aims, seconds: float | None = None) -> Balanced:
+def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: float | None = None) -> Balanced:
     """Return the best placement of a group's instances that was found, within so many seconds; `state` stays as it is."""
     until = None if seconds is None else time.monotonic() + seconds
-    usual = aims.tariff.data
-    search = _searched(state, group, aims, until, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
+    usual = options.prices.data
+    search = _searched(state, group, options, until, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
     for price in _OTHER_PRICES:
         if search.is_large() or search.late() or not search.leaves_behind():
             break
-        search = min(search, _searched(state, group, aims, until, _descending(price, usual)), key=lambda one: one.cost)
+        search = min(search, _searched(state, group, options, until, _descending(price, usual)), key=lambda one: one.cost)
     moved = search.home.moved(search.state)
     first = dict.fromkeys(move.instance for move in search.made)
     return Balanced(search.state, tuple(i for i in first if moved[i]), tuple(search.made), not search.late())
@@ -145,12 +145,12 @@ def _descending(price: float, usual: float) -> tuple[float, ...]:
     return *steps, usual
 
 
-def _searched(state: ClusterState, group: int, aims: Aims, until: float | None, prices: Sequence[float]) -> _Search:
+def _searched(state: ClusterState, group: int, options: BalanceOptions, until: float | None, prices: Sequence[float]) -> _Search:
     """Return a search that has gone through prices of data to its end, or to that of the time."""
-    search = _Search(state.copy(), group, aims, until)
+    search = _Search(state.copy(), group, options, until)
     if len(search.instances):
         for data in prices:
-            search.set_price(dataclasses.replace(aims.tariff, data=data))
+            search.set_prices(dataclasses.replace(options.prices, data=data))
             search.settle()
         search.refine()
         search.descend()
@@ -160,22 +160,22 @@ def _searched(state: ClusterState, group: int, aims: Aims, until: float | None, 
 class _Search:
     """A walk from placement to placement; `cost` is the score and the price of where it is."""
 
-    def __init__(self, state: ClusterState, group: int, aims: Aims, until: float | None) -> None:
-        scorer = Scorer(state, aims.score, state.group_nodes(group))
+    def __init__(self, state: ClusterState, group: int, options: BalanceOptions, until: float | None) -> None:
+        scorer = Scorer(state, options.score, state.group_nodes(group))
         self.state, self.home = state, Home.of(state)
-        self.instances = candidates(state, group, aims.evacuation_only)
+        self.instances = candidates(state, group, options.evacuation_only)
         self.made: list[Move] = []
-        self._aims, self._tariff = aims, aims.tariff
-        self._lookout = Lookout(state, scorer, MoveRules.of_start(state), aims.moves)
+        self._options, self._prices = options, options.prices
+        self._evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), options.moves)
         self._reserve = SharedReserve.of(state, group)
         self._until = until
         self.cost = scorer.score(state)
 
-    def set_price(self, tariff: Tariff) -> None:
+    def set_prices(self, prices: Prices) -> None:
         """Go on with other prices from where the search is."""
-        before = PlacementPrice.of(self.state, self.home, self._tariff).now
-        self.cost += PlacementPrice.of(self.state, self.home, tariff).now - before
-        self._tariff = tariff
+        before = PlacementPrice.of(self.state, self.home, self._prices).now
+        self.cost += PlacementPrice.of(self.state, self.home, prices).now - before
+        self._prices = prices
 
     def late(self) -> bool:
         """Return whether the time is over."""
@@ -183,7 +183,7 @@ class _Search:
 
     def is_large(self) -> bool:
         """Return whether there are too many nodes to look at all of them each time."""
-        return len(self._lookout.board.targets) > _FEW
+        return len(self._evaluator.board.targets) > _FEW
 
     def leaves_behind(self) -> bool:
         """Return whether an instance that may move still has a node that is offline."""
@@ -204,7 +204,7 @@ class _Search:
         self._repeat(self._sweep_everywhere, _LITTLE_EVERYWHERE)
 
     def _sweep_everywhere(self) -> None:
-        if self._sweep(self._lookout):
+        if self._sweep(self._evaluator):
             self.settle()
 
     def _chain_and_exchange(self) -> None:
@@ -223,12 +223,12 @@ class _Search:
                 return
             last = self.cost
 
-    def _sweep(self, lookout: Lookout) -> bool:
+    def _sweep(self, evaluator: MoveEvaluator) -> bool:
         """Look at all instances and make the moves worth at least half as much as the best of them; return whether there are any."""
-        best = self._best(self.instances, lookout)
+        best = self._best(self.instances, evaluator)
         queue = MoveQueue.of(best, self.cost, len(self.state.primary))
-        least = max(self._aims.min_gain, queue.promise / 2)
-        made = self._make_first(best, self._aims.min_gain)
+        least = max(self._options.min_gain, queue.promise / 2)
+        made = self._make_first(best, self._options.min_gain)
         while made and not self.late() and self._make_next(queue, least):
             continue
         return made
@@ -245,18 +245,18 @@ class _Search:
 
     def _exchange_all(self) -> None:
         """Let instances exchange nodes, two at a time, where that is worth its price."""
-        by_place = arrivals(self._view(self._lookout), self._lookout.board, self.instances)
+        by_place = arrivals(self._evaluated(self._evaluator), self._evaluator.board, self.instances)
         shares = -(-len(self.instances) // _PARTNERS)
         for number, start in enumerate(range(0, len(self.instances), _ABREAST)):
             self._exchange(self.instances[start : start + _ABREAST], self.instances[number % shares :: shares], by_place)
 
     def _exchange(self, instances: Integers, partners: Integers, by_place: Floats | None) -> None:
         """Make the best exchanges of some instances with any of the partners."""
-        look = ExchangeLook(self._view(self._lookout), self._price(), by_place)
+        evaluator = ExchangeEvaluator(self._evaluated(self._evaluator), self._price(), by_place)
         # What was estimated is stale where another exchange has been made since.
         fresh = np.ones(len(self.state.offline), dtype=bool)
         failed = 0
-        for found in look.best(instances, partners, 2 * self._aims.min_gain):
+        for found in evaluator.best(instances, partners, 2 * self._options.min_gain):
             nodes = found.nodes(self.state)
             if not fresh[nodes].all():
                 continue
@@ -273,12 +273,12 @@ class _Search:
         before, flags = self.cost, self.state.fails_n1.copy()
         made: list[Move] = []
         for instance, kind, target in wanted:
-            lookout = self._lookout.narrowed(np.array([target]))
-            cost = lookout.cost(self._view(lookout), instance, kind, target, self._price())
+            evaluator = self._evaluator.narrowed(np.array([target]))
+            cost = evaluator.cost(self._evaluated(evaluator), instance, kind, target, self._price())
             if not np.isfinite(cost):
                 break
             made.append(self._go(make_move(self.state, instance, kind, target), cost))
-        worth = len(made) == len(wanted) and self.cost <= before - self._aims.min_gain * len(made)
+        worth = len(made) == len(wanted) and self.cost <= before - self._options.min_gain * len(made)
         if worth and self._reserve.holds(self.state):
             self.made += made
             return True
@@ -311,7 +311,7 @@ class _Search:
             if not len(order):
                 break
             made.append(self._go(best.move(self.state, int(order[0])), float(best.cost[order[0]])))
-            if self.cost <= before - self._aims.min_gain * len(made) and self._reserve.holds(self.state):
+            if self.cost <= before - self._options.min_gain * len(made) and self._reserve.holds(self.state):
                 self.made += made
                 return True
         self._back(made, before, flags)
@@ -352,18 +352,18 @@ class _Search:
         self.state.fails_n1[:] = flags
         self.cost = cost
 
-    def _best(self, instances: Integers, lookout: Lookout) -> BestMoves:
-        return lookout.best(self._view(lookout), instances, self._price())
+    def _best(self, instances: Integers, evaluator: MoveEvaluator) -> BestMoves:
+        return evaluator.best(self._evaluated(evaluator), instances, self._price())
 
-    def _view(self, lookout: Lookout) -> View:
-        return lookout.view(self.state, self.cost - self._price().now)
+    def _evaluated(self, evaluator: MoveEvaluator) -> Evaluation:
+        return evaluator.at(self.state, self.cost - self._price().now)
 
     def _price(self) -> PlacementPrice:
-        return PlacementPrice.of(self.state, self.home, self._tariff)
+        return PlacementPrice.of(self.state, self.home, self._prices)
 
-    def _narrowed(self, targets: Integers) -> Lookout:
+    def _narrowed(self, targets: Integers) -> MoveEvaluator:
         """Return a look at moves to the nodes that most invite them and to some others; to all where there are few."""
-        online = self._lookout.board.targets
+        online = self._evaluator.board.targets
         if not self.is_large():
-            return self._lookout
-        return self._lookout.narrowed(np.union1d(self._lookout.inviting(self.state, _INVITING), np.intersect1d(targets, online)))
+            return self._evaluator
+        return self._evaluator.narrowed(np.union1d(self._evaluator.inviting(self.state, _INVITING), np.intersect1d(targets, online)))

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import shlex
 import typing as t
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .arrays import NOWHERE
+from ...common.libraries import np
+from .arrays import NOWHERE, Booleans, Integers
+from .model import MIRRORED_OUTSIDE
 from .state import ClusterState
 
 Place = tuple[int, int]
@@ -35,6 +38,28 @@ class MoveKind(StrEnum):
     FAILOVER_AND_REPLACE = "failover_and_replace"
     """The secondary becomes the primary and gets a new secondary."""
     REPLACE_BOTH = "replace_both"
+
+
+class Change(StrEnum):
+    """What a step does to the two roles of a mirrored instance."""
+
+    SWAP = "swap"
+    """The primary and the secondary change places."""
+    REPLACE = "replace"
+    """Another node becomes the secondary; the disks are copied to it."""
+
+
+WAYS: tuple[tuple[MoveKind, tuple[Change, ...]], ...] = (
+    (MoveKind.FAILOVER, (Change.SWAP,)),
+    (MoveKind.REPLACE_SECONDARY, (Change.REPLACE,)),
+    (MoveKind.REPLACE_AND_FAILOVER, (Change.REPLACE, Change.SWAP)),
+    (MoveKind.FAILOVER_AND_REPLACE, (Change.SWAP, Change.REPLACE)),
+    (MoveKind.REPLACE_PRIMARY, (Change.SWAP, Change.REPLACE, Change.SWAP)),
+    (MoveKind.REPLACE_BOTH, (Change.REPLACE, Change.SWAP, Change.REPLACE)),
+    (MoveKind.REPLACE_BOTH, (Change.SWAP, Change.REPLACE, Change.SWAP, Change.REPLACE)),
+)
+"""The kinds of moves of mirrored instances as sequences of changes; of those that lead to one place, the cheapest first."""
+_CHANGES = dict(WAYS)
 
 
 class StepKind(StrEnum):
@@ -91,6 +116,54 @@ class Move:
             settled -= {there for _here, there in (self.source, *self.steps)}
         arrived = {self.target[1]} - {primary, secondary}
         return frozenset(nodes - unchanged - settled - arrived)
+
+
+def steps(source: Place, changes: Sequence[Change], nodes: Sequence[int]) -> tuple[Place, ...]:
+    """Return where changes lead step by step; `nodes` are the new secondaries, in turn."""
+    place, arriving = source, iter(nodes)
+    places = []
+    for change in changes:
+        place = (place[1], place[0]) if change == Change.SWAP else (place[0], next(arriving))
+        places.append(place)
+    return tuple(places)
+
+
+def make_move(state: ClusterState, instance: int, kind: MoveKind, target: int) -> Move:
+    """Return a move of a kind with one target at most from where the instance is."""
+    source = int(state.primary[instance]), int(state.secondary[instance])
+    if kind == MoveKind.FAILOVER_TO_ANY:
+        return Move(instance, kind, source, ((target, NOWHERE),))
+    return Move(instance, kind, source, steps(source, _CHANGES[kind], (target,)), is_idle(state, instance))
+
+
+def can_leave(state: ClusterState, instance: int) -> bool:
+    """Return whether an instance's disks can be had on another node at all: its template mirrors them or they are outside."""
+    return bool(state.facts.instances.two_nodes[instance]) or state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
+
+
+def can_move(state: ClusterState, instance: int) -> bool:
+    """Return whether an instance can get to other nodes: by its template, its group, and a live copy of its disks."""
+    primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
+    if primary == NOWHERE:
+        return False
+    if secondary == NOWHERE:
+        return state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
+    group = state.facts.nodes.group
+    return bool(group[primary] == group[secondary]) and not (state.offline[primary] and state.offline[secondary])
+
+
+def reachable(state: ClusterState, source: Place, primaries: Integers, secondaries: Integers) -> Booleans:
+    """Return [P, S], or [P, 1] without secondary: whether some way leads to a place, by what is up and by migration tags."""
+    primary, secondary = source
+    accepts, offline = state.facts.nodes.accepts, state.offline
+    direct = accepts[primary, primaries] | (primaries == primary)
+    if secondary == NOWHERE:
+        return (direct | offline[primary])[:, None]
+    over = not offline[secondary] and (offline[primary] or bool(accepts[primary, secondary]))
+    indirect = over & (accepts[secondary, primaries] | (primaries == secondary))
+    reached: Booleans = np.where(secondaries == primary, False, indirect[:, None])
+    # While the primary is up a new mirror can be made beside it, which then takes over.
+    return reached | (direct & (primaries != secondary))[:, None] & ~offline[primary] | (primaries == secondary)[:, None] & over
 
 
 def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Move]:
@@ -178,22 +251,15 @@ def _replaces(before: Place, after: Place) -> bool:
     return before[0] == after[0] and before[1] != after[1]
 
 
-def _ways(source: Place, target: Place) -> list[tuple[MoveKind, tuple[Place, ...]]]:
-    """Return every known way of a mirrored instance as steps."""
-    (primary, secondary), (new, other) = source, target
-    failover = (secondary, primary)
-    if target == failover:
-        return [(MoveKind.FAILOVER, (failover,))]
-    if new == primary:
-        return [(MoveKind.REPLACE_SECONDARY, (target,))]
-    if new == secondary:
-        return [(MoveKind.FAILOVER_AND_REPLACE, (failover, target))]
-    if other == primary:
-        return [(MoveKind.REPLACE_AND_FAILOVER, ((primary, new), target))]
-    through_new = (MoveKind.REPLACE_BOTH, ((primary, new), (new, primary), target))
-    if other == secondary:
-        return [(MoveKind.REPLACE_PRIMARY, (failover, (secondary, new), target)), through_new]
-    return [through_new, (MoveKind.REPLACE_BOTH, (failover, (secondary, new), (new, secondary), target))]
+def _ways(source: Place, target: Place) -> Iterator[tuple[MoveKind, tuple[Place, ...]]]:
+    """Yield the ways of a mirrored instance as kinds and steps; each step leads somewhere else, and the last to the target."""
+    fresh = [node for node in target if node not in source]
+    for kind, changes in WAYS:
+        replacing = changes.count(Change.REPLACE)
+        if kind == MoveKind.REPLACE_BOTH or len(fresh) == replacing:
+            places = steps(source, changes, target if replacing > 1 else fresh)
+            if places[-1] == target and all(before != after and after[0] != after[1] for before, after in zip((source, *places), places)):
+                yield kind, places
 
 
 def _can_run(state: ClusterState, move: Move) -> bool:

@@ -20,6 +20,7 @@ from enum import StrEnum
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Integers, Quantity
+from ..cluster.changes import after_moves
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place, possible_moves
 from ..cluster.state import ClusterState
@@ -169,9 +170,7 @@ def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) ->
     found = evacuate(state, tasks, AcrossGroups.NO, ScoreMode.HTOOLS)
     if found.unplaced or found.relaxed:
         return Stuck(found.unplaced[0].instance if found.unplaced else found.relaxed[0], "no other node of its group has room for it")
-    now = state.copy()
-    for move in found.moves:
-        now.place(move.instance, *move.target)
+    now = after_moves(state, found.moves)
     now.offline[list(down)] = True
     carried = []
     for instance in _residents(now, down) if options.non_redundant == NonRedundant.MOVE else ():

@@ -27,7 +27,8 @@ from enum import StrEnum
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
-from ..cluster.moves import Move, Place
+from ..cluster.changes import after_moves, with_places
+from ..cluster.moves import Move, Place, can_leave
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from ..metrics.score import ScoreMode
@@ -35,7 +36,7 @@ from ..metrics.shared_redundancy import STRANDS_MORE, Reserves, holds, places_th
 from ..metrics.verdicts import EXACT
 from ..place.assignment import Wanted, assign
 from ..place.placement import MOST_TRIED, Reason
-from ..place.places import COPY, OTHER_GROUP, AcrossGroups, Scorers, Task, all_places, by_cost, can_leave, cheapest, flat
+from ..place.places import COPY, OTHER_GROUP, AcrossGroups, Scorers, Task, all_places, by_cost, cheapest, flat
 from ..plan.stages import order_moves
 
 MOST_COMBINATIONS = 1000
@@ -58,9 +59,7 @@ def most_that_hold(state: ClusterState, offers: Sequence[Offer], reserves: Reser
     """
     bounds = Bounds.of_start(state)
     for chosen in _combinations(_shortened(offers), above, most):
-        after = state.copy()
-        for instance, place in chosen.items():
-            after.place(instance, *place)
+        after = with_places(state, chosen)
         if bounds.holds(after, state.online()) and holds(reserves, after, chosen):
             return chosen
     return {}
@@ -168,9 +167,7 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
     relaxed = _relaxed(state, [task for task in tasks if task.instance not in targets], targets, across, scorers)
     ordered = _in_order(state, targets, relaxed, reserves)
     done = {move.instance for move in ordered}
-    after = state.copy()
-    for move in ordered:
-        after.place(move.instance, *move.target)
+    after = after_moves(state, ordered)
     unplaced = []
     for task in tasks:
         if task.instance in done:
@@ -304,9 +301,7 @@ def _relaxed(
 ) -> dict[int, Place]:
     """Return places for instances whose primary is down, with soft limits left aside."""
     down = [task for task in tasks if state.offline[state.primary[task.instance]]]
-    now = state.copy()
-    for instance, target in targets.items():
-        now.place(instance, *target)
+    now = with_places(state, targets)
     found: dict[int, Place] = {}
     for task in down:
         place = cheapest(all_places(state, now, task, across, scorers, EXACT.hard()))

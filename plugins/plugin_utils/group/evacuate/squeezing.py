@@ -20,13 +20,14 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Integers, Quantity
+from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Disk, DiskTemplate, Instance
-from ..cluster.moves import Move, Place
+from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
 from ..cluster.tags import STANDBY
 from ..metrics.shared_redundancy import strands_more
 from ..metrics.verdicts import EXACT, primary_verdict
-from ..place.relocation import Offer, can_move, home_of, relocate, with_moves
+from ..place.relocation import Offer, home_of, relocate
 from ..plan.order import order_safely
 from ..plan.stages import order_moves
 
@@ -144,7 +145,7 @@ def _without(problem: _Problem, off: Sequence[int]) -> _Levelled | None:
     spread = _spread(after, homeless, problem.extra)
     if spread is not None:
         moves, blocked = _ordered(problem, spread)
-        if not blocked and _holds(problem, with_moves(after, spread)):
+        if not blocked and _holds(problem, with_places(after, spread)):
             return _Levelled(tuple(moves))
     return _levelled(_Problem(state, problem.extra, problem.redundant), off)
 
@@ -188,7 +189,7 @@ def _levelled(problem: _Problem, off: Sequence[int]) -> _Levelled | None:
     if found.unplaced:
         return None
     moves, blocked = _ordered(problem, found.targets)
-    return None if blocked or not _holds(problem, with_moves(after, found.targets)) else _Levelled(tuple(moves))
+    return None if blocked or not _holds(problem, with_places(after, found.targets)) else _Levelled(tuple(moves))
 
 
 def _ordered(problem: _Problem, places: dict[int, Place]) -> tuple[list[Move], list[int]]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
+from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
@@ -205,10 +206,7 @@ def holds(reserves: Reserves, state: ClusterState, targets: Mapping[int, Place])
 
 def places_that_hold(reserves: Reserves, state: ClusterState, targets: Mapping[int, Place]) -> dict[int, Place]:
     """Return the targets if they hold together, else, in their order, those that hold with the ones before them."""
-    together = state.copy()
-    for instance, place in targets.items():
-        together.place(instance, *place)
-    if holds(reserves, together, targets):
+    if holds(reserves, with_places(state, targets), targets):
         return dict(targets)
     now = state.copy()
     kept: dict[int, Place] = {}

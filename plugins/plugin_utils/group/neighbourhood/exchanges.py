@@ -4,8 +4,8 @@
 
 """Which two instances should change places: about what each of all exchanges would gain, the best one of every instance.
 
-    look = ExchangeLook(view, price, arrivals(view, board, instances))
-    look.best(ones, others, least)       # [Exchange], the most promising first
+    evaluator = ExchangeEvaluator(evaluation, price, arrivals(evaluation, board, instances))
+    evaluator.best(ones, others, least)       # [Exchange], the most promising first
 
 Where every node carries equally many instances, the least step to something better is an exchange: of the nodes of two
 primaries, or of two secondaries. There are as many as pairs of instances, so that they are estimated together, from the
@@ -25,7 +25,7 @@ from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from .board import BLOCK_CELLS, Board
-from .moves import View
+from .moves import Evaluation
 from .price import PlacementPrice
 
 
@@ -62,12 +62,12 @@ class Exchange:
         return MoveKind.REPLACE_PRIMARY if self.role == Role.PRIMARY else MoveKind.REPLACE_SECONDARY
 
 
-class ExchangeLook:
+class ExchangeEvaluator:
     """Looks at exchanges from one state, which must not change while this is used."""
 
-    def __init__(self, view: View, price: PlacementPrice, arrivals: Floats | None) -> None:
-        self._view, self._state, self._price, self._arrivals = view, view.state, price, arrivals
-        self._without = _kept_without(view.state)
+    def __init__(self, evaluation: Evaluation, price: PlacementPrice, arrivals: Floats | None) -> None:
+        self._evaluation, self._state, self._price, self._arrivals = evaluation, evaluation.state, price, arrivals
+        self._without = _kept_without(evaluation.state)
 
     def best(self, ones: Integers, others: Integers, least: float) -> list[Exchange]:
         """Return of every one the exchange with another that promises most, if that is at least `least`, the most promising first."""
@@ -92,17 +92,22 @@ class ExchangeLook:
     def _changes(self, ones: Integers, others: Integers, role: Role) -> Floats:
         """Return [R, C]: about how score and price change with each exchange; infinite where there is none."""
         moving, staying = self._state.primary, self._state.secondary
-        change_of, kept_of, keepers = self._view.spreads.exchanged_primaries, self._kept_of_primaries, staying
+        change_of, kept_of, keepers = self._evaluation.spreads.exchanged_primaries, self._kept_of_primaries, staying
         if role == Role.SECONDARY:
             moving, staying = staying, moving
-            change_of, kept_of, keepers = self._view.spreads.exchanged_secondaries, self._kept_by_secondaries, moving
+            change_of, kept_of, keepers = self._evaluation.spreads.exchanged_secondaries, self._kept_by_secondaries, moving
         here, there = moving[ones], moving[others]
         change = change_of(ones, here, others, there)
-        change += self._view.reserves.exchanged(*kept_of(ones, others), keepers[ones], keepers[others])
+        change += self._evaluation.reserves.exchanged(*kept_of(ones, others), keepers[ones], keepers[others])
         change += self._price.exchanged(ones, here, others, there, primary=role == Role.PRIMARY)
         if self._state.facts.location_tags:
-            change += self._view.penalties.beside(staying[ones][:, None], there) - self._view.penalties.beside(staying[ones], here)[:, None]
-            change += self._view.penalties.beside(staying[others], here[:, None]) - self._view.penalties.beside(staying[others], there)
+            change += (
+                self._evaluation.penalties.beside(staying[ones][:, None], there)
+                - self._evaluation.penalties.beside(staying[ones], here)[:, None]
+            )
+            change += self._evaluation.penalties.beside(staying[others], here[:, None]) - self._evaluation.penalties.beside(
+                staying[others], there
+            )
         if role == Role.PRIMARY and self._arrivals is not None:
             change += self._arrivals[np.ix_(ones, there)] + self._arrivals[np.ix_(others, here)].T
         change[(here[:, None] == there) | (staying[ones][:, None] == there) | (here[:, None] == staying[others])] = np.inf
@@ -126,13 +131,13 @@ class ExchangeLook:
         return np.maximum(at_one, self._without[ones][:, None]), np.maximum(at_other, self._without[others])
 
 
-def arrivals(view: View, board: Board, instances: Integers) -> Floats | None:
+def arrivals(evaluation: Evaluation, board: Board, instances: Integers) -> Floats | None:
     """Return [I, N]: what tags and locations change when an instance's primary goes to each node; None where there are neither."""
-    if not view.penalties.follows:
+    if not evaluation.penalties.follows:
         return None
-    found = np.zeros((len(view.state.primary), len(view.state.offline)))
-    for block in board.blocks(view.state, instances):
-        found[np.ix_(block.instances, board.targets)] = view.penalties.arrivals(block)
+    found = np.zeros((len(evaluation.state.primary), len(evaluation.state.offline)))
+    for block in board.blocks(evaluation.state, instances):
+        found[np.ix_(block.instances, board.targets)] = evaluation.penalties.arrivals(block)
     return found
 
 

@@ -4,10 +4,10 @@
 
 """All single moves of many instances at once: what each would cost, and the best of every instance.
 
-    look = Lookout(state, scorer, rules, MoveOptions())
-    view = look.view(state, scorer.score(state))
-    best = look.best(view, instances, price)        # the cheapest move of each instance
-    look.costs(view, block, price)                  # {kind: [R, T]}, infinite where a limit is in the way
+    evaluator = MoveEvaluator(state, scorer, rules, MoveOptions())
+    evaluation = evaluator.at(state, scorer.score(state))
+    best = evaluator.best(evaluation, instances, price)        # the cheapest move of each instance
+    evaluator.costs(evaluation, block, price)                  # {kind: [R, T]}, infinite where a limit is in the way
 
 One evaluation of I instances on N nodes takes some 40 passes over I N numbers, in blocks that stay in the processor's
 cache; hbal, which asks the same question of each move anew, needs in the order of 80 N times as many.
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
-from ..cluster.moves import Move, MoveKind, Place, is_idle
+from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
 from .board import WITH_TARGET, Block, Board, KeptMemory, Needs
@@ -83,21 +83,7 @@ class BestMoves:
         return make_move(state, instance, KINDS[self.kind[row]], int(self.target[row]))
 
 
-def make_move(state: ClusterState, instance: int, kind: MoveKind, target: int) -> Move:
-    """Return a move of a kind from where the instance is."""
-    p, s = int(state.primary[instance]), int(state.secondary[instance])
-    steps: dict[MoveKind, tuple[Place, ...]] = {
-        MoveKind.FAILOVER: ((s, p),),
-        MoveKind.FAILOVER_TO_ANY: ((target, NOWHERE),),
-        MoveKind.REPLACE_SECONDARY: ((p, target),),
-        MoveKind.REPLACE_AND_FAILOVER: ((p, target), (target, p)),
-        MoveKind.REPLACE_PRIMARY: ((s, p), (s, target), (target, s)),
-        MoveKind.FAILOVER_AND_REPLACE: ((s, p), (s, target)),
-    }
-    return Move(instance, kind, (p, s), steps[kind], is_idle(state, instance))
-
-
-class Lookout:
+class MoveEvaluator:
     """Looks at all single moves from states that share a scorer's members, rules and options."""
 
     def __init__(self, state: ClusterState, scorer: Scorer, rules: MoveRules, options: MoveOptions) -> None:
@@ -106,7 +92,7 @@ class Lookout:
         self._rules, self._options = rules, options
         self._spreads = SpreadTable.of(state, scorer)
 
-    def narrowed(self, targets: Integers) -> Lookout:
+    def narrowed(self, targets: Integers) -> MoveEvaluator:
         """Return one that looks at moves to some of the nodes only."""
         narrow = copy.copy(self)
         narrow.board = self.board.narrowed(targets)
@@ -118,9 +104,9 @@ class Lookout:
         first = [np.argsort(slope[targets], kind="stable")[: most // 2] for slope in self._spreads.slopes(state)]
         return targets[np.union1d(*first)]
 
-    def view(self, state: ClusterState, score: float) -> View:
-        """Return what is the same for all moves from a state with that score; it must not change while the view is used."""
-        return View(
+    def at(self, state: ClusterState, score: float) -> Evaluation:
+        """Return what is the same for all moves from a state with that score; it must not change while the evaluation is used."""
+        return Evaluation(
             state=state,
             spreads=self._spreads.at(state, self.board.targets),
             reserves=MovedReserves(state, self.scorer, self.board),
@@ -129,15 +115,17 @@ class Lookout:
             score=score,
         )
 
-    def cost(self, view: View, instance: int, kind: MoveKind, target: int, price: Price) -> float:
+    def cost(self, evaluation: Evaluation, instance: int, kind: MoveKind, target: int, price: Price) -> float:
         """Return the cost of one move with a target; infinite where a limit or an option is in the way."""
-        (block,) = self.board.blocks(view.state, np.array([instance]))
-        costs = self.costs(view, block, price)
+        (block,) = self.board.blocks(evaluation.state, np.array([instance]))
+        costs = self.costs(evaluation, block, price)
         return float(costs[kind][0, self.board.column[target]]) if kind in costs else float("inf")
 
-    def best(self, view: View, instances: Integers, price: Price) -> BestMoves:
+    def best(self, evaluation: Evaluation, instances: Integers, price: Price) -> BestMoves:
         """Return the cheapest move of each of `instances`, in blocks: mirrored ones first."""
-        found = [_reduced(block, self.costs(view, block, price), self.board) for block in self.board.blocks(view.state, instances)]
+        found = [
+            _reduced(block, self.costs(evaluation, block, price), self.board) for block in self.board.blocks(evaluation.state, instances)
+        ]
         if not found:
             nothing = np.zeros(0, dtype=np.int64)
             return BestMoves(nothing, np.zeros(0), nothing, nothing)
@@ -148,13 +136,13 @@ class Lookout:
             target=np.concatenate([part.target for part in found]),
         )
 
-    def costs(self, view: View, block: Block, price: Price) -> dict[MoveKind, Floats]:
+    def costs(self, evaluation: Evaluation, block: Block, price: Price) -> dict[MoveKind, Floats]:
         """Return the cost of every move of a block: [R, T], for failover [R]."""
-        state = view.state
+        state = evaluation.state
         needs = Needs.of(state, block)
         kept = KeptMemory.of(state, self.board, block) if block.mirrored else None
-        allowed = view.limits.allowed(block, kept, needs)
-        costs = self._scores(view, block, kept, needs)
+        allowed = evaluation.limits.allowed(block, kept, needs)
+        costs = self._scores(evaluation, block, kept, needs)
         shape = len(block.instances), len(self.board.targets)
         for kind in list(costs):
             if not self._options.offers(kind):
@@ -167,16 +155,16 @@ class Lookout:
         price.add(costs, block, self.board)
         return costs
 
-    def _scores(self, view: View, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
+    def _scores(self, evaluation: Evaluation, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
         """Return the score after every move of a block."""
-        one, both = view.spreads.one_role(block), view.spreads.both_roles(block)
-        changes = view.penalties.changes(block, kept, needs)
-        fixed = view.score - one.still - both.still
+        one, both = evaluation.spreads.one_role(block), evaluation.spreads.both_roles(block)
+        changes = evaluation.penalties.changes(block, kept, needs)
+        fixed = evaluation.score - one.still - both.still
         if kept is None:
             total = one.primary_to_target + both.primary_to_target + changes[MoveKind.FAILOVER_TO_ANY]
             return {MoveKind.FAILOVER_TO_ANY: total + fixed}
-        reserved = view.reserves.after(block, kept)
-        fixed -= view.reserves.still
+        reserved = evaluation.reserves.after(block, kept)
+        fixed -= evaluation.reserves.still
         spreads = {
             MoveKind.REPLACE_SECONDARY: both.secondary_to_target + one.still,
             MoveKind.REPLACE_AND_FAILOVER: both.secondary_to_target + one.primary_to_target,
@@ -188,7 +176,7 @@ class Lookout:
 
 
 @dataclass(frozen=True)
-class View:
+class Evaluation:
     """A state with all that its moves have in common."""
 
     state: ClusterState

@@ -4,7 +4,7 @@
 
 """What a placement costs beside its score: disks copied and primaries moved, against where everything was at first.
 
-    price = PlacementPrice.of(state, home, tariff)     # for the moves from `state`
+    price = PlacementPrice.of(state, home, prices)     # for the moves from `state`
     price.now                                          # what `state` itself costs
 
 Data is what the shortest way copies: one copy for each node of an instance that it did not have at first. The cost of a
@@ -26,7 +26,7 @@ _TIB = 1024**2
 
 
 @dataclass(frozen=True)
-class Tariff:
+class Prices:
     """Prices in points of the score: of a TiB copied, of a primary moved; the most MiB and the most instances moved, None without limit."""
 
     data: float = 0.04
@@ -70,7 +70,7 @@ class PlacementPrice:
     """Prices of the moves from one state; `data` and `moved` are of that state."""
 
     home: Home
-    tariff: Tariff
+    prices: Prices
     disk: Floats
     """[I]: MiB of each instance."""
     mirrored: Booleans
@@ -79,28 +79,28 @@ class PlacementPrice:
     primaries: int
 
     @classmethod
-    def of(cls, state: ClusterState, home: Home, tariff: Tariff) -> PlacementPrice:
+    def of(cls, state: ClusterState, home: Home, prices: Prices) -> PlacementPrice:
         """Return the price of a state and its moves."""
         primaries = int((state.primary != home.primary).sum())
         mirrored = state.secondary != NOWHERE
-        return cls(home, tariff, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), primaries)
+        return cls(home, prices, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), primaries)
 
     @property
     def now(self) -> float:
         """Return what the state costs beside its score."""
-        return self.tariff.data * self.data / _TIB + self.tariff.primary * self.primaries
+        return self.prices.data * self.data / _TIB + self.prices.primary * self.primaries
 
     def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
         """Add the price of the placement after each move to its cost, in place."""
         moved = self._moved_primaries(costs, block, board)
         data = self._copied(costs, block, board) if block.mirrored else {}
         for kind in costs:
-            costs[kind] += self.now + self.tariff.primary * moved[kind]
+            costs[kind] += self.now + self.prices.primary * moved[kind]
             if kind in data:
-                costs[kind] += self.tariff.data / _TIB * data[kind]
-                if self.tariff.most_data is not None:
-                    costs[kind][self.data + data[kind] > self.tariff.most_data] = np.inf
-        if self.tariff.most_moves is not None and self.moved.sum() >= self.tariff.most_moves:
+                costs[kind] += self.prices.data / _TIB * data[kind]
+                if self.prices.most_data is not None:
+                    costs[kind][self.data + data[kind] > self.prices.most_data] = np.inf
+        if self.prices.most_moves is not None and self.moved.sum() >= self.prices.most_moves:
             for table in costs.values():
                 table[~self.moved[block.instances]] = np.inf
 
@@ -112,10 +112,10 @@ class PlacementPrice:
     def _instead(self, instances: Integers, before: Integers, after: Integers, *, primary: bool) -> Floats:
         """Return the change of the price when instances have a node `after` instead of one `before`."""
         data = np.where(self.mirrored[instances], self.disk[instances], 0.0)
-        change = self.tariff.data / _TIB * data * (self.home.is_new(instances, after) - self.home.is_new(instances, before))
+        change = self.prices.data / _TIB * data * (self.home.is_new(instances, after) - self.home.is_new(instances, before))
         if primary:
             home = self.home.primary[instances]
-            change = change + self.tariff.primary * ((after != home).astype(float) - (before != home))
+            change = change + self.prices.primary * ((after != home).astype(float) - (before != home))
         return change
 
     def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:

@@ -6,7 +6,7 @@
 
 A move changes what at most two nodes keep. Both its spread and its sum are relative to the nodes' memory, so that the
 same change serves both. With x and y as the changes of two nodes' values, c their centred values, n times the variance is
-Q + x(x + 2 c_x) + y(y + 2 c_y) - (x + y)^2 / n, as in candidate_spreads.py.
+Q + x(x + 2 c_x) + y(y + 2 c_y) - (x + y)^2 / n, as in spreads.py.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from enum import StrEnum
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
-from ..cluster.model import MIRRORED_OUTSIDE
-from ..cluster.moves import Place
+from ..cluster.moves import Place, can_leave, reachable
 from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
 from ..metrics.score import ScoreMode, Scorer
@@ -29,6 +28,7 @@ from .placement import Reason, group_refusal
 COPY = 1.0
 OTHER_GROUP = 10.0
 """What a copy of the disks and leaving the group cost beside a score that is scaled to 0..1."""
+_ALONE: Integers = np.array([NOWHERE])
 
 
 class AcrossGroups(StrEnum):
@@ -118,8 +118,8 @@ def _in_group(start: ClusterState, now: ClusterState, task: Task, group: int, sc
     if secondary == NOWHERE:
         reasons = _told(rows, first.limit, first.short, fits_first)
         scores = scorer.primary_scores(now, instance, rows)[:, None]
-        fits = (fits_first & (rows != primary) & _passes(start, instance, rows))[:, None]
-        return Places(rows, np.array([NOWHERE]), fits, _cost(start, task, rows, np.array([NOWHERE]), fits, scores), reasons)
+        fits = (fits_first & (rows != primary))[:, None] & reachable(start, (primary, secondary), rows, _ALONE)
+        return Places(rows, _ALONE, fits, _cost(start, task, rows, _ALONE, fits, scores), reasons)
     kept = [] if group != start.group_of(instance) else [node for node in (primary, secondary) if node not in task.not_secondary]
     columns = np.unique(np.concatenate([fresh, np.array(kept, dtype=np.int64)]))
     second = secondary_verdict(now, instance, rows, columns, rules)
@@ -127,7 +127,7 @@ def _in_group(start: ClusterState, now: ClusterState, task: Task, group: int, sc
     down = now.offline[columns]
     # A dead primary stays the secondary after a failover; nothing is written there, so nothing needs room.
     fits_second = (second.fits & ~down[None, :]) | (failover & down[None, :])
-    fits = fits_first[:, None] & fits_second & _passes(start, instance, rows)[:, None]
+    fits = fits_first[:, None] & fits_second & reachable(start, (primary, secondary), rows, columns)
     if now.offline[primary] and (now.offline[secondary] or task.keeps_primary):
         fits[:] = False
     alive = np.where(down, NOWHERE, columns)
@@ -142,16 +142,6 @@ def _in_group(start: ClusterState, now: ClusterState, task: Task, group: int, sc
             if limit not in (Limit.NONE, Limit.SAME_NODE):
                 reasons += (Reason(int(node), limit.name.lower(), float(second.short[row, column]), "as the secondary"),)
     return Places(rows, columns, fits, _cost(start, task, rows, columns, fits, scores), reasons)
-
-
-def _passes(start: ClusterState, instance: int, rows: Integers) -> Booleans:
-    """Return which nodes an instance may migrate to by migration tags, from its primary or, when that is down, its secondary."""
-    primary, secondary = int(start.primary[instance]), int(start.secondary[instance])
-    if start.offline[primary] and secondary == NOWHERE:
-        return np.ones(len(rows), dtype=bool)
-    source = secondary if start.offline[primary] else primary
-    passes: Booleans = start.facts.nodes.accepts[source, rows] | (rows == source)
-    return passes
 
 
 def _told(nodes: Integers, limits: np.ndarray, short: Floats, fits: Booleans) -> tuple[Reason, ...]:
@@ -204,8 +194,3 @@ def flat(places: Places) -> tuple[Integers, Integers, Floats]:
     """Return primaries, secondaries and costs of the places that fit."""
     rows, columns = np.nonzero(places.fits)
     return places.primaries[rows], places.secondaries[columns], places.costs[rows, columns]
-
-
-def can_leave(state: ClusterState, instance: int) -> bool:
-    """Return whether an instance's disks can be had on another node at all."""
-    return bool(state.facts.instances.two_nodes[instance]) or state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE

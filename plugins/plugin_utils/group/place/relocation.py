@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
-from ..cluster.model import MIRRORED_OUTSIDE, AllocPolicy
-from ..cluster.moves import Place
+from ..cluster.changes import with_places
+from ..cluster.model import AllocPolicy
+from ..cluster.moves import Place, can_move, reachable
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory
@@ -73,17 +74,6 @@ class Relocation:
     proven: bool
 
 
-def can_move(state: ClusterState, instance: int) -> bool:
-    """Return whether an instance can get to other nodes at all: by its template, its group, and a live copy of its disks."""
-    primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
-    if primary == NOWHERE:
-        return False
-    if secondary == NOWHERE:
-        return state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
-    group = state.facts.nodes.group
-    return bool(group[primary] == group[secondary]) and not (state.offline[primary] and state.offline[secondary])
-
-
 def relocate(
     state: ClusterState,
     offers: Sequence[Offer],
@@ -133,14 +123,6 @@ def home_of(state: ClusterState, instance: int) -> Place:
     return int(state.primary[instance]), int(state.secondary[instance])
 
 
-def with_moves(state: ClusterState, targets: dict[int, Place]) -> ClusterState:
-    """Return the state once instances are at their new places."""
-    after = state.copy()
-    for instance, place in targets.items():
-        after.place(instance, *place)
-    return after
-
-
 def _importances(state: ClusterState, offers: Sequence[Offer]) -> list[int]:
     """Return weights by which one running instance counts more than all that are stopped."""
     runs = [state.facts.instances.models[offer.instance].uses_memory for offer in offers]
@@ -164,7 +146,7 @@ def _places(
             continue
         nodes = lifted.group_nodes(group)
         found = candidates(lifted, offer.instance, nodes[~np.isin(nodes, list(offer.avoid))])
-        fits = found.fits & _reachable(state, home, found)
+        fits = found.fits & reachable(state, home, found.primaries, found.secondaries)
         for place in (home, *offer.not_at):
             fits &= ~_is(found, place)
         scores = scores_of(lifted, offer.instance, found, scorer) if weights.score else np.zeros(fits.shape)
@@ -198,21 +180,6 @@ def _costs(state: ClusterState, instance: int, found: Candidates, scores: Floats
     return costs
 
 
-def _reachable(state: ClusterState, home: Place, found: Candidates) -> Booleans:
-    """Return [P, S]: whether some sequence of moves leads to a place, by what is up and by migration tags; see moves.py."""
-    primary, secondary = home
-    accepts, offline = state.facts.nodes.accepts, state.offline
-    rows, columns = found.primaries, found.secondaries
-    direct = accepts[primary, rows] | (rows == primary)
-    if secondary == NOWHERE:
-        return (direct | offline[primary])[:, None]
-    over = not offline[secondary] and (offline[primary] or bool(accepts[primary, secondary]))
-    indirect = over & (accepts[secondary, rows] | (rows == secondary))
-    reached: Booleans = np.where(columns == primary, False, indirect[:, None])
-    # While the primary is up a new mirror can be made beside it, which then takes over.
-    return reached | (direct & (rows != secondary))[:, None] & ~offline[primary] | (rows == secondary)[:, None] & over
-
-
 @dataclass(frozen=True)
 class Refused:
     """Why a group does not take an instance."""
@@ -228,7 +195,7 @@ def place_elsewhere(lifted: ClusterState, instance: int, home: Place, groups: Se
         answers = (place_in(lifted, instance, home, group, scorer) for group in tied)
         places = [place for place in answers if not isinstance(place, Refused)]
         if places:
-            return min(places, key=lambda place: scorer.score(with_moves(lifted, {instance: place})))
+            return min(places, key=lambda place: scorer.score(with_places(lifted, {instance: place})))
     return None
 
 
@@ -244,14 +211,14 @@ def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer
     found = candidates(state, instance, state.group_nodes(group))
     if not found.fits.any():
         return Refused(found.reasons or (Reason(NOWHERE, "nodes", 1.0, "the group has no node for it"),))
-    fits = found.fits & _reachable(state, home, found)
+    fits = found.fits & reachable(state, home, found.primaries, found.secondaries)
     if not fits.any():
         return Refused((Reason(NOWHERE, "migration", 0.0, "no migration tag lets it come from where it is"),))
     before = stranded_memory(state, group, exact=False)
     least = np.inf
     for row, column in by_primary(fits, scores_of(state, instance, found, scorer)):
         place = int(found.primaries[row]), int(found.secondaries[column])
-        after = stranded_memory(with_moves(state, {instance: place}), group, exact=False)
+        after = stranded_memory(with_places(state, {instance: place}), group, exact=False)
         worse = [memory - before.get(node, 0.0) for node, memory in after.items()]
         if max(worse, default=0.0) <= 0:
             return place

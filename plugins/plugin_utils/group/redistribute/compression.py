@@ -21,13 +21,14 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Quantity
-from ..cluster.moves import Move, Place, copied_data
+from ..cluster.changes import with_places
+from ..cluster.moves import Move, Place, can_move, copied_data
 from ..cluster.state import ClusterState
 from ..metrics.health import peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import strands_more
 from ..place.placement import Reason, Refusal
-from ..place.relocation import Offer, Refused, can_move, home_of, place_elsewhere, place_in, relocate, with_moves
+from ..place.relocation import Offer, Refused, home_of, place_elsewhere, place_in, relocate
 from ..plan.stages import order_moves
 from .redistribution import Missing, Run
 
@@ -141,7 +142,7 @@ def _emptied(state: ClusterState, group: int, instances: Sequence[int], mode: Sc
     targets = _one_by_one(state, groups, mode)
     if len(targets) < len(instances) and len(instances) <= MOST_TOGETHER:
         together = relocate(state, [Offer(instance, groups[instance]) for instance in instances], mode=mode).targets
-        after = with_moves(state, together)
+        after = with_places(state, together)
         if len(together) > len(targets) and not any(strands_more(state, after, other) for other in others if other != group):
             targets = together
     moves, blocked = order_moves(state, targets)
@@ -166,7 +167,7 @@ def _one_by_one(state: ClusterState, groups: dict[int, tuple[int, ...]], mode: S
 
 def _unplaced(state: ClusterState, targets: dict[int, Place], instance: int, groups: tuple[int, ...], mode: ScoreMode) -> Missing:
     """Return why an instance finds no place once the others have moved."""
-    now = with_moves(state, targets)
+    now = with_places(state, targets)
     home = home_of(now, instance)
     with now.lifted(instance):
         scorer = Scorer(now, mode)

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import Booleans, Floats, Integers, Quantity
-from ..cluster.moves import Move, Place
+from ..cluster.changes import after_moves
+from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
 from ..metrics.health import takes_storage
 from ..metrics.score import ScoreMode, Scorer
-from ..place.relocation import Refused, can_move, home_of, place_in
+from ..place.relocation import Refused, home_of, place_in
 from ..plan.stages import order_moves
 
 KINDS = ("cpu", "memory", "disk", "net")
@@ -115,10 +116,7 @@ def balance_load(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> 
         # Room has changed, so that who was refused may be asked again; who has moved stays.
         refused = {(moved, group) for moved in targets for group in range(len(state.facts.cluster.groups))}
     moves, _blocked = order_moves(state, targets)
-    after = state.copy()
-    for move in moves:
-        after.place(move.instance, *move.target)
-    return LoadBalancing(before, group_loads(after), tuple(moves))
+    return LoadBalancing(before, group_loads(after_moves(state, moves)), tuple(moves))
 
 
 def _best_step(

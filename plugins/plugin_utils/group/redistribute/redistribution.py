@@ -23,14 +23,15 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Quantity
-from ..cluster.moves import Move, Place
+from ..cluster.changes import after_moves, carry_out, with_places
+from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
 from ..evacuate.evacuation import AcrossGroups, EvacuationMode, evacuate, tasks_of_nodes
 from ..metrics.health import Cause, Health, causes, group_health, peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import strands_more
 from ..place.placement import Refusal
-from ..place.relocation import FEWEST_LEAVE, Offer, Refused, Relocation, can_move, home_of, place_elsewhere, place_in, relocate, with_moves
+from ..place.relocation import FEWEST_LEAVE, Offer, Refused, Relocation, home_of, place_elsewhere, place_in, relocate
 from ..plan.order import order_safely
 from .shared_storage import Search
 
@@ -92,8 +93,7 @@ def redistribute(
         if not repair.after.healthy:
             healthy = tuple(other for other, found in health.items() if across and other != group and found.healthy)
             repair = _repair_across(after, repair, healthy, mode)
-        for move in repair.moves:
-            after.place(move.instance, *move.target)
+        carry_out(after, repair.moves)
         health[group] = repair.after
         repairs[group] = repair
     return [repairs[group] for group in ill], after
@@ -105,7 +105,7 @@ def repair_inside(state: ClusterState, mode: ScoreMode, group: int) -> Repair:
     reasons = causes(state, before)
     repair = _assigned(state, before, reasons, list(reasons), (), mode)
     if before.stranded and not before.short and not repair.after.healthy:
-        start = with_moves(state, {move.instance: move.target for move in repair.moves})
+        start = after_moves(state, repair.moves)
         moved = {move.instance: move.target for move in repair.moves} | (Search(start, group).inside() or {})
         repair = min(repair, _repair(state, before, reasons, moved, proven=True), key=lambda found: _worth(state, found))
     if repair.after.healthy:
@@ -229,7 +229,7 @@ def _kept(state: ClusterState, group: int) -> ClusterState:
 def _repair(state: ClusterState, before: Health, reasons: dict[int, Cause], targets: dict[int, Place], proven: bool) -> Repair:
     """Return a repair by what can be ordered of `targets`; none when another group would strand more than before."""
     moves, blocked = order_safely(state, targets)
-    after = with_moves(state, {move.instance: move.target for move in moves})
+    after = after_moves(state, moves)
     if _harms(state, after, before.group):
         moves, after, proven = [], state, False
     return Repair(before.group, before, reasons, tuple(moves), group_health(after, before.group), (), proven and not blocked)
@@ -251,7 +251,7 @@ def _relieved(state: ClusterState, before: Health, mode: ScoreMode) -> dict[int,
 
 def _one_by_one(state: ClusterState, inside: Repair, peers: tuple[int, ...], mode: ScoreMode) -> Repair:
     """Return a repair that sends away, after moves inside, whoever helps most, until the group is healthy; nobody in vain."""
-    start = with_moves(state, {move.instance: move.target for move in inside.moves})
+    start = after_moves(state, inside.moves)
     settled = {move.instance: move.target for move in inside.moves}
     sent: dict[int, Place] = {}
     now, health = start, group_health(start, inside.group, QUICK)
@@ -261,7 +261,7 @@ def _one_by_one(state: ClusterState, inside: Repair, peers: tuple[int, ...], mod
             break
         instance, place = step
         sent[instance] = place
-        now = with_moves(start, sent)
+        now = with_places(start, sent)
         health = group_health(now, inside.group, QUICK)
     return _repair(state, inside.before, inside.causes, settled | _needed(start, sent, health), proven=False)
 
@@ -269,7 +269,7 @@ def _one_by_one(state: ClusterState, inside: Repair, peers: tuple[int, ...], mod
 def _searched(state: ClusterState, best: Repair, inside: Repair, peers: tuple[int, ...], mode: ScoreMode) -> Repair:
     """Return a repair with fewer leavers than `best`, or `best`, which is then proven when everything smaller was tried."""
     settled = {move.instance: move.target for move in inside.moves}
-    search = Search(with_moves(state, settled), best.group)
+    search = Search(with_places(state, settled), best.group)
     fewer_than = len(leavers(state, best)) if best.after.healthy else len(best.causes)
     found = search.with_leavers(peers, fewer_than, mode)
     exact = search.complete and not settled
@@ -300,14 +300,14 @@ def _needed(start: ClusterState, sent: dict[int, Place], reached: Health) -> dic
     """Return `sent` without whoever can stay with the group no more ill than `reached`."""
     for instance in reversed(list(sent)):
         fewer = {other: place for other, place in sent.items() if other != instance}
-        if group_health(with_moves(start, fewer), reached.group, QUICK).illness <= reached.illness:
+        if group_health(with_places(start, fewer), reached.group, QUICK).illness <= reached.illness:
             sent = fewer
     return sent
 
 
 def _missing(state: ClusterState, repair: Repair, peers: tuple[int, ...], mode: ScoreMode) -> tuple[Missing, ...]:
     """Return for the causes that remain, if they would help by leaving, why no group takes them as things are."""
-    now = with_moves(state, {move.instance: move.target for move in repair.moves})
+    now = after_moves(state, repair.moves)
     missing = []
     for instance, cause in causes(now, repair.after).items():
         if not can_move(now, instance):

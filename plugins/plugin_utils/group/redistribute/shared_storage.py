@@ -20,13 +20,14 @@ from collections.abc import Iterator, Sequence
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
+from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE
-from ..cluster.moves import Place
+from ..cluster.moves import Place, can_move
 from ..cluster.state import ClusterState
 from ..metrics.health import PROOF_SECONDS, Health, group_health, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..place.placement import candidates
-from ..place.relocation import Refused, can_move, home_of, place_in
+from ..place.relocation import Refused, home_of, place_in
 
 MOST_TRIED = 3_000
 SECONDS = 10.0
@@ -92,10 +93,7 @@ class Search:
         for count in range(1, len(instances) + 1):
             for chosen in itertools.combinations(instances, count):
                 for places in self._arrangements(state, chosen):
-                    trial = state.copy()
-                    for instance, place in places.items():
-                        trial.place(instance, *place)
-                    if self._health(trial).healthy:
+                    if self._health(with_places(state, places)).healthy:
                         return places
                     if not self.complete:
                         return None

@@ -17,17 +17,18 @@ from ...common.errors import Mistakes
 from ...common.libraries import np
 from ...common.parallel import Resources, Solved
 from ...common.units import format_mib, parse_mib
-from ..balance.group import Assignment, GroupPlan, apply_moves, plan_group
+from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
-from ..balance.search import Aims
+from ..balance.search import BalanceOptions
 from ..balance.super_cluster import PRICES, Choice, joined_plan, not_beaten, preferred, rank_groups, worst_groups
 from ..cluster.arrays import NOWHERE
+from ..cluster.changes import after_moves
 from ..cluster.loads import read_loads, with_loads
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..neighbourhood.moves import MoveOptions
-from ..neighbourhood.price import Tariff
+from ..neighbourhood.price import Prices
 from ..plan.stages import plan_to_plain
 from ..sources.inline import write_inline
 from ..sources.loaded import Loaded
@@ -53,7 +54,7 @@ class Request:
     cluster: Cluster
     groups: tuple[int, ...] | None
     most_groups: int
-    aims: Aims | HbalOptions
+    options: BalanceOptions | HbalOptions
     score: ScoreMode
     most_at_node: int | None
     seconds: float | None
@@ -91,7 +92,7 @@ def read_request(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Request:
         cluster=cluster,
         groups=groups,
         most_groups=arguments.get("max_groups") or 1,
-        aims=_hbal_options(arguments) if mode == Mode.HTOOLS else _aims(arguments, most_data),
+        options=_hbal_options(arguments) if mode == Mode.HTOOLS else _balance_options(arguments, most_data),
         score=ScoreMode(arguments.get("score") or ScoreMode.HTOOLS),
         most_at_node=arguments.get("max_moves_at_node"),
         seconds=arguments.get("time_limit"),
@@ -99,13 +100,13 @@ def read_request(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Request:
     )
 
 
-def _aims(arguments: Mapping[str, t.Any], most_data: int | None) -> Aims:
-    usual = Aims()
-    return Aims(
+def _balance_options(arguments: Mapping[str, t.Any], most_data: int | None) -> BalanceOptions:
+    usual = BalanceOptions()
+    return BalanceOptions(
         score=ScoreMode(arguments.get("score") or ScoreMode.HTOOLS),
-        tariff=Tariff(
-            data=_or_else(arguments.get("data_price"), usual.tariff.data),
-            primary=_or_else(arguments.get("move_price"), usual.tariff.primary),
+        prices=Prices(
+            data=_or_else(arguments.get("data_price"), usual.prices.data),
+            primary=_or_else(arguments.get("move_price"), usual.prices.primary),
             most_data=most_data,
             most_moves=arguments.get("max_moves"),
         ),
@@ -187,7 +188,7 @@ def run_balance(loaded: Loaded, arguments: Mapping[str, t.Any], solve: Solve) ->
     }
     if request.pareto:
         told["pareto"] = [_choice_to_plain(request.cluster, choice, found) for found, beside in zip(plans, choices) for choice in beside]
-    after = apply_moves(state, plan.moves).to_cluster() if arguments.get("export") else request.cluster
+    after = after_moves(state, plan.moves).to_cluster() if arguments.get("export") else request.cluster
     exported = {name: _WRITERS[name](after) for name in arguments.get("export") or ()}
     return told | {"summary": summary(plans, told)} | exported
 
@@ -203,7 +204,9 @@ class _Solver:
     def plans(self, groups: Sequence[int]) -> list[GroupPlan]:
         """Return the plans of groups; those without one become unfinished."""
         request = self._request
-        tasks = {_name(request.cluster, group): Assignment(request.cluster, group, request.aims, request.most_at_node) for group in groups}
+        tasks = {
+            _name(request.cluster, group): Assignment(request.cluster, group, request.options, request.most_at_node) for group in groups
+        }
         solved = self._run(tasks)
         self.unfinished += [group for group in groups if solved[_name(request.cluster, group)].result is None]
         found = [solved[_name(request.cluster, group)].result for group in groups]
@@ -211,15 +214,15 @@ class _Solver:
 
     def choices(self, found: GroupPlan) -> list[Choice]:
         """Return the plans of a group that are worth a choice, with the one that was made."""
-        aims = self._request.aims
-        if not isinstance(aims, Aims):
+        options = self._request.options
+        if not isinstance(options, BalanceOptions):
             return []
         tasks = {}
         for price in PRICES:
-            priced = dataclasses.replace(aims, tariff=dataclasses.replace(aims.tariff, data=price))
+            priced = dataclasses.replace(options, prices=dataclasses.replace(options.prices, data=price))
             tasks[str(price)] = Assignment(self._request.cluster, found.group, priced, self._request.most_at_node)
         made = [Choice(float(price), solved.result) for price, solved in self._run(tasks).items() if solved.result is not None]
-        return not_beaten([Choice(aims.tariff.data, found), *(choice for choice in made if choice.price != aims.tariff.data)])
+        return not_beaten([Choice(options.prices.data, found), *(choice for choice in made if choice.price != options.prices.data)])
 
     def _run(self, tasks: Mapping[str, Assignment]) -> Mapping[str, Solved[GroupPlan]]:
         seconds = self._resources.seconds
@@ -248,7 +251,7 @@ def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
 
 def _on_offline_nodes(state: ClusterState, found: GroupPlan) -> list[int]:
     """Return the instances of a group that still have a node that is offline after its plan."""
-    after = apply_moves(state, found.plan.moves)
+    after = after_moves(state, found.plan.moves)
     dark = np.append(after.offline & (after.facts.nodes.group == found.group), False)
     result: list[int] = np.flatnonzero(dark[after.primary] | dark[after.secondary]).tolist()
     return [instance for instance in result if after.primary[instance] != NOWHERE]

@@ -13,6 +13,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ...common.errors import InputError, Mistake, Mistakes
+from ..cluster.changes import with_places
 from ..cluster.model import Cluster
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState
@@ -20,7 +21,6 @@ from ..evacuate.downtime import DowntimeOptions, NonRedundant, back, targets
 from ..evacuate.rolling_maintenance import NodeSet, roll
 from ..evacuate.squeezing import room_wanted, squeeze
 from ..metrics.score import ScoreMode
-from ..place.relocation import with_moves
 from ..plan.order import stage_together
 from ..plan.stages import Plan, plan_to_plain, stage_moves
 from ..sources.loaded import Loaded
@@ -72,7 +72,7 @@ def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
 def _set_to_plain(state: ClusterState, members: NodeSet) -> Plain:
     names, instances = state.facts.nodes.names, state.facts.instances
     away = stage_moves(members.departure.moves)
-    after = with_moves(state, targets(members.departure))
+    after = with_places(state, targets(members.departure))
     return {
         "nodes": [names[node] for node in members.nodes],
         "plan": plan_to_plain(state, away, ScoreMode.HTOOLS),

@@ -12,10 +12,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.sea
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.exchanges import ExchangeLook, Role, arrivals
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.exchanges import ExchangeEvaluator, Role, arrivals
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, make_move
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Home, PlacementPrice, Tariff
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveEvaluator, MoveOptions, make_move
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Home, PlacementPrice, Prices
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
@@ -53,12 +53,12 @@ def meet(state: ClusterState, one: int, other: int, role: Role) -> bool:
 def test_exchanges_gain_what_they_promise(seed, kind):
     state, home = wandered(seed, kind)
     scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0))
-    tariff = Tariff(data=0.5, primary=0.01)
-    lookout = Lookout(state, scorer, MoveRules.of_start(state), MoveOptions())
+    prices = Prices(data=0.5, primary=0.01)
+    evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions())
     before = scorer.score(state)
-    view, price = lookout.view(state, before), PlacementPrice.of(state, home, tariff)
+    evaluation, price = evaluator.at(state, before), PlacementPrice.of(state, home, prices)
     instances = np.arange(len(state.primary))
-    found = ExchangeLook(view, price, arrivals(view, lookout.board, instances)).best(instances, instances, 1e-6)
+    found = ExchangeEvaluator(evaluation, price, arrivals(evaluation, evaluator.board, instances)).best(instances, instances, 1e-6)
     assert [exchange.gain for exchange in found] == sorted((exchange.gain for exchange in found), reverse=True)
     checked = 0
     for exchange in found:
@@ -69,7 +69,7 @@ def test_exchanges_gain_what_they_promise(seed, kind):
             trial.place(instance, *make_move(trial, instance, move_kind, target).target)
         if (trial.fails_n1 != state.fails_n1).any():
             continue
-        gain = before + price.now - scorer.score(trial) - PlacementPrice.of(trial, home, tariff).now
+        gain = before + price.now - scorer.score(trial) - PlacementPrice.of(trial, home, prices).now
         assert gain == pytest.approx(exchange.gain, abs=1e-9), exchange
         checked += 1
     assert checked > 3
@@ -79,10 +79,10 @@ def test_the_queue_gives_those_that_promised_most(bench):
     nodes = [bench.node(name) for name in "abc"]
     state = bench.state(nodes, [bench.instance(f"i{number}", "a", disk_template="ext") for number in range(5)])
     scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0))
-    lookout = Lookout(state, scorer, MoveRules.of_start(state), MoveOptions())
-    price = PlacementPrice.of(state, Home.of(state), Tariff())
+    evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions())
+    price = PlacementPrice.of(state, Home.of(state), Prices())
     score = scorer.score(state)
-    best = lookout.best(lookout.view(state, score), np.arange(5), price)
+    best = evaluator.best(evaluator.at(state, score), np.arange(5), price)
     queue = MoveQueue.of(best, score, 5)
     assert queue.promise == pytest.approx(score - best.cost.min())
     assert len(queue.next(queue.promise / 2, 2)) == 2

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import Lookout, MoveOptions, NoPrice
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveEvaluator, MoveOptions, NoPrice
 
 
 @pytest.mark.parametrize("mode", list(ScoreMode))
@@ -19,9 +19,9 @@ def test_a_move_that_leaves_exactly_what_is_kept_costs_what_the_score_then_says(
     nodes = [bench.node("a"), bench.node("b", free_memory=200), bench.node("c")]
     state = bench.state(nodes, [bench.instance("one", "a", "b"), bench.instance("two", "c", "b")])
     scorer = Scorer(state, mode, state.group_nodes(0))
-    look = Lookout(state, scorer, MoveRules.of_start(state), MoveOptions())
-    (block,) = look.board.blocks(state, np.array([0, 1]))
-    told = look.costs(look.view(state, scorer.score(state)), block, NoPrice())[MoveKind.FAILOVER]
+    evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions())
+    (block,) = evaluator.board.blocks(state, np.array([0, 1]))
+    told = evaluator.costs(evaluator.at(state, scorer.score(state)), block, NoPrice())[MoveKind.FAILOVER]
     state.place(0, 1, 0)
     assert told[0] == pytest.approx(scorer.score(state))
     assert state.fails_n1[1]

@@ -11,8 +11,8 @@ import itertools
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import possible_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.relocation import Offer, can_move, relocate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import can_move, possible_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.relocation import Offer, relocate
 from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 
 TAGS = ("htools:migration:k", "htools:allowmigration:k:a::k:b")

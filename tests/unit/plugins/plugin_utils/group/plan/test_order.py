@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import apply_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import copied_data
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
@@ -38,7 +38,7 @@ def test_a_circle_needs_one_step_aside(bench, size):
     way = way_of(state, targets)
     assert not way.blocked
     assert len(way.moves) == size + 1
-    after = apply_moves(state, way.moves)
+    after = after_moves(state, way.moves)
     assert {number: (int(after.primary[number]), NOWHERE) for number in range(size)} == targets
 
 
@@ -123,7 +123,7 @@ def test_what_is_saved_after_moves_misses_no_memory(bench):
     nodes = [bench.node("a", free_memory=900), bench.node("b"), bench.node("c")]
     state = bench.state(nodes, [bench.instance("x", "a", "b"), bench.instance("y", "a", "c", memory=300)])
     way = way_of(state, {0: (2, 1), 1: (1, 2)})
-    after = apply_moves(state, way.moves)
+    after = after_moves(state, way.moves)
     again = ClusterState.from_cluster(parse_text(write_text(after.to_cluster())))
     assert again.missing_memory.tolist() == state.missing_memory.tolist() == [100, 0, 0]
     assert again.quantities.tolist() == after.quantities.tolist()
