@@ -117,7 +117,7 @@ molecule: $(DEVELOP) ## Test the roles in containers, on loop devices; installs 
 
 test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 	tests/utils/install-tools losetup:mount partx:util-linux sfdisk:fdisk pvcreate:lvm2 cryptsetup:cryptsetup-bin \
-		mkfs.vfat:dosfstools mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs
+		mkfs.vfat:dosfstools mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs mkfs.f2fs:f2fs-tools
 	$(BIN)/python -m pytest -q tests/loop
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root

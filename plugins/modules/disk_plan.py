@@ -128,7 +128,7 @@ options:
         type: str
       fs_type:
         description:
-          - The kind of file system, V(ext2), V(ext3), V(ext4), V(xfs), V(btrfs) or V(vfat), or V(swap).
+          - The kind of file system, V(ext2), V(ext3), V(ext4), V(xfs), V(btrfs), V(f2fs) or V(vfat), or V(swap).
           - Default is V(vfat) for an V(esp), V(xfs) for what is mounted, else none.
         type: str
       fs_options:

@@ -24,6 +24,7 @@ TOOLS = {
     "mkfs.ext4": "e2fsprogs",
     "mkfs.xfs": "xfsprogs",
     "mkfs.btrfs": "btrfs-progs",
+    "mkfs.f2fs": "f2fs-tools",
 }
 
 

@@ -135,6 +135,7 @@ LEFT = {
     "ext4": lambda disk, _size: run("mkfs.ext4", "-q", "-F", disk),
     "xfs": lambda disk, _size: run("mkfs.xfs", "-q", disk),
     "btrfs": lambda disk, _size: run("mkfs.btrfs", "-q", disk),
+    "f2fs": lambda disk, _size: run("mkfs.f2fs", "-q", disk),
     "vfat": lambda disk, _size: run("mkfs.vfat", "-I", disk),
     "swap": lambda disk, _size: run("mkswap", disk),
     "LVM2_member": lambda disk, _size: run("pvcreate", "--yes", disk),
@@ -232,6 +233,29 @@ def test_a_space_grows_with_its_data(loops, tmp_path, fs_type, mounted, sector):
         assert (folder / "precious").read_bytes() == b"data" * 1000
         assert room(folder) > 2.5 * before
     assert probe(f"{disk}p2")["UUID"] == uuid
+
+
+def test_a_file_system_that_no_kernel_here_mounts_is_made_and_grows_with_its_data(loops, tmp_path):
+    """F2FS grows unmounted only, so that its own tools put something in and look for it."""
+    disk = new_disk(loops, size=1500)
+    space = {"name": "data", "fs_type": "f2fs", "mount": "/srv", "fs_label": "flash"}
+    options = {"schema": schema(disk, {**space, "size": 400})}
+    made = apply(options)
+    assert not apply(options)["changed"]
+    found = probe(f"{disk}p1")
+    assert (found["TYPE"], found["LABEL"], found["UUID"]) == ("f2fs", "flash", made["filesystems"][0]["uuid"])
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "precious").write_bytes(b"data" * 1000)
+    run("sload.f2fs", "-f", str(tmp_path / "data"), f"{disk}p1")
+
+    larger = {"schema": schema(disk, {**space, "size": 1300})}
+    seen, grown = apply(larger, check=True), apply(larger)
+    assert [seen["diff"], says(seen)] == [grown["diff"], says(grown)]
+    assert [step["kind"] for step in grown["steps"]] == ["write_partition_table", "grow_filesystem"]
+    assert not apply(larger)["changed"]
+    assert f": {1300 * MIB // 4096}]" in run("dump.f2fs", "-d", "1", f"{disk}p1")
+    assert "precious" in run("fsck.f2fs", "-t", f"{disk}p1")
+    assert probe(f"{disk}p1")["UUID"] == found["UUID"]
 
 
 def test_a_space_is_added_where_there_is_room(loops, tmp_path):

@@ -139,6 +139,22 @@ _ROWS = (
         ),
     ),
     Filesystem(
+        name="f2fs",
+        label_length=512,
+        make=("mkfs.f2fs", "-q", "-U", "{uuid}"),
+        label_option="-l",
+        packages=("f2fs-tools", "f2fs-tools"),
+        growth=Growth(
+            # Its blocks are of 4 KiB; it has segments of 2 MiB.
+            Measure(("dump.f2fs", "-d", "1", "{device}"), r"^block_count\s[^:]*:\s*([0-9]+)\]", unit=4096),
+            slack=2 * MIB,
+            unmounted=("resize.f2fs", "{device}"),
+            # It has no way to repair only what is safe to repair, so that nothing is: with errors it does not grow.
+            check=("fsck.f2fs", "-f", "--dry-run", "{device}"),
+        ),
+        checked_at_start=True,
+    ),
+    Filesystem(
         name="vfat",
         label_length=11,
         make=("mkfs.vfat", "-F", "32", "-i", "{serial}"),

@@ -16,7 +16,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.model impo
 from ansible_collections.bareon.allocator.tests.support.host.simulated_host import SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated_media import EXTENT, Block
 
-ENDS_WITH_SLACK = {"ext4": 8, "xfs": 17, "btrfs": 1}
+ENDS_WITH_SLACK = {"ext4": 8, "xfs": 17, "btrfs": 1, "f2fs": 2}
 
 
 def check_layout(host: SimulatedHost, layout: Layout, earlier: bool) -> None:

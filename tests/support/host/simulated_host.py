@@ -263,7 +263,7 @@ class SimulatedHost:
             named = (Signature(table[0], table[1], None, (512,)), *named)
         contents = [signature for signature in named if signature.type not in ("gpt", "dos")]
         row: dict[str, t.Any] = {"log-sec": 512, "wwn": f"wwn-{block.name}", "serial": f"serial-{block.name}"}
-        if contents and contents[0].type in ("ext4", "xfs", "btrfs"):
+        if contents and contents[0].type in ("ext4", "xfs", "btrfs", "f2fs"):
             row["fssize"] = signatures[contents[0].type][0][1]
         return Device(
             name=block.name,

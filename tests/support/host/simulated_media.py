@@ -28,6 +28,7 @@ MAGIC: dict[str, t.Callable[[int], tuple[int, ...]]] = {
     "xfs": lambda size: (0,),
     "ext4": lambda size: (1080,),
     "btrfs": lambda size: (65600,),
+    "f2fs": lambda size: (1024,),
     "vfat": lambda size: (82,),
     "swap": lambda size: (4086,),
 }

@@ -20,7 +20,7 @@ BYSTANDER = "sdz"
 LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
 
 _CONTENTS = ("none", "ext4", "swap", "luks-ext4", "pv", "luks-pv")
-_FILESYSTEMS = ("ext4", "xfs", "btrfs", "vfat")
+_FILESYSTEMS = ("ext4", "xfs", "btrfs", "f2fs", "vfat")
 
 
 def empty_schema() -> Plain:

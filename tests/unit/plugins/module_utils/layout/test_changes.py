@@ -148,3 +148,53 @@ def test_a_layout_is_taken_over_from_a_plan_with_other_identities():
         part["uuid"] = new_uuid()
     assert plan(host, maker.schema).steps == ()
     assert plan(host, maker.schema, wipe=["sda"]).steps == ()
+
+
+@pytest.mark.parametrize(("present", "wanted"), [("1.2", "1.0"), ("1.0", "1.2")])
+def test_the_metadata_of_an_array_is_not_changed_behind_its_data(present, wanted):
+    """What the firmware reads has its superblock at the end: an array that is there otherwise is refused, or made anew where it may be."""
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "boot", present), 99, "fs", "boot", "ext4")
+    host = installed(maker)
+    assert plan(host, maker.schema).steps == ()
+    maker.schema["mds"][0]["metadata"] = wanted
+    assert f"is there with metadata {present}, which is not changed to {wanted}" in refusal(host, maker.schema)
+    (made,) = [step for step in plan(host, maker.schema, wipe=["sda", "sdb"]).steps if isinstance(step, kinds.CreateArray)]
+    assert made.metadata == wanted
+
+
+SLACK = {"ext4": 8 * MIB, "xfs": 17 * MIB, "btrfs": MIB, "f2fs": 2 * MIB}
+
+
+@pytest.mark.parametrize("fs_type", SLACK)
+@pytest.mark.parametrize("in_volume", [False, True])
+def test_what_a_cut_off_run_left_small_grows_from_the_slack_on(fs_type, in_volume):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "fs", "root", fs_type)
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", fs_type)
+    maker.volume("vg0", "data", 20, False, fs_type)
+    host = installed(maker)
+    block = host.by_node("/dev/mapper/vg0-data" if in_volume else "/dev/sda1")
+    (uuid, size), _offsets = host.media.signatures(block)[fs_type]
+    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type] + 1))
+    assert plan(host, maker.schema).steps == ()
+    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type]))
+    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(block.node, fs_type, None),)
+
+
+@pytest.mark.parametrize("in_volume", [False, True])
+def test_what_grows_only_unmounted_is_refused_while_it_is_mounted(in_volume):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "f2fs")
+    maker.volume("vg0", "data", 20, False, "f2fs")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "fs", "root", "f2fs")
+    host = installed(maker)
+    host.mounts[host.by_node("/dev/mapper/vg0-data" if in_volume else "/dev/sda2").name] = "/srv"
+    assert plan(host, maker.schema).steps == ()
+    maker.schema["lvs"][0]["size"] += 20
+    maker.schema["parteds"][0]["partitions"][1]["end"] += 20
+    what = "vg0/data" if in_volume else "/dev/sda2"
+    assert refusal(host, maker.schema) == f"{what} would have to grow, and f2fs does not while it is mounted (on /srv); unmount it"
+    host.mounts.clear()
+    grown = [step for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)]
+    assert [step.type for step in grown] == ["f2fs", "f2fs"]

@@ -199,6 +199,13 @@ def test_a_tag_that_stays_is_a_failure():
         steps_lvm.finish_logical_volumes(FinishLogicalVolumes("os", ("a", "b", "c")), machine)
 
 
+def test_a_volume_that_lacks_a_byte_is_a_failure():
+    machine = RecordingMachine(files={"/sys/class/block/os-a/size": "16384"})
+    steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a", 8 * MIB - 1, "/dev/mapper/os-a"), machine)
+    with pytest.raises(StepFailed, match="8388608 bytes instead of 8388609"):
+        steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a", 8 * MIB + 1, "/dev/mapper/os-a"), machine)
+
+
 def test_volumes_grow_and_go():
     machine = RecordingMachine({f"lvs {COLUMNS} lv_size os/a": [report("lv", lv_size="8388608"), report("lv", lv_size="4194304")]})
     step = ExtendLogicalVolume("os", "a", 8 * MIB, 4 * MIB)
@@ -224,6 +231,7 @@ def test_of_two_groups_of_one_name_the_right_one_is_deactivated():
         ("ext2", UUIDS[1], "", (), f"mkfs.ext2 -q -U {UUIDS[1]} /dev/sda1"),
         ("xfs", UUIDS[1], "data", ("-m", "reflink=0"), f"mkfs.xfs -q -m uuid={UUIDS[1]} -L data -m reflink=0 /dev/sda1"),
         ("btrfs", UUIDS[1], "data", (), f"mkfs.btrfs -q -U {UUIDS[1]} -L data /dev/sda1"),
+        ("f2fs", UUIDS[1], "data", (), f"mkfs.f2fs -q -U {UUIDS[1]} -l data /dev/sda1"),
         ("vfat", "1A2B-3C4D", "EFI", (), "mkfs.vfat -F 32 -i 1A2B3C4D -n EFI /dev/sda1"),
     ],
 )
@@ -267,3 +275,16 @@ def test_filesystems_that_are_not_mounted_grow_apart():
     assert machine.commands[3].endswith(" sh /dev/sda1 /mnt btrfs filesystem resize max /mnt")
     with pytest.raises(StepFailed, match="e2fsck"):
         steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", "ext4", None), RecordingMachine(failing={"e2fsck": 4}))
+
+
+def test_what_grows_only_unmounted_is_checked_and_grown_and_never_while_it_is_mounted():
+    machine = RecordingMachine()
+    steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", "f2fs", None), machine)
+    assert machine.commands == ["fsck.f2fs -f --dry-run /dev/sda1", "resize.f2fs /dev/sda1"]
+    with pytest.raises(StepFailed, match="fsck.f2fs"):
+        steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", "f2fs", None), RecordingMachine(failing={"fsck.f2fs": 4}))
+    for kind, mountpoint in (("f2fs", "/srv"), ("vfat", None)):
+        machine = RecordingMachine()
+        with pytest.raises(StepFailed, match=f"{kind} does not grow"):
+            steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", kind, mountpoint), machine)
+        assert machine.commands == []

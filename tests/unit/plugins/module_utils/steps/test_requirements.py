@@ -79,6 +79,7 @@ def test_lvm_is_one_package():
         ("xfs", "/srv", ("xfs_growfs",)),
         ("xfs", None, ("xfs_growfs", "unshare", "mount")),
         ("btrfs", None, ("btrfs", "unshare", "mount")),
+        ("f2fs", None, ("resize.f2fs", "fsck.f2fs")),
     ],
 )
 def test_growing_takes_what_it_takes(kind, mountpoint, tools):

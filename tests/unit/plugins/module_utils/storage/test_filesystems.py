@@ -14,7 +14,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.hardw
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.parse import parse_schema
 
 HARDWARE = {"disks": [{"id": "sda", "size": 9000}]}
-LABELS = {"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "btrfs": 255, "vfat": 11, "swap": 16}
+LABELS = {"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "btrfs": 255, "f2fs": 512, "vfat": 11, "swap": 16}
 
 
 def plan(fs_type, label=""):

@@ -64,7 +64,7 @@ class TestMistakes:
             "schema[2].volumes[5].mount: 'swap' and the file system 'ext4' do not go together; swap is both or neither",
             "schema[2].volumes[6].keep_data: is 1; write true or false",
             "schema[2].volumes[6].level: is '7'; known are raid0, raid1, raid5, raid6, raid10",
-            "schema[2].volumes[8].file_system: is 'ext5' (did you mean ext4?); known are ext2, ext3, ext4, xfs, btrfs, vfat, swap",
+            "schema[2].volumes[8].file_system: is 'ext5' (did you mean ext4?); known are ext2, ext3, ext4, xfs, btrfs, f2fs, vfat, swap",
             "schema[3].id: is missing; the type vg needs it",
             "schema[3].volumes[0].name: is missing; the type lv needs it",
             "schema[3].volumes[1].type: has the unknown type 'pv'; here it is one of lv",
