@@ -33,7 +33,8 @@ author:
 requirements:
   - root on the host
   - C(sfdisk), C(partx), C(wipefs) and C(blkid) of util-linux
-  - C(mdadm), C(cryptsetup), C(lvm2), C(e2fsprogs), C(xfsprogs), C(btrfs-progs), C(f2fs-tools), C(dosfstools), each only when the layout takes it
+  - C(mdadm), C(cryptsetup), C(lvm2), C(e2fsprogs), C(xfsprogs), C(btrfs-progs), C(f2fs-tools), C(dosfstools),
+    each only when the layout takes it
 options:
   schema:
     description:

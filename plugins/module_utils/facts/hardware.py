@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Sequence
 
+from ..storage.units import MIB
 from . import identity
 from .assembled import read_stacks
 from .host import Host
@@ -20,8 +21,6 @@ from .select import Disk, find_disks, select_disks
 from .signatures import TablePartition
 from .sysfs import read_firmware, read_memory
 from .tree import PARTITION_TABLES, Device, Tree
-
-MIB = 1024**2
 
 Facts = dict[str, t.Any]
 

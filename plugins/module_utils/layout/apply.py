@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..schema.model import Layout
-from ..steps import requirements as needs
+from ..steps import requirements
 from ..steps.carry_out import carry_out, lacks_key
 from ..steps.kinds import Step
 from ..steps.luks import Key
@@ -103,7 +103,7 @@ def _carry_out_all(report: Report, plan: LayoutPlan, request: Request, machine: 
     refused = _refused(request, machine, plan)
     if refused is not None:
         return replace(report, pending=plan.steps, problem=refused)
-    needs.load_abilities(machine, plan.steps)
+    requirements.load_abilities(machine, plan.steps)
     for position, step in enumerate(plan.steps):
         if stop_asked():
             return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
@@ -131,7 +131,7 @@ def _refused(request: Request, machine: Machine, plan: LayoutPlan) -> t.Optional
 
 
 def _missing(request: Request, machine: Machine, steps: tuple[Step, ...]) -> tuple[str, ...]:
-    lacking = needs.missing(machine, steps)
+    lacking = requirements.missing(machine, steps)
     if any(lacks_key(step, request.key) for step in steps):
         return (*lacking, "there are LUKS containers to make or to open: give luks_key or luks_key_file")
     return lacking

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..facts.tree import Device
 from ..schema import identities as derived
-from ..schema.model import Layout, WantedArray, WantedContainer, WantedPhysicalVolume, WantedVolume
+from ..schema.model import DesiredArray, DesiredContainer, DesiredPhysicalVolume, DesiredVolume, Layout
 from ..steps.kinds import (
     ClearSignatures,
     CreateArray,
@@ -38,94 +38,94 @@ from ..steps.kinds import (
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
 from .capacity import EXTENT, array_head, size_of
-from .contents import Base, Verdict, look, look_at_volume, must_grow, top_of, unused_below
-from .partitions import Spot, Status
+from .contents import Action, Stack, look, look_at_volume, must_grow, top_of, unused_below
+from .partitions import PartitionMatch, Status
 from .present import Present
-from .volume_groups import GroupPlan, VolumePlan, VolumeVerdict
+from .volume_groups import GroupPlan, VolumeAction, VolumePlan
 
 
 @dataclass(frozen=True)
 class Site:
-    """What the steps are planned for, and the nodes that wanted devices have, or will have."""
+    """What the steps are planned for, and the nodes that desired devices have, or will have."""
 
     layout: Layout
     present: Present
-    bases: tuple[Base, ...]
+    stacks: tuple[Stack, ...]
     groups: tuple[GroupPlan, ...]
 
     def node(self, device: str) -> str:
-        """Return the node of a wanted device."""
+        """Return the node of a desired device."""
         return self._nodes.get(device, device)
 
     @functools.cached_property
     def _nodes(self) -> Mapping[str, str]:
-        nodes = {spot.wanted.device: spot.node for base in self.bases for spot in base.spots}
-        for base in self.bases:
-            if base.verdict is not Verdict.BUILD:
-                found = look(self.layout, self.present, base).device
-                nodes[top_of(self.layout, base.device)] = str(found.dev) if found is not None else top_of(self.layout, base.device)
+        nodes = {match.desired.device: match.node for stack in self.stacks for match in stack.matches}
+        for stack in self.stacks:
+            if stack.action is not Action.BUILD:
+                found = look(self.layout, self.present, stack).device
+                nodes[top_of(self.layout, stack.device)] = str(found.dev) if found is not None else top_of(self.layout, stack.device)
         return nodes
 
     def lies_on_array(self, device: str) -> bool:
-        """Return whether a wanted device is an array, or a LUKS container on one."""
+        """Return whether a desired device is an array, or a LUKS container on one."""
         thing = self.layout.thing(device)
-        return isinstance(thing, WantedArray) or (isinstance(thing, WantedContainer) and self.lies_on_array(thing.below))
+        return isinstance(thing, DesiredArray) or (isinstance(thing, DesiredContainer) and self.lies_on_array(thing.below))
 
     def is_unfinished(self, device: str) -> bool:
-        """Return whether a wanted device is on partitions, or on what is built of them, that are not marked as finished."""
-        bases = (base for base in self.bases if top_of(self.layout, base.device) == device)
-        return any(spot.status is not Status.KEPT for base in bases for spot in base.spots)
+        """Return whether a desired device is on partitions, or on what is built of them, that are not marked as finished."""
+        stacks = (stack for stack in self.stacks if top_of(self.layout, stack.device) == device)
+        return any(match.status is not Status.KEPT for stack in stacks for match in stack.matches)
 
-    def carries_group(self, base: Base) -> bool:
-        """Return whether a base is for a physical volume."""
-        return self.layout.group_of(top_of(self.layout, base.device)) is not None
+    def carries_group(self, stack: Stack) -> bool:
+        """Return whether a stack is for a physical volume."""
+        return self.layout.group_of(top_of(self.layout, stack.device)) is not None
 
 
 def building_steps(site: Site) -> Iterator[Step]:
     """Give all steps after those on the tables. What is alike comes together, so that udev is waited for once."""
-    built = [base for base in site.bases if base.verdict is Verdict.BUILD]
+    built = [stack for stack in site.stacks if stack.action is Action.BUILD]
     yield from _cleared(built)
-    for base in built:
-        yield from _array(site, base)
-    for base in built:
-        yield from _container(site, base.device)
-    for base in site.bases:
-        yield from _grown_base(site, base)
+    for stack in built:
+        yield from _array(site, stack)
+    for stack in built:
+        yield from _container(site, stack.device)
+    for stack in site.stacks:
+        yield from _grown_stack(site, stack)
     for group in site.groups:
         yield from _group(site, group)
-    for base in built:
-        if not site.carries_group(base):
-            yield from _filesystem(site, base.device)
+    for stack in built:
+        if not site.carries_group(stack):
+            yield from _filesystem(site, stack.device)
     # Before there are volumes: what a user has in them must not be on a partition that counts as unfinished.
-    yield from _finish(site.bases)
+    yield from _finish(site.stacks)
     for group in site.groups:
         yield from _volumes(site, group)
-    for base in site.bases:
-        yield from _grown_filesystem(site, base.device, _kept_device(site, base), any(spot.grows for spot in base.spots))
+    for stack in site.stacks:
+        yield from _grown_filesystem(site, stack.device, _kept_device(site, stack), any(match.grows for match in stack.matches))
 
 
 def removals(groups: tuple[GroupPlan, ...]) -> Iterator[Step]:
     """Give the steps that remove logical volumes."""
     for group in groups:
-        replaced = (volume.wanted.name for volume in group.volumes if volume.verdict is VolumeVerdict.REPLACE)
+        replaced = (volume.desired.name for volume in group.volumes if volume.action is VolumeAction.REPLACE)
         for name in (*(volume.name for volume in group.removed), *replaced):
-            yield RemoveLogicalVolume(group.wanted.name, name)
+            yield RemoveLogicalVolume(group.desired.name, name)
 
 
-def _cleared(bases: Sequence[Base]) -> Iterator[Step]:
+def _cleared(stacks: Sequence[Stack]) -> Iterator[Step]:
     nodes: dict[int, list[str]] = {}
-    for base in bases:
-        for spot in base.spots:
-            nodes.setdefault(_head(base, spot), []).append(spot.node)
+    for stack in stacks:
+        for match in stack.matches:
+            nodes.setdefault(_head(stack, match), []).append(match.node)
     yield from (ClearSignatures(tuple(found), head) for head, found in nodes.items())
 
 
-def _head(base: Base, spot: Spot) -> int:
-    return MIB if base.array is None else array_head(spot.wanted.size, base.array.metadata)
+def _head(stack: Stack, match: PartitionMatch) -> int:
+    return MIB if stack.array is None else array_head(match.desired.size, stack.array.metadata)
 
 
-def _array(site: Site, base: Base) -> Iterator[Step]:
-    array = base.array
+def _array(site: Site, stack: Stack) -> Iterator[Step]:
+    array = stack.array
     if array is None:
         return
     members, spares = (tuple(site.node(device) for device in devices) for devices in (array.members, array.spares))
@@ -142,23 +142,23 @@ def _container(site: Site, device: str) -> Iterator[Step]:
         yield OpenLuks(site.node(device), container.name)
 
 
-def _kept_device(site: Site, base: Base) -> t.Optional[Device]:
-    return look(site.layout, site.present, base).device if base.verdict is Verdict.KEEP else None
+def _kept_device(site: Site, stack: Stack) -> t.Optional[Device]:
+    return look(site.layout, site.present, stack).device if stack.action is Action.KEEP else None
 
 
-def _grown_base(site: Site, base: Base) -> Iterator[Step]:
-    """Let LUKS and the physical volume on a kept base follow what is below."""
-    device = _kept_device(site, base)
+def _grown_stack(site: Site, stack: Stack) -> Iterator[Step]:
+    """Let LUKS and the physical volume on a kept stack follow what is below."""
+    device = _kept_device(site, stack)
     if device is None:
         return
-    grown = any(spot.grows for spot in base.spots)
+    grown = any(match.grows for match in stack.matches)
     if grown or unused_below(site.present, device) >= EXTENT:
-        container = site.layout.container_on(base.device)
+        container = site.layout.container_on(stack.device)
         if container is not None:
             yield ResizeLuks(_mapping_name(device))
             grown = True
     volume = site.present.physical_on(device.name)
-    if site.carries_group(base) and volume is not None and (grown or volume.unused >= volume.extent_size > 0):
+    if site.carries_group(stack) and volume is not None and (grown or volume.unused >= volume.extent_size > 0):
         yield ResizePhysicalVolume(str(device.dev))
 
 
@@ -167,88 +167,88 @@ def _mapping_name(device: Device) -> str:
 
 
 def _group(site: Site, group: GroupPlan) -> Iterator[Step]:
-    new = [volume for volume in group.wanted.physical if volume.device in group.new]
+    new = [volume for volume in group.desired.physical if volume.device in group.new]
     yield from (_physical_volume(site, volume) for volume in new)
     nodes = tuple(site.node(volume.device) for volume in new)
     if nodes and group.present is None:
-        yield CreateVolumeGroup(group.wanted.name, nodes)
+        yield CreateVolumeGroup(group.desired.name, nodes)
     elif nodes:
-        yield ExtendVolumeGroup(group.wanted.name, nodes)
-    elif group.present is not None and any(site.is_unfinished(volume.device) for volume in group.wanted.physical):
+        yield ExtendVolumeGroup(group.desired.name, nodes)
+    elif group.present is not None and any(site.is_unfinished(volume.device) for volume in group.desired.physical):
         # Whoever cut the run off may have done so while LVM wrote to one physical volume after the other.
-        yield RewriteGroup(group.wanted.name)
+        yield RewriteGroup(group.desired.name)
 
 
-def _physical_volume(site: Site, volume: WantedPhysicalVolume) -> Step:
+def _physical_volume(site: Site, volume: DesiredPhysicalVolume) -> Step:
     aligned = site.lies_on_array(volume.device)
     return CreatePhysicalVolume(site.node(volume.device), volume.metadata_size, volume.metadata_copies, aligned)
 
 
-def _finish(bases: Sequence[Base]) -> Iterator[Step]:
+def _finish(stacks: Sequence[Stack]) -> Iterator[Step]:
     """Give one step for each disk that has partitions which are not marked as finished."""
-    spots: dict[str, list[Spot]] = {}
-    for spot in (spot for base in bases for spot in base.spots if spot.status is not Status.KEPT):
-        spots.setdefault(spot.disk.node, []).append(spot)
-    for disk, found in spots.items():
-        wanted = sorted((spot.wanted for spot in found), key=lambda partition: partition.number)
-        numbers, uuids = tuple(partition.number for partition in wanted), tuple(partition.uuid for partition in wanted)
+    matches: dict[str, list[PartitionMatch]] = {}
+    for match in (match for stack in stacks for match in stack.matches if match.status is not Status.KEPT):
+        matches.setdefault(match.disk.node, []).append(match)
+    for disk, found in matches.items():
+        desired = sorted((match.desired for match in found), key=lambda partition: partition.number)
+        numbers, uuids = tuple(partition.number for partition in desired), tuple(partition.uuid for partition in desired)
         yield FinishPartitions(disk, found[0].disk.device.logical_block, numbers, uuids)
 
 
 def _filesystem(site: Site, device: str) -> Iterator[Step]:
-    """Give the step that makes the filesystem wanted on a device, or in the LUKS container on it."""
+    """Give the step that makes the filesystem desired on a device, or in the LUKS container on it."""
     top = top_of(site.layout, device)
-    wanted = site.layout.filesystem_on(top)
-    if wanted is None:
+    desired = site.layout.filesystem_on(top)
+    if desired is None:
         return
-    uuid = wanted.uuid or derived.filesystem_uuid(wanted.type, site.layout.identity(device))
-    if wanted.type == SWAP:
-        yield MakeSwap(site.node(top), uuid, wanted.label, wanted.options)
+    uuid = desired.uuid or derived.filesystem_uuid(desired.type, site.layout.identity(device))
+    if desired.type == SWAP:
+        yield MakeSwap(site.node(top), uuid, desired.label, desired.options)
     else:
-        yield MakeFilesystem(site.node(top), wanted.type, uuid, wanted.label, wanted.options)
+        yield MakeFilesystem(site.node(top), desired.type, uuid, desired.label, desired.options)
 
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
     extent = group.present.extent_size if group.present is not None else EXTENT
     for volume in group.volumes:
-        if volume.verdict is VolumeVerdict.KEEP:
-            yield from _kept_volume(site, volume, size_of(volume.wanted, extent))
-    made = [volume for volume in group.volumes if volume.verdict is not VolumeVerdict.KEEP]
-    for wanted in (volume.wanted for volume in made if volume.verdict is not VolumeVerdict.REFILL):
-        yield CreateLogicalVolume(wanted.group, wanted.name, size_of(wanted, extent), wanted.device)
-    yield from _filled(site, group.wanted.name, [volume.wanted for volume in made])
+        if volume.action is VolumeAction.KEEP:
+            yield from _kept_volume(site, volume, size_of(volume.desired, extent))
+    made = [volume for volume in group.volumes if volume.action is not VolumeAction.KEEP]
+    for desired in (volume.desired for volume in made if volume.action is not VolumeAction.REFILL):
+        yield CreateLogicalVolume(desired.group, desired.name, size_of(desired, extent), desired.device)
+    yield from _filled(site, group.desired.name, [volume.desired for volume in made])
 
 
-def _filled(site: Site, group: str, volumes: Sequence[WantedVolume]) -> Iterator[Step]:
+def _filled(site: Site, group: str, volumes: Sequence[DesiredVolume]) -> Iterator[Step]:
     """Give the steps that make all that is on unfinished volumes, and take their mark off."""
     if not volumes:
         return
-    yield ClearSignatures(tuple(wanted.device for wanted in volumes))
-    for wanted in volumes:
-        yield from _container(site, wanted.device)
-    for wanted in volumes:
-        yield from _filesystem(site, wanted.device)
-    yield FinishLogicalVolumes(group, tuple(wanted.name for wanted in volumes))
+    yield ClearSignatures(tuple(desired.device for desired in volumes))
+    for desired in volumes:
+        yield from _container(site, desired.device)
+    for desired in volumes:
+        yield from _filesystem(site, desired.device)
+    yield FinishLogicalVolumes(group, tuple(desired.name for desired in volumes))
 
 
 def _kept_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:
-    wanted, before = volume.wanted, volume.present
+    desired, before = volume.desired, volume.present
     if before is None or volume.device is None:
         return
     grows = before.size < size
     if grows:
-        yield ExtendLogicalVolume(wanted.group, wanted.name, size, before.size)
-    top = look_at_volume(site.layout, site.present, wanted.device, volume.device).device
+        yield ExtendLogicalVolume(desired.group, desired.name, size, before.size)
+    top = look_at_volume(site.layout, site.present, desired.device, volume.device).device
     if top is not None and top is not volume.device and (grows or unused_below(site.present, top) >= EXTENT):
         yield ResizeLuks(_mapping_name(top))
         grows = True
-    yield from _grown_filesystem(site, wanted.device, top, grows)
+    yield from _grown_filesystem(site, desired.device, top, grows)
 
 
 def _grown_filesystem(site: Site, device: str, there: t.Optional[Device], grows: bool) -> Iterator[Step]:
     """Give the step that grows a kept filesystem where it has to."""
-    wanted = site.layout.filesystem_on(top_of(site.layout, device))
-    if wanted is None or there is None or FILESYSTEMS[wanted.type].growth is None:
+    desired = site.layout.filesystem_on(top_of(site.layout, device))
+    if desired is None or there is None or FILESYSTEMS[desired.type].growth is None:
         return
-    if must_grow(site.present, wanted, there, grows):
-        yield GrowFilesystem(str(there.dev), wanted.type, there.mountpoints[0] if there.mountpoints else None)
+    if must_grow(site.present, desired, there, grows):
+        yield GrowFilesystem(str(there.dev), desired.type, there.mountpoints[0] if there.mountpoints else None)

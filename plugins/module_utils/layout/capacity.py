@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..schema.model import Layout, WantedArray, WantedContainer, WantedPhysicalVolume, WantedVolume
+from ..schema.model import DesiredArray, DesiredContainer, DesiredPhysicalVolume, DesiredVolume, Layout
 from ..storage import lvm, overhead
 from ..storage.raid import RaidLevel, data_legs
 from ..storage.units import MIB
@@ -15,20 +15,20 @@ EXTENT = lvm.EXTENT * MIB
 _CHUNK = overhead.MD_CHUNK * 1024
 
 
-def extents_of(layout: Layout, volume: WantedPhysicalVolume) -> int:
+def extents_of(layout: Layout, volume: DesiredPhysicalVolume) -> int:
     """Return how many extents of 4 MiB a new physical volume gives."""
     metadata = volume.metadata_size * volume.metadata_copies
     return max(0, (capacity(layout, volume.device) - _alignment(layout, volume.device) - metadata) // EXTENT)
 
 
 def capacity(layout: Layout, device: str) -> int:
-    """Return how many bytes a wanted device will hold; where it is not exact it is not too much."""
+    """Return how many bytes a desired device will hold; where it is not exact it is not too much."""
     thing = layout.thing(device)
-    if isinstance(thing, WantedArray):
+    if isinstance(thing, DesiredArray):
         legs = min(capacity(layout, member) for member in thing.members)
         data = data_legs(RaidLevel(thing.level), len(thing.members))
         return data * ((legs - _md_reserve(legs, thing.metadata, data)) // _CHUNK * _CHUNK)
-    if isinstance(thing, WantedContainer):
+    if isinstance(thing, DesiredContainer):
         alignment = _alignment(layout, thing.below)
         return capacity(layout, thing.below) - -(-overhead.LUKS_HEAD * MIB // alignment) * alignment
     return thing.size if thing is not None else 0
@@ -50,7 +50,7 @@ def extents_for(size: int, extent: int) -> int:
     return -(-size // extent)
 
 
-def size_of(volume: WantedVolume, extent: int) -> int:
+def size_of(volume: DesiredVolume, extent: int) -> int:
     """Return the size that LVM makes of a volume's."""
     return extents_for(volume.size, extent) * extent
 
@@ -58,8 +58,8 @@ def size_of(volume: WantedVolume, extent: int) -> int:
 def _alignment(layout: Layout, device: str) -> int:
     """Return to what data are aligned on a device: to the stripes of an array, unless whole stripes make a MiB."""
     thing = layout.thing(device)
-    if isinstance(thing, WantedContainer):
+    if isinstance(thing, DesiredContainer):
         return _alignment(layout, thing.below)
-    if not isinstance(thing, WantedArray):
+    if not isinstance(thing, DesiredArray):
         return MIB
     return overhead.array_alignment(data_legs(RaidLevel(thing.level), len(thing.members))) * 1024

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is on the wanted partitions, up to filesystems and physical volumes: kept, complete but not marked so, or to be built. Pure.
+"""What is on the desired partitions, up to filesystems and physical volumes: kept, complete but not marked so, or to be built. Pure.
 
-A base is what carries one thing: a partition, or an md array with its members. What is on partitions that are unfinished is built anew,
+A stack is what carries one thing: a partition, or an md array with its members. What is on partitions that are unfinished is built anew,
 except for a physical volume that has joined its group: it carries extents of volumes from then on.
 """
 
@@ -16,15 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device, Tree
-from ..schema.model import Layout, WantedArray, WantedFilesystem, WantedGroup
+from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, Layout
 from ..steps.kinds import OpenLuks, StartArray, Step
 from ..storage.filesystems import FILESYSTEMS
-from .partitions import Spot, Status
+from .partitions import PartitionMatch, Status
 from .present import Present, VolumeGroup
 
 
-class Verdict(enum.Enum):
-    """What is to be done with a base."""
+class Action(enum.Enum):
+    """What is to be done with a stack."""
 
     BUILD = "everything on it is made"
     FINISH = "all on it is complete, only its partitions are still marked as unfinished"
@@ -32,89 +32,89 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Base:
-    """A partition or an array (`device` names it in the schema), the spots of its partitions, and what is to be done with it.
+class Stack:
+    """A partition or an array (`device` names it in the schema), the matches of its partitions, and what is to be done with it.
 
     `opening` is what has to be opened to see what is on it. `problem` says why a kept one cannot stay as it is.
     """
 
     device: str
-    spots: tuple[Spot, ...]
-    array: t.Optional[WantedArray] = None
-    verdict: Verdict = Verdict.KEEP
+    matches: tuple[PartitionMatch, ...]
+    array: t.Optional[DesiredArray] = None
+    action: Action = Action.KEEP
     opening: t.Optional[Step] = None
     problem: t.Optional[str] = None
 
     @property
     def may_wipe(self) -> bool:
         """Whether all disks that what is there of it is on may be wiped."""
-        return all(spot.disk.may_wipe for spot in self.spots if spot.status is Status.KEPT)
+        return all(match.disk.may_wipe for match in self.matches if match.status is Status.KEPT)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A look at what is on a device: the device on top, what has to be opened to see more, or what is not as wanted."""
+    """A look at what is on a device: the device on top, what has to be opened to see more, or what is not as desired."""
 
     device: t.Optional[Device] = None
     opening: t.Optional[Step] = None
     problem: t.Optional[str] = None
 
 
-def judge_bases(layout: Layout, present: Present, spots: Mapping[str, Spot]) -> tuple[Base, ...]:
-    """Return all bases with their verdicts; `spots` are by the device of the wanted partition."""
+def judge_stacks(layout: Layout, present: Present, matches: Mapping[str, PartitionMatch]) -> tuple[Stack, ...]:
+    """Return all stacks with their actions; `matches` are by the device of the desired partition."""
     legs = {device for array in layout.arrays for device in (*array.members, *array.spares)}
-    arrays = [Base(array.device, _spots(spots, (*array.members, *array.spares)), array) for array in layout.arrays]
-    plain = [Base(device, (spot,)) for device, spot in spots.items() if device not in legs]
+    arrays = [Stack(array.device, _matches(matches, (*array.members, *array.spares)), array) for array in layout.arrays]
+    plain = [Stack(device, (match,)) for device, match in matches.items() if device not in legs]
     # An array with a member on a disk that is not here is refused for the disk.
-    whole = [base for base in arrays if base.array and len(base.spots) == len(base.array.members) + len(base.array.spares)]
-    return tuple(_judge(layout, present, base) for base in (*plain, *whole))
+    whole = [stack for stack in arrays if stack.array and len(stack.matches) == len(stack.array.members) + len(stack.array.spares)]
+    return tuple(_judge(layout, present, stack) for stack in (*plain, *whole))
 
 
-def _spots(spots: Mapping[str, Spot], devices: Iterable[str]) -> tuple[Spot, ...]:
-    return tuple(spots[device] for device in devices if device in spots)
+def _matches(matches: Mapping[str, PartitionMatch], devices: Iterable[str]) -> tuple[PartitionMatch, ...]:
+    return tuple(matches[device] for device in devices if device in matches)
 
 
-def _judge(layout: Layout, present: Present, base: Base) -> Base:
-    statuses = {spot.status for spot in base.spots}
+def _judge(layout: Layout, present: Present, stack: Stack) -> Stack:
+    statuses = {match.status for match in stack.matches}
     if Status.KEPT in statuses:
-        return _judge_kept(layout, present, base)
+        return _judge_kept(layout, present, stack)
     if statuses == {Status.UNFINISHED}:
-        return _judge_unfinished(layout, present, base)
-    return replace(base, verdict=Verdict.BUILD)
+        return _judge_unfinished(layout, present, stack)
+    return replace(stack, action=Action.BUILD)
 
 
-def _judge_kept(layout: Layout, present: Present, base: Base) -> Base:
-    found = look(layout, present, base)
-    misplaced = next((spot.problem for spot in base.spots if spot.problem), None)
-    problem = misplaced or found.problem or _growth_problem(layout, present, base, found.device)
-    if problem is not None and base.may_wipe and not keeps_data(layout, base):
-        return replace(base, verdict=Verdict.BUILD, spots=tuple(_remade(spot) for spot in base.spots))
-    return replace(base, verdict=Verdict.KEEP, opening=found.opening, problem=problem)
+def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
+    found = look(layout, present, stack)
+    misplaced = next((match.problem for match in stack.matches if match.problem), None)
+    problem = misplaced or found.problem or _growth_problem(layout, present, stack, found.device)
+    if problem is not None and stack.may_wipe and not keeps_data(layout, stack):
+        return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
+    return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem)
 
 
-def _remade(spot: Spot) -> Spot:
-    return replace(spot, status=Status.REMAKE if spot.status is Status.KEPT else spot.status, problem=None)
+def _remade(match: PartitionMatch) -> PartitionMatch:
+    return replace(match, status=Status.REMAKE if match.status is Status.KEPT else match.status, problem=None)
 
 
-def _judge_unfinished(layout: Layout, present: Present, base: Base) -> Base:
-    group = layout.group_of(top_of(layout, base.device))
+def _judge_unfinished(layout: Layout, present: Present, stack: Stack) -> Stack:
+    group = layout.group_of(top_of(layout, stack.device))
     if group is None:
-        return replace(base, verdict=Verdict.BUILD)
-    found = look(layout, present, base)
+        return replace(stack, action=Action.BUILD)
+    found = look(layout, present, stack)
     if found.device is not None and member_of(present, found.device, group) is not None:
-        return replace(base, verdict=Verdict.FINISH)
+        return replace(stack, action=Action.FINISH)
     known = [candidate for candidate in present.groups() if candidate.name == group.name]
     if found.opening is not None and any(candidate.incomplete for candidate in known):
         # It may be what the group lacks: then it has joined it and must not be made again.
-        return replace(base, verdict=Verdict.FINISH, opening=found.opening)
-    return replace(base, verdict=Verdict.BUILD)
+        return replace(stack, action=Action.FINISH, opening=found.opening)
+    return replace(stack, action=Action.BUILD)
 
 
-def keeps_data(layout: Layout, base: Base) -> bool:
-    """Return whether anything on a base is to keep its data."""
-    top = top_of(layout, base.device)
-    items = (base.array, layout.container_on(base.device), layout.group_of(top), layout.filesystem_on(top))
-    return any(item is not None and item.keep_data for item in (*items, *(spot.wanted for spot in base.spots)))
+def keeps_data(layout: Layout, stack: Stack) -> bool:
+    """Return whether anything on a stack is to keep its data."""
+    top = top_of(layout, stack.device)
+    items = (stack.array, layout.container_on(stack.device), layout.group_of(top), layout.filesystem_on(top))
+    return any(item is not None and item.keep_data for item in (*items, *(match.desired for match in stack.matches)))
 
 
 def top_of(layout: Layout, device: str) -> str:
@@ -123,10 +123,10 @@ def top_of(layout: Layout, device: str) -> str:
     return container.device if container is not None else device
 
 
-def look(layout: Layout, present: Present, base: Base) -> Found:
-    """Return what is on a base of which at least one partition is there."""
-    there = _array_device(present.tree, base) if base.array is not None else Found(base.spots[0].device)
-    return _look_inside(layout, present, base.device, there) if there.problem is None and there.opening is None else there
+def look(layout: Layout, present: Present, stack: Stack) -> Found:
+    """Return what is on a stack of which at least one partition is there."""
+    there = _array_device(present.tree, stack) if stack.array is not None else Found(stack.matches[0].device)
+    return _look_inside(layout, present, stack.device, there) if there.problem is None and there.opening is None else there
 
 
 def look_at_volume(layout: Layout, present: Present, device: str, there: Device) -> Found:
@@ -134,13 +134,13 @@ def look_at_volume(layout: Layout, present: Present, device: str, there: Device)
     return _look_inside(layout, present, device, Found(there))
 
 
-def _array_device(tree: Tree, base: Base) -> Found:
-    array = t.cast(WantedArray, base.array)
-    members = {spot.device.name: spot for spot in base.spots if spot.device is not None}
+def _array_device(tree: Tree, stack: Stack) -> Found:
+    array = t.cast(DesiredArray, stack.array)
+    members = {match.device.name: match for match in stack.matches if match.device is not None}
     candidates = [child for name in members for child in tree.children(name) if child.kind.startswith(("raid", "linear", "md"))]
-    lacking = next((spot for spot in base.spots if spot.device is None), None)
+    lacking = next((match for match in stack.matches if match.device is None), None)
     if not candidates:
-        return Found(problem=f"{base.spots[0].node} is there, but not as a member of the array {array.device}")
+        return Found(problem=f"{stack.matches[0].node} is there, but not as a member of the array {array.device}")
     device = candidates[0]
     odd = [name for name in members if device.name not in {child.name for child in tree.children(name)}]
     if lacking is not None or odd:
@@ -154,13 +154,13 @@ def _array_device(tree: Tree, base: Base) -> Found:
     if device.metadata not in (None, array.metadata):
         return Found(problem=f"the array {array.device} is there with metadata {device.metadata}, which is not changed to {array.metadata}")
     if not device.running:
-        nodes = tuple(spot.node for spot in base.spots)
+        nodes = tuple(match.node for match in stack.matches)
         return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
     return Found(device)
 
 
 def _look_inside(layout: Layout, present: Present, device: str, there: Found) -> Found:
-    """Return what is on the present device `there` of the wanted device `device`."""
+    """Return what is on the present device `there` of the desired device `device`."""
     container = layout.container_on(device)
     if container is not None:
         there = _opened(present.tree, container.name, t.cast(Device, there.device))
@@ -180,7 +180,7 @@ def _opened(tree: Tree, name: str, below: Device) -> Found:
 
 
 def _unlike(layout: Layout, present: Present, top: str, device: Device) -> Iterator[str]:
-    """Give what is not as wanted on a device."""
+    """Give what is not as desired on a device."""
     filesystem, group = layout.filesystem_on(top), layout.group_of(top)
     node = device.dev or device.name
     if filesystem is not None and (device.filesystem is None or device.filesystem.type != filesystem.type):
@@ -207,24 +207,24 @@ def unused_below(present: Present, opened: Device) -> int:
     return max((device.size - opened.luks.data_start - opened.size for device in below), default=0)
 
 
-def member_of(present: Present, device: Device, group: WantedGroup) -> t.Optional[VolumeGroup]:
-    """Return the volume group of a device when it is the wanted one."""
+def member_of(present: Present, device: Device, group: DesiredGroup) -> t.Optional[VolumeGroup]:
+    """Return the volume group of a device when it is the desired one."""
     volume = present.physical_on(device.name)
     if volume is None or volume.group != group.name:
         return None
     return next((known for known in present.groups() if known.uuid == volume.group_uuid), None)
 
 
-def _growth_problem(layout: Layout, present: Present, base: Base, there: t.Optional[Device]) -> t.Optional[str]:
-    growing = next((spot for spot in base.spots if spot.grows), None)
-    if growing is not None and base.array is not None:
+def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Optional[Device]) -> t.Optional[str]:
+    growing = next((match for match in stack.matches if match.grows), None)
+    if growing is not None and stack.array is not None:
         return f"{growing.node} would have to grow, and members of arrays do not"
-    filesystem = layout.filesystem_on(top_of(layout, base.device))
+    filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
     return cannot_grow(present, filesystem, there, node)
 
 
-def must_grow(present: Present, filesystem: WantedFilesystem, device: Device, grows: bool) -> bool:
+def must_grow(present: Present, filesystem: DesiredFilesystem, device: Device, grows: bool) -> bool:
     """Return whether a kept filesystem has to grow: its device does, or has room that it does not use, for a run was cut off in between."""
     growth = FILESYSTEMS[filesystem.type].growth
     if growth is None:
@@ -234,7 +234,7 @@ def must_grow(present: Present, filesystem: WantedFilesystem, device: Device, gr
 
 
 def cannot_grow(
-    present: Present, filesystem: t.Optional[WantedFilesystem], device: t.Optional[Device], growing: t.Optional[str]
+    present: Present, filesystem: t.Optional[DesiredFilesystem], device: t.Optional[Device], growing: t.Optional[str]
 ) -> t.Optional[str]:
     """Return why the filesystem on a kept device cannot grow when it has to; `growing` is what its device grows with, if it does."""
     if filesystem is None or device is None or not must_grow(present, filesystem, device, growing is not None):

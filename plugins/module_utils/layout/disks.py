@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..facts.select import LEFT_OUT, Disk
 from ..facts.tree import Device
-from ..schema.model import Layout, WantedDisk
+from ..schema.model import DesiredDisk, Layout
 from ..storage.units import MIB
 from .present import Present
 
@@ -25,7 +25,7 @@ _DIGEST_BYTES = 16
 class FoundDisk:
     """A disk of the layout and the host's disk that it is; `may_wipe`: what is in the way on it may be destroyed."""
 
-    wanted: WantedDisk
+    desired: DesiredDisk
     disk: Disk
     device: Device
     may_wipe: bool
@@ -38,7 +38,7 @@ class FoundDisk:
     @property
     def words(self) -> str:
         """How it is called in messages."""
-        return self.node if self.wanted.id == self.node else f"{self.wanted.id} ({self.node})"
+        return self.node if self.desired.id == self.node else f"{self.desired.id} ({self.node})"
 
 
 def fingerprint(disks: Iterable[Disk], present: Present) -> str:
@@ -75,14 +75,14 @@ def find_disks(layout: Layout, present: Present, wipe: Iterable[str]) -> tuple[t
     wipe = tuple(wipe)
     found: list[FoundDisk] = []
     refusals: list[str] = []
-    for wanted in layout.disks:
-        matching = [disk for disk in present.disks if wanted.id in names_of(disk)]
+    for desired in layout.disks:
+        matching = [disk for disk in present.disks if desired.id in names_of(disk)]
         if len(matching) != 1:
             there = ", ".join(disk.id for disk in present.disks) or "none"
-            refusals.append(f"{wanted.place}: there is no disk {wanted.id} here; there are {there}")
+            refusals.append(f"{desired.place}: there is no disk {desired.id} here; there are {there}")
             continue
         disk = matching[0]
-        found.append(FoundDisk(wanted, disk, present.tree.devices[disk.device.name], _may_wipe(wanted, disk, wipe)))
+        found.append(FoundDisk(desired, disk, present.tree.devices[disk.device.name], _may_wipe(desired, disk, wipe)))
     refusals.extend(refusal for disk in found for refusal in _check_disk(disk, found))
     refusals.extend(_check_wipe(wipe, found))
     return tuple(found), tuple(refusals)
@@ -98,19 +98,19 @@ def _durable_names(disk: Disk) -> tuple[str, ...]:
     return tuple(name for name in (disk.id, disk.path, *disk.links) if name)
 
 
-def _may_wipe(wanted: WantedDisk, disk: Disk, wipe: Iterable[str]) -> bool:
-    return any(name == wanted.id or name in _durable_names(disk) for name in wipe)
+def _may_wipe(desired: DesiredDisk, disk: Disk, wipe: Iterable[str]) -> bool:
+    return any(name == desired.id or name in _durable_names(disk) for name in wipe)
 
 
 def _check_disk(disk: FoundDisk, found: Iterable[FoundDisk]) -> Iterator[str]:
-    others = [other.wanted for other in found if other.device.name == disk.device.name and other.wanted.place != disk.wanted.place]
-    if others and disk.wanted.place > min(other.place for other in others):
-        yield f"{disk.wanted.place}: {disk.words} is the disk of {others[0].place} already"
-    if disk.wanted.size is not None and disk.wanted.size != disk.device.size // MIB:
-        yield f"{disk.words} has {disk.device.size // MIB} MiB, but the plan is for {disk.wanted.size} MiB: it was made for another disk"
+    others = [other.desired for other in found if other.device.name == disk.device.name and other.desired.place != disk.desired.place]
+    if others and disk.desired.place > min(other.place for other in others):
+        yield f"{disk.desired.place}: {disk.words} is the disk of {others[0].place} already"
+    if disk.desired.size is not None and disk.desired.size != disk.device.size // MIB:
+        yield f"{disk.words} has {disk.device.size // MIB} MiB, but the plan is for {disk.desired.size} MiB: it was made for another disk"
     if disk.device.row.get("ro"):
         yield f"{disk.words} is read-only"
-    for part in disk.wanted.partitions:
+    for part in disk.desired.partitions:
         if part.end > _table_end(disk.device):
             yield f"{part.place}: ends at {part.end // MIB} MiB, but {disk.words} has room to {_table_end(disk.device) / MIB:.2f} MiB only"
 
@@ -123,10 +123,10 @@ def _table_end(device: Device) -> int:
 
 def _check_wipe(wipe: Iterable[str], found: Sequence[FoundDisk]) -> Iterator[str]:
     for name in wipe:
-        known = [disk for disk in found if name == disk.wanted.id or name in _durable_names(disk.disk)]
+        known = [disk for disk in found if name == disk.desired.id or name in _durable_names(disk.disk)]
         nodes = [disk for disk in found if name == disk.node]
         if nodes and not known:
-            yield f"wipe names {name}, which can be another disk after a reboot; name {nodes[0].wanted.id}"
+            yield f"wipe names {name}, which can be another disk after a reboot; name {nodes[0].desired.id}"
         elif not known:
-            listed = ", ".join(disk.wanted.id for disk in found) or "none"
+            listed = ", ".join(disk.desired.id for disk in found) or "none"
             yield f"wipe names {name}, which is none of the disks of the schema: {listed}"

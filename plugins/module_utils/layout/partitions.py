@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ..facts.signatures import TablePartition
 from ..facts.tree import PARTITION_TABLES, Device, Tree
 from ..schema import identities as derived
-from ..schema.model import WantedPartition
+from ..schema.model import DesiredPartition
 from ..steps.kinds import ClearGaps, Step, TableEntry, WritePartitionTable
 from ..storage.gpt import partition_node
 from ..storage.units import in_mib
@@ -22,7 +22,7 @@ from .disks import FoundDisk
 
 
 class Status(enum.Enum):
-    """What a wanted partition is at present."""
+    """What a desired partition is at present."""
 
     NEW = "to be made"
     UNFINISHED = "our own unfinished work"
@@ -31,10 +31,10 @@ class Status(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A wanted partition on its disk, and the present one. `problem` says why a kept one cannot stay as it is."""
+class PartitionMatch:
+    """A desired partition on its disk, and the present one. `problem` says why a kept one cannot stay as it is."""
 
-    wanted: WantedPartition
+    desired: DesiredPartition
     disk: FoundDisk
     status: Status
     device: t.Optional[Device] = None
@@ -45,7 +45,7 @@ class Spot:
         """The node it has, or will have."""
         if self.device is not None and self.device.dev is not None:
             return self.device.dev
-        return partition_node(self.disk.node, self.wanted.number)
+        return partition_node(self.disk.node, self.desired.number)
 
     @property
     def size(self) -> int:
@@ -56,8 +56,8 @@ class Spot:
 
     @property
     def grows(self) -> bool:
-        """Whether a kept one is smaller than wanted."""
-        return self.status is Status.KEPT and self.size < self.wanted.size
+        """Whether a kept one is smaller than desired."""
+        return self.status is Status.KEPT and self.size < self.desired.size
 
 
 def partitions_of(disk: FoundDisk, tree: Tree) -> tuple[Device, ...]:
@@ -85,27 +85,27 @@ def entry_of(device: Device) -> TablePartition:
     return t.cast(TablePartition, device.partition)
 
 
-def match_disk(disk: FoundDisk, tree: Tree) -> tuple[Spot, ...]:
-    """Return the wanted partitions of a disk with what is there of them."""
+def match_disk(disk: FoundDisk, tree: Tree) -> tuple[PartitionMatch, ...]:
+    """Return the desired partitions of a disk with what is there of them."""
     if disk.device.table is None or disk.device.table.type != "gpt":
-        return tuple(Spot(part, disk, Status.NEW) for part in disk.wanted.partitions)
+        return tuple(PartitionMatch(part, disk, Status.NEW) for part in disk.desired.partitions)
     there = partitions_of(disk, tree)
-    return tuple(_spot(part, disk, there) for part in disk.wanted.partitions)
+    return tuple(_match(part, disk, there) for part in disk.desired.partitions)
 
 
-def lose(spot: Spot, lost: Collection[str]) -> Spot:
-    """Return the spot, with a problem when its partition is a part of something that is destroyed elsewhere."""
-    if spot.status is not Status.KEPT or spot.device is None or spot.device.name not in lost:
-        return spot
-    return replace(spot, problem=spot.problem or f"{spot.node} is a part of something of which other parts are to be made anew")
+def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
+    """Return the match, with a problem when its partition is a part of something that is destroyed elsewhere."""
+    if match.status is not Status.KEPT or match.device is None or match.device.name not in lost:
+        return match
+    return replace(match, problem=match.problem or f"{match.node} is a part of something of which other parts are to be made anew")
 
 
-def is_ours(disk: FoundDisk, spots: Iterable[Spot]) -> bool:
+def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> bool:
     """Return whether a disk carries the layout, or was begun to: its table is the plan's, or one of its partitions is there."""
     table = disk.device.table
     if table is None or table.type != "gpt":
         return False
-    return table.uuid == derived.table_uuid(disk.wanted.id) or any(spot.status is not Status.NEW for spot in spots)
+    return table.uuid == derived.table_uuid(disk.desired.id) or any(match.status is not Status.NEW for match in matches)
 
 
 def is_empty(disk: FoundDisk, tree: Tree) -> bool:
@@ -121,41 +121,41 @@ def stale_offsets(disk: FoundDisk, tree: Tree) -> tuple[int, ...]:
     return tuple(sorted(offset for offset in offsets if not any(start <= offset < end for start, end in extents)))
 
 
-def _spot(wanted: WantedPartition, disk: FoundDisk, there: Iterable[Device]) -> Spot:
+def _match(desired: DesiredPartition, disk: FoundDisk, there: Iterable[Device]) -> PartitionMatch:
     there = tuple(there)
-    unfinished = next((part for part in there if entry_of(part).uuid == wanted.unfinished), None)
+    unfinished = next((part for part in there if entry_of(part).uuid == desired.unfinished), None)
     if unfinished is not None:
-        # Where it does not lie as wanted the plan has changed meanwhile; it is ours to remove.
-        as_wanted = not list(_differences(wanted, entry_of(unfinished))) and entry_of(unfinished).size == wanted.size
-        return Spot(wanted, disk, Status.UNFINISHED if as_wanted else Status.REMAKE, unfinished)
-    kept = next(_candidates(wanted, there), None)
+        # Where it does not lie as desired the plan has changed meanwhile; it is ours to remove.
+        as_desired = not list(_differences(desired, entry_of(unfinished))) and entry_of(unfinished).size == desired.size
+        return PartitionMatch(desired, disk, Status.UNFINISHED if as_desired else Status.REMAKE, unfinished)
+    kept = next(_candidates(desired, there), None)
     if kept is None:
-        return Spot(wanted, disk, Status.NEW)
-    problem = "; ".join(_differences(wanted, entry_of(kept)))
-    return Spot(
-        wanted, disk, Status.KEPT, kept, f"{kept.dev or kept.name}, {wanted.label or wanted.device}, {problem}" if problem else None
+        return PartitionMatch(desired, disk, Status.NEW)
+    problem = "; ".join(_differences(desired, entry_of(kept)))
+    return PartitionMatch(
+        desired, disk, Status.KEPT, kept, f"{kept.dev or kept.name}, {desired.label or desired.device}, {problem}" if problem else None
     )
 
 
-def _candidates(wanted: WantedPartition, there: Iterable[Device]) -> Iterator[Device]:
+def _candidates(desired: DesiredPartition, there: Iterable[Device]) -> Iterator[Device]:
     there = tuple(there)
-    yield from (part for part in there if entry_of(part).uuid == wanted.uuid)
+    yield from (part for part in there if entry_of(part).uuid == desired.uuid)
     for part in there:
         entry = entry_of(part)
-        same_place = entry.number == wanted.number and entry.start == wanted.start
-        same_purpose = entry.type == wanted.type and bool(wanted.label) and entry.name == wanted.label
-        if same_place and (same_purpose or wanted.keep_data):
+        same_place = entry.number == desired.number and entry.start == desired.start
+        same_purpose = entry.type == desired.type and bool(desired.label) and entry.name == desired.label
+        if same_place and (same_purpose or desired.keep_data):
             yield part
 
 
-def _differences(wanted: WantedPartition, entry: TablePartition) -> Iterator[str]:
+def _differences(desired: DesiredPartition, entry: TablePartition) -> Iterator[str]:
     """Give what is wrong with the place of a partition; that it has to grow is not."""
-    if entry.start != wanted.start:
-        yield f"would have to move from {in_mib(entry.start)} to {in_mib(wanted.start)}, and partitions are not moved"
-    elif entry.size > wanted.size:
-        yield f"would have to shrink from {in_mib(entry.size)} to {in_mib(wanted.size)}, and nothing is made smaller"
-    if entry.number != wanted.number:
-        yield f"is partition {entry.number}, and numbers are not changed to {wanted.number}"
+    if entry.start != desired.start:
+        yield f"would have to move from {in_mib(entry.start)} to {in_mib(desired.start)}, and partitions are not moved"
+    elif entry.size > desired.size:
+        yield f"would have to shrink from {in_mib(entry.size)} to {in_mib(desired.size)}, and nothing is made smaller"
+    if entry.number != desired.number:
+        yield f"is partition {entry.number}, and numbers are not changed to {desired.number}"
 
 
 _TABLES = frozenset({"gpt", "dos"})
@@ -218,7 +218,7 @@ class TablePlan:
 class Conditions:
     """What the tables depend on beside the disks.
 
-    `built` are the devices of wanted partitions on which everything is made. Of partitions that are not wanted those `lost` (by name) are
+    `built` are the devices of desired partitions on which everything is made. Of partitions that are not desired those `lost` (by name) are
     parts of something that is destroyed; without `keep_unlisted` all are removed. Both only where the disk may be wiped.
     """
 
@@ -228,56 +228,58 @@ class Conditions:
     lost: Collection[str]
 
 
-def plan_table(disk: FoundDisk, spots: Sequence[Spot], conditions: Conditions) -> TablePlan:
+def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Conditions) -> TablePlan:
     """Return what becomes of a disk's table."""
     tree = conditions.tree
-    if is_ours(disk, spots):
-        return _changed(disk, spots, conditions)
-    refusals = tuple(_refusals_of_new(disk, spots, tree))
+    if is_ours(disk, matches):
+        return _changed(disk, matches, conditions)
+    refusals = tuple(_refusals_of_new(disk, matches, tree))
     if refusals:
         return TablePlan(disk, refusals=refusals)
-    entries = tuple(_new_entry(spot) for spot in spots)
+    entries = tuple(_new_entry(match) for match in matches)
     summary = tuple(f"{entry.number}: {_called(entry)}{in_mib(entry.size)}" for entry in entries)
-    table = derived.table_uuid(disk.wanted.id)
-    write = WritePartitionTable(disk.node, disk.wanted.id, table, disk.device.logical_block, True, entries, (), summary)
+    table = derived.table_uuid(disk.desired.id)
+    write = WritePartitionTable(disk.node, disk.desired.id, table, disk.device.logical_block, True, entries, (), summary)
     return TablePlan(disk, (write,), (disk.device,))
 
 
-def _refusals_of_new(disk: FoundDisk, spots: Sequence[Spot], tree: Tree) -> Iterator[str]:
+def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: Tree) -> Iterator[str]:
     if is_empty(disk, tree):
         return
     if not disk.device.read:
         yield f"{disk.words} could not be read for what is on it; that takes root, and wipefs of util-linux"
     elif not disk.may_wipe:
         there = describe(tree, disk.device)
-        yield f"{disk.words} is not empty; lost would be {there}. Name {disk.wanted.id} in wipe if it may be destroyed"
-    for spot in spots:
-        if spot.wanted.keep_data:
+        yield f"{disk.words} is not empty; lost would be {there}. Name {disk.desired.id} in wipe if it may be destroyed"
+    for match in matches:
+        if match.desired.keep_data:
             yield (
-                f"{spot.wanted.place}: keeps its data, but is not on {disk.words}, where there is {describe(tree, disk.device)}; "
+                f"{match.desired.place}: keeps its data, but is not on {disk.words}, where there is {describe(tree, disk.device)}; "
                 "correct its place, or take keep_data away if it is to be made"
             )
 
 
-def _new_entry(spot: Spot) -> TableEntry:
-    wanted = spot.wanted
-    return TableEntry(wanted.number, wanted.start, wanted.size, wanted.type, wanted.unfinished, wanted.label, wanted.attrs, clear=True)
+def _new_entry(match: PartitionMatch) -> TableEntry:
+    desired = match.desired
+    return TableEntry(
+        desired.number, desired.start, desired.size, desired.type, desired.unfinished, desired.label, desired.attrs, clear=True
+    )
 
 
-def _changed(disk: FoundDisk, spots: Sequence[Spot], conditions: Conditions) -> TablePlan:
+def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Conditions) -> TablePlan:
     tree = conditions.tree
-    matched = {spot.device.name for spot in spots if spot.device is not None}
-    remade = tuple(spot.device for spot in spots if spot.status is Status.REMAKE and spot.device is not None)
+    matched = {match.device.name for match in matches if match.device is not None}
+    remade = tuple(match.device for match in matches if match.status is Status.REMAKE and match.device is not None)
     others = [part for part in partitions_of(disk, tree) if part.name not in matched]
-    in_the_way = {part.name: [spot for spot in spots if _collides(part, spot)] for part in others}
+    in_the_way = {part.name: [match for match in matches if _collides(part, match)] for part in others}
     refusals = [] if disk.may_wipe else [_refusal(disk, tree, part, in_the_way[part.name]) for part in others if in_the_way[part.name]]
     given = {part.name for part in others if disk.may_wipe and (part.name in conditions.lost or not conditions.keep_unlisted)}
     removed = tuple(part for part in others if in_the_way[part.name] or part.name in given)
     staying = tuple(part for part in others if part not in removed)
-    entries = [_entry(spot, conditions.built) for spot in spots] + [_staying_entry(part) for part in staying]
+    entries = [_entry(match, conditions.built) for match in matches] + [_staying_entry(part) for part in staying]
     writes = _rewrites(disk, tree, tuple(sorted(entries, key=lambda entry: entry.number)), (*remade, *removed))
     offsets = stale_offsets(disk, tree) if _is_written_by_us(disk) else ()
-    gaps = (ClearGaps(disk.node, disk.wanted.id, offsets),) if offsets else ()
+    gaps = (ClearGaps(disk.node, disk.desired.id, offsets),) if offsets else ()
     destroyed = (*remade, *removed, *gone_partitions(disk, tree), *(_resurrected(disk, tree) if offsets else ()))
     # What the disk as a whole was a part of would come back as soon as the kernel looks at the table.
     return TablePlan(disk, (*gaps, *writes), destroyed, tuple(refusals))
@@ -285,42 +287,42 @@ def _changed(disk: FoundDisk, spots: Sequence[Spot], conditions: Conditions) -> 
 
 def _is_written_by_us(disk: FoundDisk) -> bool:
     """Return whether the table as a whole is ours: signatures beside it are refuse then, not the metadata of a RAID controller."""
-    return disk.device.table is not None and disk.device.table.uuid == derived.table_uuid(disk.wanted.id)
+    return disk.device.table is not None and disk.device.table.uuid == derived.table_uuid(disk.desired.id)
 
 
-def _collides(part: Device, spot: Spot) -> bool:
-    entry, wanted = entry_of(part), spot.wanted
-    if spot.status is Status.KEPT and spot.device is not None:
-        return spot.grows and entry.start < wanted.end and entry.start + entry.size > entry_of(spot.device).start
-    return entry.number == wanted.number or (entry.start < wanted.end and entry.start + entry.size > wanted.start)
+def _collides(part: Device, match: PartitionMatch) -> bool:
+    entry, desired = entry_of(part), match.desired
+    if match.status is Status.KEPT and match.device is not None:
+        return match.grows and entry.start < desired.end and entry.start + entry.size > entry_of(match.device).start
+    return entry.number == desired.number or (entry.start < desired.end and entry.start + entry.size > desired.start)
 
 
-def _refusal(disk: FoundDisk, tree: Tree, part: Device, spots: Sequence[Spot]) -> str:
-    wanted = ", ".join(spot.wanted.label or spot.wanted.device for spot in spots)
-    return f"on {disk.words} {describe_one(tree, part)} is in the way of {wanted}; name {disk.wanted.id} in wipe if it may be destroyed"
+def _refusal(disk: FoundDisk, tree: Tree, part: Device, matches: Sequence[PartitionMatch]) -> str:
+    desired = ", ".join(match.desired.label or match.desired.device for match in matches)
+    return f"on {disk.words} {describe_one(tree, part)} is in the way of {desired}; name {disk.desired.id} in wipe if it may be destroyed"
 
 
-def _entry(spot: Spot, built: Collection[str]) -> TableEntry:
-    wanted = spot.wanted
-    if spot.device is None or spot.status is Status.REMAKE:
-        return _new_entry(spot)
-    there = entry_of(spot.device)
+def _entry(match: PartitionMatch, built: Collection[str]) -> TableEntry:
+    desired = match.desired
+    if match.device is None or match.status is Status.REMAKE:
+        return _new_entry(match)
+    there = entry_of(match.device)
     return TableEntry(
         number=there.number,
         start=there.start,
-        size=wanted.size if spot.grows else there.size,
-        type=str(there.type) if wanted.keep_data else wanted.type,
+        size=desired.size if match.grows else there.size,
+        type=str(there.type) if desired.keep_data else desired.type,
         uuid=str(there.uuid),
         name=there.name or "",
-        attrs=_with_attrs(there.attrs, wanted.attrs),
-        clear=spot.status is Status.UNFINISHED and wanted.device in built,
+        attrs=_with_attrs(there.attrs, desired.attrs),
+        clear=match.status is Status.UNFINISHED and desired.device in built,
     )
 
 
-def _with_attrs(there: t.Optional[str], wanted: t.Optional[str]) -> t.Optional[str]:
-    if wanted is None or (there is not None and wanted in there):
+def _with_attrs(there: t.Optional[str], desired: t.Optional[str]) -> t.Optional[str]:
+    if desired is None or (there is not None and desired in there):
         return there
-    return f"{there} {wanted}" if there else wanted
+    return f"{there} {desired}" if there else desired
 
 
 def _staying_entry(part: Device) -> TableEntry:
@@ -347,8 +349,8 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
 
 
 def _write(disk: FoundDisk, entries: tuple[TableEntry, ...], removed: tuple[int, ...], summary: tuple[str, ...]) -> WritePartitionTable:
-    table = str(disk.device.table.uuid) if disk.device.table is not None else derived.table_uuid(disk.wanted.id)
-    return WritePartitionTable(disk.node, disk.wanted.id, table, disk.device.logical_block, False, entries, removed, summary)
+    table = str(disk.device.table.uuid) if disk.device.table is not None else derived.table_uuid(disk.desired.id)
+    return WritePartitionTable(disk.node, disk.desired.id, table, disk.device.logical_block, False, entries, removed, summary)
 
 
 def _changes(there: t.Mapping[int, Device], entries: Sequence[TableEntry]) -> Iterator[str]:

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""(present state, wanted layout) -> ordered steps. Pure.
+"""(present state, desired layout) -> ordered steps. Pure.
 
-The way of a run: `static_schema.parse_static_schema(raw) -> wanted.Layout` (raises `static_schema.SchemaMistakes`, all at once),
-`present_reader.read_present(host, layout) -> present.Present`, then `plan_steps`. A second plan_steps after the steps gives none.
+The way of a run: `parse_static_schema(raw) -> Layout` (raises `SchemaMistakes`, all at once),
+`read_present(host, layout) -> Present`, then `plan_steps`. A second plan_steps after the steps gives none.
 
-What may be destroyed: what is on a disk of `wipe` and in the way of the layout. Permission is not an order: what is there as wanted stays.
+What may be destroyed: what is on a disk of `wipe` and in the way of the layout. Permission is not an order: what is there as desired stays.
 The first thing that is destroyed on a disk is its table, by the one write that marks the new partitions as ours and unfinished. A run that
 is cut off before has lost nothing, one that is cut off later needs no permission any more: what is unfinished is made again, what is
 finished stays. The steps close what is there, write the tables, clear the new partitions and build on them; partitions are marked as
@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from ..schema.model import Layout
 from ..steps.kinds import OpenLuks, StartArray, Step
 from .build import Site, building_steps, removals
-from .contents import Base, Verdict, judge_bases, look, top_of, unused_below
+from .contents import Action, Stack, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .partitions import Conditions, Status, TablePlan, lose, match_disk, plan_table
 from .present import Present
-from .teardown import Doomed, closing_refusals, closing_steps, companions
-from .volume_groups import GroupPlan, VolumeVerdict, check_room, judge_groups
+from .teardown import Destroyed, companions, teardown_refusals, teardown_steps
+from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def plan_steps(
     disks, refusals = find_disks(layout, present, wipe)
     refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
     draft = _draft_all(layout, present, disks, keep_unlisted)
-    found = (*refusals, *_refusals(draft), *closing_refusals(present, draft.doomed))
+    found = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed))
     found = found or tuple(_name_clashes(draft))
     if found:
         return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
@@ -71,8 +71,8 @@ def plan_steps(
     if openings:
         return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True)
     on_tables = (step for table in draft.tables for step in table.steps)
-    building = building_steps(Site(layout, present, draft.bases, draft.groups))
-    return LayoutPlan((*closing_steps(present, draft.doomed), *removals(draft.groups), *on_tables, *building), notes=present.notes)
+    building = building_steps(Site(layout, present, draft.stacks, draft.groups))
+    return LayoutPlan((*teardown_steps(present, draft.destroyed), *removals(draft.groups), *on_tables, *building), notes=present.notes)
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class _Draft:
 
     layout: Layout
     present: Present
-    bases: tuple[Base, ...]
+    stacks: tuple[Stack, ...]
     groups: tuple[GroupPlan, ...]
     tables: tuple[TablePlan, ...]
-    doomed: Doomed
+    destroyed: Destroyed
 
 
 def _draft_all(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_unlisted: bool) -> _Draft:
@@ -93,7 +93,7 @@ def _draft_all(layout: Layout, present: Present, disks: Sequence[FoundDisk], kee
     while True:
         draft = _draft(layout, present, disks, keep_unlisted, lost)
         given_up = frozenset(name for group in draft.groups for name in group.given_up)
-        more = _partitions_below(present, companions(present, draft.doomed) | given_up) - lost
+        more = _partitions_below(present, companions(present, draft.destroyed) | given_up) - lost
         if not more:
             return draft
         lost |= more
@@ -108,57 +108,57 @@ def _partitions_below(present: Present, names: Iterable[str]) -> frozenset[str]:
 
 
 def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_unlisted: bool, lost: frozenset[str]) -> _Draft:
-    matched = {spot.wanted.device: lose(spot, lost) for disk in disks for spot in match_disk(disk, present.tree)}
-    bases = judge_bases(layout, present, matched)
-    groups = judge_groups(layout, present, bases, keep_unlisted) if len(disks) == len(layout.disks) else ()
-    built = {spot.wanted.device for base in bases if base.verdict is Verdict.BUILD for spot in base.spots}
-    tables = _tables(disks, bases, Conditions(present.tree, built, keep_unlisted, lost))
-    return _Draft(layout, present, bases, groups, tables, _doomed(present, bases, groups, tables))
+    matched = {match.desired.device: lose(match, lost) for disk in disks for match in match_disk(disk, present.tree)}
+    stacks = judge_stacks(layout, present, matched)
+    groups = judge_groups(layout, present, stacks, keep_unlisted) if len(disks) == len(layout.disks) else ()
+    built = {match.desired.device for stack in stacks if stack.action is Action.BUILD for match in stack.matches}
+    tables = _tables(disks, stacks, Conditions(present.tree, built, keep_unlisted, lost))
+    return _Draft(layout, present, stacks, groups, tables, _destroyed(present, stacks, groups, tables))
 
 
-def _tables(disks: Sequence[FoundDisk], bases: Sequence[Base], conditions: Conditions) -> tuple[TablePlan, ...]:
-    spots = {spot.wanted.device: spot for base in bases for spot in base.spots}
-    on_disk = {disk.wanted.id: [spots[part.device] for part in disk.wanted.partitions if part.device in spots] for disk in disks}
-    return tuple(plan_table(disk, on_disk[disk.wanted.id], conditions) for disk in disks)
+def _tables(disks: Sequence[FoundDisk], stacks: Sequence[Stack], conditions: Conditions) -> tuple[TablePlan, ...]:
+    matches = {match.desired.device: match for stack in stacks for match in stack.matches}
+    on_disk = {disk.desired.id: [matches[part.device] for part in disk.desired.partitions if part.device in matches] for disk in disks}
+    return tuple(plan_table(disk, on_disk[disk.desired.id], conditions) for disk in disks)
 
 
-def _doomed(present: Present, bases: Sequence[Base], groups: Sequence[GroupPlan], tables: Sequence[TablePlan]) -> Doomed:
+def _destroyed(present: Present, stacks: Sequence[Stack], groups: Sequence[GroupPlan], tables: Sequence[TablePlan]) -> Destroyed:
     """Return what is destroyed: by the tables, under what is built anew, and of logical volumes."""
-    rebuilt = [spot for base in bases if base.verdict is Verdict.BUILD for spot in base.spots if spot.status is not Status.NEW]
-    replaced = [volume for group in groups for volume in group.volumes if volume.verdict is VolumeVerdict.REPLACE]
-    refilled = [volume for group in groups for volume in group.volumes if volume.verdict is VolumeVerdict.REFILL]
-    roots = [device for table in tables for device in table.destroyed] + [spot.device for spot in rebuilt if spot.device is not None]
+    rebuilt = [match for stack in stacks if stack.action is Action.BUILD for match in stack.matches if match.status is not Status.NEW]
+    replaced = [volume for group in groups for volume in group.volumes if volume.action is VolumeAction.REPLACE]
+    refilled = [volume for group in groups for volume in group.volumes if volume.action is VolumeAction.REFILL]
+    roots = [device for table in tables for device in table.destroyed] + [match.device for match in rebuilt if match.device is not None]
     roots += [volume.device for volume in replaced if volume.device is not None]
     removed = [present.device_of(volume) for group in groups for volume in group.removed]
     roots += [device for device in removed if device is not None]
     unique = {device.name: device for device in roots}
-    return Doomed(tuple(unique.values()), tuple(volume.device for volume in refilled if volume.device is not None))
+    return Destroyed(tuple(unique.values()), tuple(volume.device for volume in refilled if volume.device is not None))
 
 
 def _refusals(draft: _Draft) -> Iterator[str]:
     for table in draft.tables:
         yield from table.refusals
-    yield from (base.problem for base in draft.bases if base.problem)
+    yield from (stack.problem for stack in draft.stacks if stack.problem)
     for group in draft.groups:
         yield from group.problems
-        if not any(base.opening for base in draft.bases):
+        if not any(stack.opening for stack in draft.stacks):
             yield from check_room(draft.layout, group, _grown(draft))
 
 
 def _grown(draft: _Draft) -> dict[str, int]:
-    """Return how many bytes physical volumes of kept bases gain: by growing, and by taking what is below them whole."""
+    """Return how many bytes physical volumes of kept stacks gain: by growing, and by taking what is below them whole."""
     grown = {}
-    for base in draft.bases:
-        device = look(draft.layout, draft.present, base).device if base.verdict is Verdict.KEEP else None
+    for stack in draft.stacks:
+        device = look(draft.layout, draft.present, stack).device if stack.action is Action.KEEP else None
         volume = draft.present.physical_on(device.name) if device is not None else None
         if device is not None and volume is not None:
-            growth = sum(spot.wanted.size - spot.size for spot in base.spots if spot.grows)
-            grown[top_of(draft.layout, base.device)] = growth + unused_below(draft.present, device) + max(0, volume.unused)
+            growth = sum(match.desired.size - match.size for match in stack.matches if match.grows)
+            grown[top_of(draft.layout, stack.device)] = growth + unused_below(draft.present, device) + max(0, volume.unused)
     return grown
 
 
 def _openings(draft: _Draft) -> Iterator[Step]:
-    yield from (base.opening for base in draft.bases if base.opening is not None)
+    yield from (stack.opening for stack in draft.stacks if stack.opening is not None)
     for group in draft.groups:
         yield from (volume.opening for volume in group.volumes if volume.opening is not None)
 
@@ -166,10 +166,10 @@ def _openings(draft: _Draft) -> Iterator[Step]:
 def _name_clashes(draft: _Draft) -> Iterator[str]:
     """Give names that the layout is to use and that are others' on this host."""
     present, groups = draft.present, draft.groups
-    names = draft.doomed.names(present.tree)
+    names = draft.destroyed.names(present.tree)
     staying = [device for device in present.tree.devices.values() if device.name not in names]
-    built = {base.device for base in draft.bases if base.verdict is Verdict.BUILD}
-    built |= {volume.wanted.device for group in groups for volume in group.volumes if volume.verdict is not VolumeVerdict.KEEP}
+    built = {stack.device for stack in draft.stacks if stack.action is Action.BUILD}
+    built |= {volume.desired.device for group in groups for volume in group.volumes if volume.action is not VolumeAction.KEEP}
     openings = tuple(_openings(draft))
     opened = {opening.name for opening in openings if isinstance(opening, OpenLuks)}
     started = {opening.device for opening in openings if isinstance(opening, StartArray)}
@@ -184,6 +184,6 @@ def _name_clashes(draft: _Draft) -> Iterator[str]:
     here = {device.name for device in staying}
     for group in groups:
         mine = group.present.uuid if group.present is not None else None
-        others = [known for known in present.groups() if known.name == group.wanted.name and known.uuid != mine]
+        others = [known for known in present.groups() if known.name == group.desired.name and known.uuid != mine]
         if any(volume.device in here for known in others for volume in known.physical):
-            yield f"{group.wanted.place}.name: there is a volume group {group.wanted.name} already, on other devices"
+            yield f"{group.desired.place}.name: there is a volume group {group.desired.name} already, on other devices"

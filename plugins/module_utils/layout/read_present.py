@@ -39,8 +39,8 @@ def read_present(host: Host, layout: Layout) -> Present:
     notes: Notes = []
     tree = read_devices(host, notes)
     disks = find_disks(tree, notes)
-    wanted = {disk.id for disk in layout.disks}
-    listed = [disk for disk in disks if wanted.intersection(names_of(disk))]
+    desired = {disk.id for disk in layout.disks}
+    listed = [disk for disk in disks if desired.intersection(names_of(disk))]
     names = [disk.device.name for disk in disks if disk.transport not in LEFT_OUT or disk in listed]
     tree = read_contents(host, tree, names, notes)
     tree = read_stacks(host, tree, names, notes)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from ..facts.tree import Device
 from ..schema import identities as derived
-from ..schema.model import Layout, WantedArray, WantedContainer, WantedFilesystem, WantedVolume
+from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredVolume, Layout
 from ..steps.kinds import Step
 from .apply import Report, Request
-from .contents import Base, Verdict, judge_bases
+from .contents import Action, Stack, judge_stacks
 from .disks import FoundDisk, find_disks
-from .partitions import Spot, match_disk
+from .partitions import PartitionMatch, match_disk
 from .present import Present
 from .preview import after, picture_of, render
 
@@ -31,8 +31,8 @@ class _Known:
 
     layout: Layout
     present: Present
-    spots: Mapping[str, Spot]
-    bases: Mapping[str, Base]
+    matches: Mapping[str, PartitionMatch]
+    stacks: Mapping[str, Stack]
 
 
 def identities(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -> dict[str, list[Plain]]:
@@ -40,9 +40,9 @@ def identities(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -
 
     What is not there yet has the UUID that it will have, and no node. File systems have their `mountpoints`.
     """
-    spots = {spot.wanted.device: spot for disk in found for spot in match_disk(disk, present.tree)}
-    bases = {base.device: base for base in judge_bases(layout, present, spots) if base.verdict is not Verdict.BUILD}
-    known = _Known(layout, present, spots, bases)
+    matches = {match.desired.device: match for disk in found for match in match_disk(disk, present.tree)}
+    stacks = {stack.device: stack for stack in judge_stacks(layout, present, matches) if stack.action is not Action.BUILD}
+    known = _Known(layout, present, matches, stacks)
     return {
         "arrays": [_array(known, array) for array in layout.arrays],
         "containers": [_container(known, container) for container in layout.containers],
@@ -50,13 +50,13 @@ def identities(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -
     }
 
 
-def _array(known: _Known, array: WantedArray) -> Plain:
+def _array(known: _Known, array: DesiredArray) -> Plain:
     device = _below(known, array.device)
     uuid = device.uuid if device is not None and device.uuid else known.layout.identity(array.device)
     return {"device": array.device, "uuid": uuid, "node": _node(device)}
 
 
-def _container(known: _Known, container: WantedContainer) -> Plain:
+def _container(known: _Known, container: DesiredContainer) -> Plain:
     below = _below(known, container.below)
     there = below.filesystem if below is not None else None
     uuid = there.uuid if there is not None and there.type == "crypto_LUKS" else None
@@ -64,7 +64,7 @@ def _container(known: _Known, container: WantedContainer) -> Plain:
     return {"name": container.name, "device": container.below, "uuid": uuid or derived_uuid, "node": _node(below)}
 
 
-def _filesystem(known: _Known, filesystem: WantedFilesystem) -> Plain:
+def _filesystem(known: _Known, filesystem: DesiredFilesystem) -> Plain:
     device = _top(known, filesystem.device)
     there = device.filesystem if device is not None else None
     uuid = there.uuid if there is not None and there.type == filesystem.type else None
@@ -88,20 +88,20 @@ def _node(device: t.Optional[Device]) -> t.Optional[str]:
 def _below(known: _Known, device: str) -> t.Optional[Device]:
     """Return the present device of a partition, an array or a volume; None when there is none that stays."""
     thing = known.layout.thing(device)
-    if isinstance(thing, WantedVolume):
+    if isinstance(thing, DesiredVolume):
         return _volume(known, thing)
-    base = known.bases.get(device)
-    if base is not None and base.array is None:
-        return base.spots[0].device
-    members = {spot.device.name for spot in base.spots if spot.device is not None} if base is not None else set()
+    stack = known.stacks.get(device)
+    if stack is not None and stack.array is None:
+        return stack.matches[0].device
+    members = {match.device.name for match in stack.matches if match.device is not None} if stack is not None else set()
     children = (child for name in members for child in known.present.tree.children(name) if child.running)
     return next((child for child in children if child.kind.startswith("raid")), None)
 
 
-def _volume(known: _Known, wanted: WantedVolume) -> t.Optional[Device]:
-    disks = {spot.disk.device.name for spot in known.spots.values()}
+def _volume(known: _Known, desired: DesiredVolume) -> t.Optional[Device]:
+    disks = {match.disk.device.name for match in known.matches.values()}
     descendants = (device for name in disks for device in known.present.tree.descendants(name))
-    return next((device for device in descendants if (device.group, device.title) == (wanted.group, wanted.name)), None)
+    return next((device for device in descendants if (device.group, device.title) == (desired.group, desired.name)), None)
 
 
 def _top(known: _Known, device: str) -> t.Optional[Device]:
@@ -114,7 +114,7 @@ def _top(known: _Known, device: str) -> t.Optional[Device]:
     return next((child for child in children if child.kind == "crypt" and child.running), None)
 
 
-def _container_at(known: _Known, device: str) -> t.Optional[WantedContainer]:
+def _container_at(known: _Known, device: str) -> t.Optional[DesiredContainer]:
     return next((container for container in known.layout.containers if container.device == device), None)
 
 

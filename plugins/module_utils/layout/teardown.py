@@ -21,7 +21,7 @@ _SEVERAL_DEVICES = frozenset({"btrfs", "zfs_member", "bcachefs"})
 
 
 @dataclass(frozen=True)
-class Doomed:
+class Destroyed:
     """What is to be destroyed: `roots` are disks, partitions and volumes; `emptied` are volumes that stay while all on them goes."""
 
     roots: tuple[Device, ...]
@@ -33,13 +33,13 @@ class Doomed:
         return frozenset({root.name for root in self.roots} | {device.name for device in built})
 
 
-def closing_steps(present: Present, doomed: Doomed) -> tuple[Step, ...]:
+def teardown_steps(present: Present, destroyed: Destroyed) -> tuple[Step, ...]:
     """Return the steps that close everything that runs on what is destroyed."""
-    names, tree = doomed.names(present.tree), present.tree
-    kept_open = {root.name for root in (*doomed.roots, *doomed.emptied) if root.kind == "lvm"}
+    names, tree = destroyed.names(present.tree), present.tree
+    kept_open = {root.name for root in (*destroyed.roots, *destroyed.emptied) if root.kind == "lvm"}
     steps: dict[Step, None] = {}
     for device in _outermost_first(tree, [name for name in sorted(names) if name not in kept_open]):
-        step = _closing(present, device)
+        step = _teardown_step(present, device)
         if step is not None:
             steps.setdefault(step)
     return tuple(steps)
@@ -62,8 +62,8 @@ def _outermost_first(tree: Tree, names: Iterable[str]) -> tuple[Device, ...]:
 
     for name in names:
         visit(tree.devices[name])
-    wanted = set(names)
-    return tuple(device for device in done.values() if device.name in wanted)
+    desired = set(names)
+    return tuple(device for device in done.values() if device.name in desired)
 
 
 def _closed_together(tree: Tree, device: Device) -> tuple[Device, ...]:
@@ -72,7 +72,7 @@ def _closed_together(tree: Tree, device: Device) -> tuple[Device, ...]:
     return tuple(other for other in tree.devices.values() if other.kind == "lvm" and other.group == device.group)
 
 
-def _closing(present: Present, device: Device) -> t.Optional[Step]:
+def _teardown_step(present: Present, device: Device) -> t.Optional[Step]:
     if not device.running or device.partition is not None:
         return None
     if device.kind == "crypt":
@@ -86,14 +86,14 @@ def _group_uuid(present: Present, device: Device) -> t.Optional[str]:
     return next((volume.group_uuid for volume in present.logical if volume.uuid == device.uuid), None)
 
 
-def closing_refusals(present: Present, doomed: Doomed) -> Iterator[str]:
+def teardown_refusals(present: Present, destroyed: Destroyed) -> Iterator[str]:
     """Give every reason why something that is to be destroyed may not be."""
-    names = doomed.names(present.tree)
-    for name in sorted(names | {device.name for device in doomed.emptied}):
+    names = destroyed.names(present.tree)
+    for name in sorted(names | {device.name for device in destroyed.emptied}):
         yield from _busy(present.tree, present.tree.devices[name])
     for name in sorted(names):
         yield from _unknown_group(present, present.tree.devices[name])
-    for what, staying in _spanning(present, doomed):
+    for what, staying in _spanning(present, destroyed):
         yield _spans_words(present, what, staying)
 
 
@@ -108,16 +108,16 @@ def _unknown_group(present: Present, device: Device) -> Iterator[str]:
         )
 
 
-def companions(present: Present, doomed: Doomed) -> frozenset[str]:
+def companions(present: Present, destroyed: Destroyed) -> frozenset[str]:
     """Return the names of devices that would stay, although what they are a part of cannot live without what is destroyed."""
-    return frozenset(name for _what, staying in _spanning(present, doomed) for name in staying)
+    return frozenset(name for _what, staying in _spanning(present, destroyed) for name in staying)
 
 
-def _spanning(present: Present, doomed: Doomed) -> Iterator[tuple[str, list[str]]]:
+def _spanning(present: Present, destroyed: Destroyed) -> Iterator[tuple[str, list[str]]]:
     """Give what is only partly on what is destroyed, with the devices of it that would stay."""
-    names = doomed.names(present.tree)
-    given = names | {device.name for device in doomed.emptied}
-    roots = {root.name for root in doomed.roots}
+    names = destroyed.names(present.tree)
+    given = names | {device.name for device in destroyed.emptied}
+    roots = {root.name for root in destroyed.roots}
     for name in sorted(names):
         device = present.tree.devices[name]
         found = [_members_of_group(present, device), _members_of_filesystem(present, device)]

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device
-from ..schema.model import Layout, WantedGroup, WantedVolume
+from ..schema.model import DesiredGroup, DesiredVolume, Layout
 from ..steps.kinds import UNFINISHED, ActivateGroup, Step
 from ..storage.filesystems import SWAP
 from ..storage.units import in_mib
 from .capacity import EXTENT, extents_for, extents_of, size_of
-from .contents import Base, Verdict, cannot_grow, look, look_at_volume, member_of, top_of
+from .contents import Action, Stack, cannot_grow, look, look_at_volume, member_of, top_of
 from .present import LogicalVolume, Present, VolumeGroup
 
 
-class VolumeVerdict(enum.Enum):
+class VolumeAction(enum.Enum):
     """What is to be done with a logical volume."""
 
     CREATE = "it is made"
@@ -32,28 +32,28 @@ class VolumeVerdict(enum.Enum):
 
 @dataclass(frozen=True)
 class VolumePlan:
-    """A wanted logical volume, and the present one with its device. `problem` says why a kept one cannot stay as it is."""
+    """A desired logical volume, and the present one with its device. `problem` says why a kept one cannot stay as it is."""
 
-    wanted: WantedVolume
-    verdict: VolumeVerdict
+    desired: DesiredVolume
+    action: VolumeAction
     present: t.Optional[LogicalVolume] = None
     device: t.Optional[Device] = None
     opening: t.Optional[Step] = None
     problem: t.Optional[str] = None
 
     def grows(self, extent: int) -> bool:
-        """Return whether a kept one is smaller than wanted, by at least an extent."""
-        return self.verdict is VolumeVerdict.KEEP and self.present is not None and self.present.size < size_of(self.wanted, extent)
+        """Return whether a kept one is smaller than desired, by at least an extent."""
+        return self.action is VolumeAction.KEEP and self.present is not None and self.present.size < size_of(self.desired, extent)
 
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """A wanted group, the present one it is (None: it is made), devices that become its physical volumes, and its volumes.
+    """A desired group, the present one it is (None: it is made), devices that become its physical volumes, and its volumes.
 
     `given_up` are the devices of a present one that lacks others, and may be destroyed: it cannot be completed any more.
     """
 
-    wanted: WantedGroup
+    desired: DesiredGroup
     present: t.Optional[VolumeGroup]
     new: tuple[str, ...]
     volumes: tuple[VolumePlan, ...]
@@ -62,18 +62,18 @@ class GroupPlan:
     given_up: tuple[str, ...] = ()
 
 
-def judge_groups(layout: Layout, present: Present, bases: Sequence[Base], keep_unlisted: bool) -> tuple[GroupPlan, ...]:
-    """Return what is to be done with every wanted group."""
-    by_top = {top_of(layout, base.device): base for base in bases}
+def judge_groups(layout: Layout, present: Present, stacks: Sequence[Stack], keep_unlisted: bool) -> tuple[GroupPlan, ...]:
+    """Return what is to be done with every desired group."""
+    by_top = {top_of(layout, stack.device): stack for stack in stacks}
     return tuple(_judge(layout, present, group, by_top, keep_unlisted) for group in layout.groups)
 
 
-def _judge(layout: Layout, present: Present, group: WantedGroup, bases: Mapping[str, Base], keep_unlisted: bool) -> GroupPlan:
-    mine = {volume.device: bases[volume.device] for volume in group.physical if volume.device in bases}
-    there = {known.uuid: known for base in mine.values() for known in _groups_on(layout, present, group, base)}
-    new = tuple(device for device, base in mine.items() if base.verdict is Verdict.BUILD)
+def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mapping[str, Stack], keep_unlisted: bool) -> GroupPlan:
+    mine = {volume.device: stacks[volume.device] for volume in group.physical if volume.device in stacks}
+    there = {known.uuid: known for stack in mine.values() for known in _groups_on(layout, present, group, stack)}
+    new = tuple(device for device, stack in mine.items() if stack.action is Action.BUILD)
     if not there:
-        return GroupPlan(group, None, new, tuple(VolumePlan(volume, VolumeVerdict.CREATE) for volume in layout.volumes_of(group.name)))
+        return GroupPlan(group, None, new, tuple(VolumePlan(volume, VolumeAction.CREATE) for volume in layout.volumes_of(group.name)))
     known = next(iter(there.values()))
     may_wipe = _may_wipe(present, known, mine.values()) and not group.keep_data
     volumes = tuple(_judge_volume(layout, present, known, volume, may_wipe) for volume in layout.volumes_of(group.name))
@@ -85,34 +85,36 @@ def _judge(layout: Layout, present: Present, group: WantedGroup, bases: Mapping[
     return GroupPlan(group, known, new, volumes, removed, problems, given_up)
 
 
-def _given_up(layout: Layout, present: Present, plan: GroupPlan, bases: Mapping[str, Base]) -> tuple[str, ...]:
+def _given_up(layout: Layout, present: Present, plan: GroupPlan, stacks: Mapping[str, Stack]) -> tuple[str, ...]:
     known = t.cast(VolumeGroup, plan.present)
-    filesystems = [layout.filesystem_on(top_of(layout, volume.wanted.device)) for volume in plan.volumes]
-    keeping = any(item is not None and item.keep_data for item in (plan.wanted, *(volume.wanted for volume in plan.volumes), *filesystems))
-    if keeping or not _is_broken(known, bases):
+    filesystems = [layout.filesystem_on(top_of(layout, volume.desired.device)) for volume in plan.volumes]
+    keeping = any(
+        item is not None and item.keep_data for item in (plan.desired, *(volume.desired for volume in plan.volumes), *filesystems)
+    )
+    if keeping or not _is_broken(known, stacks):
         return ()
     there = tuple(volume for volume in known.physical if volume.device is not None)
-    may_wipe = _may_wipe(present, replace(known, physical=there), bases.values())
+    may_wipe = _may_wipe(present, replace(known, physical=there), stacks.values())
     return tuple(str(volume.device) for volume in there) if may_wipe else ()
 
 
-def _is_broken(group: VolumeGroup, bases: Mapping[str, Base]) -> bool:
+def _is_broken(group: VolumeGroup, stacks: Mapping[str, Stack]) -> bool:
     """Return whether a group lacks a physical volume, and nothing is left to be opened that it may be on."""
-    return group.incomplete and not any(base.opening for base in bases.values())
+    return group.incomplete and not any(stack.opening for stack in stacks.values())
 
 
-def _groups_on(layout: Layout, present: Present, group: WantedGroup, base: Base) -> Iterator[VolumeGroup]:
-    if base.verdict is Verdict.BUILD or base.opening is not None:
+def _groups_on(layout: Layout, present: Present, group: DesiredGroup, stack: Stack) -> Iterator[VolumeGroup]:
+    if stack.action is Action.BUILD or stack.opening is not None:
         return
-    device = look(layout, present, base).device
+    device = look(layout, present, stack).device
     known = member_of(present, device, group) if device is not None else None
     if known is not None:
         yield known
 
 
-def _may_wipe(present: Present, group: VolumeGroup, bases: Iterable[Base]) -> bool:
+def _may_wipe(present: Present, group: VolumeGroup, stacks: Iterable[Stack]) -> bool:
     """Return whether all disks that a present group is on may be wiped."""
-    wiped = {spot.disk.device.name for base in bases for spot in base.spots if spot.disk.may_wipe}
+    wiped = {match.disk.device.name for stack in stacks for match in stack.matches if match.disk.may_wipe}
     return all(volume.device is not None and _disks_below(present, volume.device) <= wiped for volume in group.physical)
 
 
@@ -123,44 +125,44 @@ def _disks_below(present: Present, name: str) -> set[str]:
     return {disk for parent in device.parents for disk in _disks_below(present, parent)}
 
 
-def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, wanted: WantedVolume, may_wipe: bool) -> VolumePlan:
-    known = group.volume(wanted.name)
+def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired: DesiredVolume, may_wipe: bool) -> VolumePlan:
+    known = group.volume(desired.name)
     if known is None:
-        return VolumePlan(wanted, VolumeVerdict.CREATE)
+        return VolumePlan(desired, VolumeAction.CREATE)
     device = present.device_of(known)
-    same_size = known.size == size_of(wanted, group.extent_size)
+    same_size = known.size == size_of(desired, group.extent_size)
     if UNFINISHED in known.tags:
         opening = None if device is not None and device.running else ActivateGroup(group.name)
-        verdict = VolumeVerdict.REFILL if same_size else VolumeVerdict.REPLACE
-        return VolumePlan(wanted, verdict, known, device, opening if same_size else None)
-    filesystem = layout.filesystem_on(top_of(layout, wanted.device))
+        action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
+        return VolumePlan(desired, action, known, device, opening if same_size else None)
+    filesystem = layout.filesystem_on(top_of(layout, desired.device))
     if device is None or not device.running:
-        return VolumePlan(wanted, VolumeVerdict.KEEP, known, device, ActivateGroup(group.name))
-    found = look_at_volume(layout, present, wanted.device, device)
+        return VolumePlan(desired, VolumeAction.KEEP, known, device, ActivateGroup(group.name))
+    found = look_at_volume(layout, present, desired.device, device)
     is_swap = filesystem is not None and filesystem.type == SWAP
-    problem = found.problem or _size_problem(wanted, known, group.extent_size)
+    problem = found.problem or _size_problem(desired, known, group.extent_size)
     if problem is None and not is_swap:
-        growing = f"{wanted.group}/{wanted.name}" if known.size < wanted.size else None
+        growing = f"{desired.group}/{desired.name}" if known.size < desired.size else None
         problem = cannot_grow(present, filesystem, found.device, growing)
-    grown_swap = is_swap and known.size < wanted.size and found.problem is None
-    keeps = wanted.keep_data or (filesystem is not None and filesystem.keep_data)
+    grown_swap = is_swap and known.size < desired.size and found.problem is None
+    keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
     if (grown_swap or (problem is not None and may_wipe)) and not keeps:
-        return VolumePlan(wanted, VolumeVerdict.REPLACE, known, device)
-    return VolumePlan(wanted, VolumeVerdict.KEEP, known, device, found.opening, problem)
+        return VolumePlan(desired, VolumeAction.REPLACE, known, device)
+    return VolumePlan(desired, VolumeAction.KEEP, known, device, found.opening, problem)
 
 
-def _size_problem(wanted: WantedVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
-    if known.size < wanted.size + extent:
+def _size_problem(desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
+    if known.size < desired.size + extent:
         return None
-    sizes = f"from {in_mib(known.size)} to {in_mib(wanted.size)}"
-    return f"{wanted.group}/{wanted.name} would have to shrink {sizes}, and nothing is made smaller"
+    sizes = f"from {in_mib(known.size)} to {in_mib(desired.size)}"
+    return f"{desired.group}/{desired.name} would have to shrink {sizes}, and nothing is made smaller"
 
 
-def _problems(plan: GroupPlan, bases: Mapping[str, Base], groups: int) -> Iterator[str]:
+def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iterator[str]:
     known = t.cast(VolumeGroup, plan.present)
     if groups > 1:
         yield f"there are {groups} volume groups named {known.name} on the disks of the schema"
-    if _is_broken(known, bases):
+    if _is_broken(known, stacks):
         yield f"the volume group {known.name} lacks a physical volume; nothing is changed in it before it is complete"
     yield from (volume.problem for volume in plan.volumes if volume.problem)
 
@@ -169,23 +171,23 @@ def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Ite
     """Give a refusal when the volumes do not fit; `grown` are bytes by which devices of kept physical volumes grow."""
     known = plan.present
     extent = known.extent_size if known is not None else EXTENT
-    room = sum(extents_of(layout, volume) * EXTENT // extent for volume in plan.wanted.physical if volume.device in plan.new)
+    room = sum(extents_of(layout, volume) * EXTENT // extent for volume in plan.desired.physical if volume.device in plan.new)
     room += known.free // extent if known is not None else 0
-    room += sum((grown.get(volume.device, 0)) // extent for volume in plan.wanted.physical)
+    room += sum((grown.get(volume.device, 0)) // extent for volume in plan.desired.physical)
     freed = [volume.size for volume in plan.removed]
-    freed += [volume.present.size for volume in plan.volumes if volume.present and volume.verdict is VolumeVerdict.REPLACE]
+    freed += [volume.present.size for volume in plan.volumes if volume.present and volume.action is VolumeAction.REPLACE]
     room += sum(size // extent for size in freed)
     needed = sum(_extents_needed(volume, extent) for volume in plan.volumes)
     if needed > room:
         room_words = f"room for {room} more extents of {in_mib(extent)}"
         short = in_mib((needed - room) * extent)
-        yield f"the volume group {plan.wanted.name} has {room_words}, but {needed} are needed: {short} are short"
+        yield f"the volume group {plan.desired.name} has {room_words}, but {needed} are needed: {short} are short"
 
 
 def _extents_needed(volume: VolumePlan, extent: int) -> int:
-    if volume.verdict is VolumeVerdict.REFILL:
+    if volume.action is VolumeAction.REFILL:
         return 0
-    wanted = extents_for(volume.wanted.size, extent)
-    if volume.verdict is VolumeVerdict.KEEP and volume.present is not None:
-        return max(0, wanted - volume.present.size // extent)
-    return wanted
+    desired = extents_for(volume.desired.size, extent)
+    if volume.action is VolumeAction.KEEP and volume.present is not None:
+        return max(0, desired - volume.present.size // extent)
+    return desired

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The wanted layout: what the explicit static schema asks for, checked. Sizes and positions are bytes.
+"""The desired layout: what the explicit static schema asks for, checked. Sizes and positions are bytes.
 
 Devices are named as in the schema; every name is that of exactly one thing in the layout.
 """
@@ -19,7 +19,7 @@ from . import identities as derived
 
 
 @dataclass(frozen=True)
-class WantedPartition:
+class DesiredPartition:
     """A partition. `uuid` is its final PARTUUID, `label` its name in the table (empty: it does not matter), `attrs` sfdisk's text."""
 
     place: str
@@ -45,18 +45,18 @@ class WantedPartition:
 
 
 @dataclass(frozen=True)
-class WantedDisk:
+class DesiredDisk:
     """A disk to be used; `id` is what the plan calls it, `size` its size in MiB as the plan has it (None: not checked)."""
 
     place: str
     id: str
     device: str
     size: t.Optional[int]
-    partitions: tuple[WantedPartition, ...]
+    partitions: tuple[DesiredPartition, ...]
 
 
 @dataclass(frozen=True)
-class WantedArray:
+class DesiredArray:
     """An md array; `level` as mdadm has it (raid1)."""
 
     place: str
@@ -70,7 +70,7 @@ class WantedArray:
 
 
 @dataclass(frozen=True)
-class WantedContainer:
+class DesiredContainer:
     """A LUKS container on `below`, opened as /dev/mapper/NAME."""
 
     place: str
@@ -85,7 +85,7 @@ class WantedContainer:
 
 
 @dataclass(frozen=True)
-class WantedPhysicalVolume:
+class DesiredPhysicalVolume:
     """A physical volume; `metadata_size` 0 is LVM's default."""
 
     device: str
@@ -94,17 +94,17 @@ class WantedPhysicalVolume:
 
 
 @dataclass(frozen=True)
-class WantedGroup:
+class DesiredGroup:
     """A volume group."""
 
     place: str
     name: str
-    physical: tuple[WantedPhysicalVolume, ...]
+    physical: tuple[DesiredPhysicalVolume, ...]
     keep_data: bool = False
 
 
 @dataclass(frozen=True)
-class WantedVolume:
+class DesiredVolume:
     """A logical volume."""
 
     place: str
@@ -120,7 +120,7 @@ class WantedVolume:
 
 
 @dataclass(frozen=True)
-class WantedFilesystem:
+class DesiredFilesystem:
     """A filesystem or swap; `uuid` None: derived from what it lies on. `options` are words for mkfs."""
 
     place: str
@@ -133,22 +133,22 @@ class WantedFilesystem:
     uuid: t.Optional[str] = None
 
 
-Thing = t.Union[WantedPartition, WantedArray, WantedContainer, WantedVolume]
+Thing = t.Union[DesiredPartition, DesiredArray, DesiredContainer, DesiredVolume]
 """What something else can lie on."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Everything that is wanted."""
+    """Everything that is desired."""
 
-    disks: tuple[WantedDisk, ...] = ()
-    arrays: tuple[WantedArray, ...] = ()
-    containers: tuple[WantedContainer, ...] = ()
-    groups: tuple[WantedGroup, ...] = ()
-    volumes: tuple[WantedVolume, ...] = ()
-    filesystems: tuple[WantedFilesystem, ...] = ()
+    disks: tuple[DesiredDisk, ...] = ()
+    arrays: tuple[DesiredArray, ...] = ()
+    containers: tuple[DesiredContainer, ...] = ()
+    groups: tuple[DesiredGroup, ...] = ()
+    volumes: tuple[DesiredVolume, ...] = ()
+    filesystems: tuple[DesiredFilesystem, ...] = ()
 
-    def partitions(self) -> Iterator[WantedPartition]:
+    def partitions(self) -> Iterator[DesiredPartition]:
         """Give all partitions."""
         for disk in self.disks:
             yield from disk.partitions
@@ -164,36 +164,36 @@ class Layout:
         """Return what has this device name."""
         return self._things.get(device)
 
-    def array_of(self, device: str) -> t.Optional[WantedArray]:
+    def array_of(self, device: str) -> t.Optional[DesiredArray]:
         """Return the array that a device is a member or a spare of."""
         return next((array for array in self.arrays if device in (*array.members, *array.spares)), None)
 
-    def container_on(self, device: str) -> t.Optional[WantedContainer]:
+    def container_on(self, device: str) -> t.Optional[DesiredContainer]:
         """Return the LUKS container on a device."""
         return next((container for container in self.containers if container.below == device), None)
 
-    def group_of(self, device: str) -> t.Optional[WantedGroup]:
+    def group_of(self, device: str) -> t.Optional[DesiredGroup]:
         """Return the group that a device is a physical volume of."""
         return next((group for group in self.groups if any(volume.device == device for volume in group.physical)), None)
 
-    def filesystem_on(self, device: str) -> t.Optional[WantedFilesystem]:
+    def filesystem_on(self, device: str) -> t.Optional[DesiredFilesystem]:
         """Return the filesystem on a device."""
         return next((filesystem for filesystem in self.filesystems if filesystem.device == device), None)
 
-    def volumes_of(self, group: str) -> tuple[WantedVolume, ...]:
+    def volumes_of(self, group: str) -> tuple[DesiredVolume, ...]:
         """Return a group's logical volumes in the order of the schema."""
         return tuple(volume for volume in self.volumes if volume.group == group)
 
-    def partitions_below(self, device: str) -> tuple[WantedPartition, ...]:
+    def partitions_below(self, device: str) -> tuple[DesiredPartition, ...]:
         """Return the partitions that a device lies on; for a logical volume those of its whole group."""
         thing = self.thing(device)
-        if isinstance(thing, WantedPartition):
+        if isinstance(thing, DesiredPartition):
             return (thing,)
-        if isinstance(thing, WantedContainer):
+        if isinstance(thing, DesiredContainer):
             return self.partitions_below(thing.below)
-        if isinstance(thing, WantedArray):
+        if isinstance(thing, DesiredArray):
             return tuple(part for member in (*thing.members, *thing.spares) for part in self.partitions_below(member))
-        group = next((group for group in self.groups if isinstance(thing, WantedVolume) and group.name == thing.group), None)
+        group = next((group for group in self.groups if isinstance(thing, DesiredVolume) and group.name == thing.group), None)
         return tuple(part for volume in (group.physical if group else ()) for part in self.partitions_below(volume.device))
 
     @functools.cached_property
@@ -203,9 +203,9 @@ class Layout:
     def identity(self, device: str) -> str:
         """Return what the UUIDs of all that lies on a device derive from."""
         thing = self.thing(device)
-        if isinstance(thing, WantedPartition):
+        if isinstance(thing, DesiredPartition):
             return thing.uuid
         below = self.partitions_below(device)
-        if isinstance(thing, WantedVolume):
+        if isinstance(thing, DesiredVolume):
             return derived.volume_identity(thing.group, thing.name, below[0].uuid)
         return derived.array_uuid(tuple(part.uuid for part in below))

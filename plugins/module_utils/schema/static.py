@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The explicit static schema, `{parteds, pvs, vgs, lvs, mds, luks, fss}` in MiB -> the wanted layout, or every mistake in it at once.
+"""The explicit static schema, `{parteds, pvs, vgs, lvs, mds, luks, fss}` in MiB -> the desired layout, or every mistake in it at once.
 
 The objects are Bareon's (its `nailgun_simple` input), as disk_plan writes them. Keys of Bareon's that say nothing here are accepted.
 """
@@ -22,15 +22,15 @@ from ..storage.units import MIB
 from . import identities as derived
 from .fields import Item, Mistakes
 from .model import (
+    DesiredArray,
+    DesiredContainer,
+    DesiredDisk,
+    DesiredFilesystem,
+    DesiredGroup,
+    DesiredPartition,
+    DesiredPhysicalVolume,
+    DesiredVolume,
     Layout,
-    WantedArray,
-    WantedContainer,
-    WantedDisk,
-    WantedFilesystem,
-    WantedGroup,
-    WantedPartition,
-    WantedPhysicalVolume,
-    WantedVolume,
 )
 
 
@@ -44,7 +44,7 @@ def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
     yield from _check_mounts(layout)
 
 
-def _check_disk(disk: WantedDisk) -> Iterator[str]:
+def _check_disk(disk: DesiredDisk) -> Iterator[str]:
     for part in disk.partitions:
         if part.number > gpt.MOST_PARTITIONS:
             yield f"{part.place}.count: a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is beyond"
@@ -56,7 +56,7 @@ def _check_disk(disk: WantedDisk) -> Iterator[str]:
             yield f"{after.place}.begin: {after.start // MIB} lies in {before.place}, which ends at {before.end // MIB}"
 
 
-def _pairs(parts: Sequence[WantedPartition]) -> Iterable[tuple[WantedPartition, WantedPartition]]:
+def _pairs(parts: Sequence[DesiredPartition]) -> Iterable[tuple[DesiredPartition, DesiredPartition]]:
     return zip(parts, parts[1:])
 
 
@@ -80,16 +80,22 @@ def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[str]:
 def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
     for array in layout.arrays:
         for device in (*array.members, *array.spares):
-            yield from _has_to_be(layout, f"{array.place}.devices", device, "a partition", WantedPartition)
+            yield from _has_to_be(layout, f"{array.place}.devices", device, "a partition", DesiredPartition)
     for container in layout.containers:
         yield from _has_to_be(
-            layout, f"{container.place}.device", container.below, "a partition, array or volume", WantedPartition, WantedArray, WantedVolume
+            layout,
+            f"{container.place}.device",
+            container.below,
+            "a partition, array or volume",
+            DesiredPartition,
+            DesiredArray,
+            DesiredVolume,
         )
     for device, place in physical.items():
         what = "a partition, an array, or a LUKS container on one"
-        yield from _has_to_be(layout, f"{place}.name", device, what, WantedPartition, WantedArray, WantedContainer)
+        yield from _has_to_be(layout, f"{place}.name", device, what, DesiredPartition, DesiredArray, DesiredContainer)
         thing = layout.thing(device)
-        if isinstance(thing, WantedContainer) and isinstance(layout.thing(thing.below), WantedVolume):
+        if isinstance(thing, DesiredContainer) and isinstance(layout.thing(thing.below), DesiredVolume):
             yield f"{place}.name: {device} lies on a logical volume; a physical volume cannot"
         if layout.group_of(device) is None:
             yield f"{place}.name: {device} is in no group's pvnames"
@@ -164,7 +170,7 @@ class SchemaMistakes(ValueError):
 
 
 def parse_static_schema(raw: t.Any) -> Layout:
-    """Return the wanted layout; raises SchemaMistakes."""
+    """Return the desired layout; raises SchemaMistakes."""
     mistakes: Mistakes = []
     schema = Item(raw, "", _LISTS, mistakes)
     lists = {name: schema.items(name, _KEYS[name]) for name in _LISTS}
@@ -184,7 +190,7 @@ def parse_static_schema(raw: t.Any) -> Layout:
     return layout
 
 
-def _disk(item: Item, mistakes: Mistakes) -> WantedDisk:
+def _disk(item: Item, mistakes: Mistakes) -> DesiredDisk:
     label = item.text("label", "gpt")
     if label != "gpt":
         item.mistake("label", f"has to be gpt, not {label!r}: in other tables a partition has no identity that survives a power cut")
@@ -195,10 +201,10 @@ def _disk(item: Item, mistakes: Mistakes) -> WantedDisk:
     partitions = tuple(
         _partition(part, number, device, disk_id) for number, part in enumerate(item.items("partitions", _KEYS["partitions"]), 1)
     )
-    return WantedDisk(item.place, disk_id, device, size, tuple(sorted(partitions, key=lambda part: part.number)))
+    return DesiredDisk(item.place, disk_id, device, size, tuple(sorted(partitions, key=lambda part: part.number)))
 
 
-def _partition(item: Item, position: int, disk: str, disk_id: str) -> WantedPartition:
+def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPartition:
     number = item.whole("count", 1, position)
     begin, end = item.whole("begin", 1), item.whole("end", 2)
     if end <= begin and item.is_right("begin", "end"):
@@ -212,7 +218,7 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> WantedPart
     space = item.text("space_id", "")
     final = _uuid(item, "uuid") or derived.partition_uuid(disk_id, f"{space or 'partition'}/{number}")
     implied = next((gpt.TYPES_BY_FLAG[flag] for flag in flags if flag in gpt.TYPES_BY_FLAG), gpt.LINUX)
-    return WantedPartition(
+    return DesiredPartition(
         place=item.place,
         device=item.text("name", gpt.partition_node(disk, number) if disk else ""),
         number=number,
@@ -237,7 +243,7 @@ def _uuid(item: Item, key: str) -> t.Optional[str]:
         return None
 
 
-def _array(item: Item) -> WantedArray:
+def _array(item: Item) -> DesiredArray:
     device = item.text("name")
     title = device.rsplit("/", 1)[-1]
     if device and not _ARRAY_NAME.match(device):
@@ -251,7 +257,7 @@ def _array(item: Item) -> WantedArray:
     if level is RaidLevel.RAID0 and item.texts("spares"):
         item.mistake("spares", "raid0 has no use for a spare")
     metadata = item.chosen("metadata", _METADATA, "default")
-    return WantedArray(
+    return DesiredArray(
         place=item.place,
         device=device,
         title=title,
@@ -263,23 +269,23 @@ def _array(item: Item) -> WantedArray:
     )
 
 
-def _container(item: Item, aliases: t.Mapping[str, str]) -> WantedContainer:
+def _container(item: Item, aliases: t.Mapping[str, str]) -> DesiredContainer:
     name = item.text("name").rsplit("/", 1)[-1]
     if name and not re.match(r"^[A-Za-z0-9+_.#:=@-]{1,127}$", name):
         item.mistake("name", f"has to be a device-mapper name of letters, digits and #+-.:=@_, not {name!r}")
     device = item.text("device")
-    return WantedContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"))
+    return DesiredContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"))
 
 
-def _physical_volume(item: Item) -> WantedPhysicalVolume:
+def _physical_volume(item: Item) -> DesiredPhysicalVolume:
     item.flag("keep_data")
     copies = item.whole("metadatacopies", 0, 1)
     if copies > 2:
         item.mistake("metadatacopies", f"has to be 0, 1 or 2, not {copies}")
-    return WantedPhysicalVolume(item.text("name"), item.whole("metadatasize", 0, 0) * MIB, copies)
+    return DesiredPhysicalVolume(item.text("name"), item.whole("metadatasize", 0, 0) * MIB, copies)
 
 
-def _group(item: Item, physical: t.Mapping[str, WantedPhysicalVolume]) -> WantedGroup:
+def _group(item: Item, physical: t.Mapping[str, DesiredPhysicalVolume]) -> DesiredGroup:
     name, devices = item.text("name"), item.texts("pvnames")
     if name and not _LVM_NAME.match(name):
         item.mistake("name", f"has to be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
@@ -289,19 +295,19 @@ def _group(item: Item, physical: t.Mapping[str, WantedPhysicalVolume]) -> Wanted
         if device not in physical:
             item.mistake("pvnames", f"{device} is none of pvs")
     found = tuple(physical[device] for device in devices if device in physical)
-    return WantedGroup(item.place, name, found, item.flag("keep_data"))
+    return DesiredGroup(item.place, name, found, item.flag("keep_data"))
 
 
-def _volume(item: Item, aliases: dict[str, str]) -> WantedVolume:
+def _volume(item: Item, aliases: dict[str, str]) -> DesiredVolume:
     name, group = item.text("name"), item.text("vgname")
     if name and not _LVM_NAME.match(name):
         item.mistake("name", f"has to be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
-    volume = WantedVolume(item.place, group, name, item.whole("size", 1) * MIB, item.flag("keep_data"))
+    volume = DesiredVolume(item.place, group, name, item.whole("size", 1) * MIB, item.flag("keep_data"))
     aliases.update(dict.fromkeys((f"/dev/{group}/{name}", item.text("device", volume.device)), volume.device))
     return volume
 
 
-def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> WantedFilesystem:
+def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> DesiredFilesystem:
     device, label = item.text("device"), item.text("fs_label", "")
     fs_type = item.chosen("fs_type", FILESYSTEMS, DEFAULT)
     item.flag("fstab_enabled")
@@ -313,7 +319,7 @@ def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> WantedFilesystem:
     except ValueError as error:
         item.mistake("fs_options", f"cannot be split into words: {error}")
         options = ()
-    return WantedFilesystem(
+    return DesiredFilesystem(
         place=item.place,
         device=aliases.get(device, device),
         type=fs_type,

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kinds of steps that lead from a host's present state to a layout. Data only: layout.py plans them, steps*.py carry them out.
+"""The kinds of steps that lead from a host's present state to a layout. Data only: the package layout plans them, others carry them out.
 
 Sizes and positions are bytes. Devices are nodes of this very boot (`/dev/sda1`), which hold for one run; what is made by a step is named
 by the node that it will have (`/dev/md/mirror`, `/dev/mapper/vg0-root`). No step contains a key or a passphrase.

@@ -77,7 +77,7 @@ def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
     steps = tuple(steps)
     tools = sorted({tool for step in steps for tool in tools_of(step)})
     return (
-        *(_says_tool(tool) for tool in tools if not machine.has(tool)),
+        *(_missing_tool(tool) for tool in tools if not machine.has(tool)),
         *(
             f"this kernel has no {ability.needed_for}; in a container they are a matter of the machine that it runs on"
             for ability in abilities_of(steps)
@@ -124,7 +124,7 @@ def abilities_of(steps: Iterable[Step]) -> tuple[Ability, ...]:
     return tuple(ability for ability, its_kinds in needed if any(isinstance(step, its_kinds) for step in steps))
 
 
-def _says_tool(tool: str) -> str:
+def _missing_tool(tool: str) -> str:
     debian, red_hat = _PACKAGES[tool]
     name = "lvm2" if tool == "pvcreate" else tool
     package = f"package {debian}" if debian == red_hat else f"package {debian} of Debian, {red_hat} of Red Hat"

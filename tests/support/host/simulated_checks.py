@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import (
+    DesiredArray,
+    DesiredContainer,
+    DesiredPartition,
+    DesiredVolume,
     Layout,
-    WantedArray,
-    WantedContainer,
-    WantedPartition,
-    WantedVolume,
 )
 from ansible_collections.bareon.allocator.tests.support.host.simulated_host import SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated_media import EXTENT, Block
@@ -57,18 +57,18 @@ def _is_bare(layout: Layout, device: str) -> bool:
 
 def block_of(found: dict[str, Block], layout: Layout, device: str) -> Block:
     thing = layout.thing(device)
-    if isinstance(thing, WantedPartition):
+    if isinstance(thing, DesiredPartition):
         disk, _part, number = device.rpartition("-part")
         return found[f"{disk.rsplit('-', 1)[-1]}{number}"]
-    if isinstance(thing, WantedArray):
+    if isinstance(thing, DesiredArray):
         members = tuple(block_of(found, layout, member).name for member in thing.members)
         (array,) = [block for block in found.values() if block.kind == thing.level and set(block.parents) == set(members)]
         return array
-    if isinstance(thing, WantedContainer):
+    if isinstance(thing, DesiredContainer):
         below = block_of(found, layout, thing.below).name
         (opened,) = [block for block in found.values() if block.kind == "crypt" and block.parents == (below,)]
         return opened
-    assert isinstance(thing, WantedVolume)
+    assert isinstance(thing, DesiredVolume)
     (volume,) = [block for block in found.values() if block.kind == "lvm" and (block.group, block.title) == (thing.group, thing.name)]
     return volume
 

@@ -44,7 +44,7 @@ def find_disks(entries: Sequence[DiskEntry], hardware: Facts, mistakes: Mistakes
             continue
         matching = [disk for disk in known if _matches(disk, entry)]
         if len(matching) != 1:
-            mistakes.append(f"{entry.place}.id: {_says(entry, matching, known)}")
+            mistakes.append(f"{entry.place}.id: {_message(entry, matching, known)}")
             continue
         disk = matching[0]
         if users.setdefault(str(disk["id"]), entry.place) != entry.place:
@@ -71,7 +71,7 @@ def _matches(disk: Facts, entry: DiskEntry) -> bool:
     return path in names_of(disk) or entry.id_value == disk.get("id")
 
 
-def _says(entry: DiskEntry, matching: Sequence[Facts], known: Iterable[Facts]) -> str:
+def _message(entry: DiskEntry, matching: Sequence[Facts], known: Iterable[Facts]) -> str:
     if matching:
         return f"the {entry.id_type} {entry.id_value!r} is that of several disks: {', '.join(str(disk['id']) for disk in matching)}"
     there = [_described(disk, entry.id_type) for disk in known]

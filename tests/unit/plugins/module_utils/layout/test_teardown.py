@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Doomed, closing_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Destroyed, teardown_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CloseMapping, DeactivateGroup, StopArray
 
 MIB = 1024**2
@@ -30,5 +30,5 @@ def test_a_group_with_a_thin_pool_is_closed_once_after_what_is_on_it_and_before_
         Device("dm-4", "/dev/mapper/sealed", "crypt", 90 * MIB, ("dm-3",)),
     ]
     tree = Tree({device.name: device for device in devices})
-    steps = closing_steps(Present(tree, ()), Doomed((devices[0], devices[1])))
+    steps = teardown_steps(Present(tree, ()), Destroyed((devices[0], devices[1])))
     assert steps == (CloseMapping("sealed"), DeactivateGroup("old"), StopArray("/dev/md0"))

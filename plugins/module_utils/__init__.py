@@ -1,0 +1,10 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What runs on hosts, with Python's standard library alone: reading a host's disks, and making a layout on them.
+
+In comes the host itself, and a static schema; out go facts, and the steps that were done. From the bottom up: storage (facts of the
+field, which the controller reads as well), facts (a host's disks), schema (what is asked for), steps (one change, carried out), layout
+(what is there against what is asked for, and the run). `mounting.py` mounts what was made. After "High level architecture" (seed 000).
+"""

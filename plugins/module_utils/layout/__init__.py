@@ -1,0 +1,12 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is there against what is asked for: the steps between them, the run that does them, and what it tells.
+
+In come a `Layout` and a host's present state; out come steps, or every reason why there are none, and the module's result.
+A match is a desired partition with the present one that it is; a stack is what carries one thing: a partition, or an array with its
+members. In reading order: present.py and read_present.py (the state), disks.py, partitions.py, contents.py and volume_groups.py (what
+becomes of each, from the disk up; capacity.py counts room), teardown.py and build.py (steps), plan.py (all of it), apply.py (the run),
+preview.py and report.py (what is told).
+"""

@@ -1,0 +1,11 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is asked for: the explicit static schema, checked, as a layout of disks, arrays, containers, groups, volumes and filesystems.
+
+In comes plain data, as disk_plan writes it or as a person does; out goes a `Layout` in bytes, or every mistake with its place.
+A schema in the hand-written form of Bareon goes through the package bareon first.
+In reading order: fields.py (one reader of untrusted data), model.py, identities.py (UUIDs that follow from the plan), static.py.
+After "List of terms" (seed 000): the static schema.
+"""

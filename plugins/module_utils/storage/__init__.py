@@ -1,0 +1,9 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Facts of the field, stated once for the planner and the host: file systems, partition tables, LVM, md, and what each keeps for itself.
+
+Nothing comes in: these are tables, and arithmetic on them. Whoever adds a file system adds a row to filesystems.py.
+In reading order: units.py, gpt.py, lvm.py, raid.py, filesystems.py, overhead.py.
+"""
