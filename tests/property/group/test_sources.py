@@ -11,10 +11,6 @@ import json
 import math
 import pathlib
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-HERE = pathlib.Path(__file__).resolve().parent
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import (
@@ -24,6 +20,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.ial
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report, summary
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 TEXT = generate(nodes=4, per_node=2, template="mixed", extags=True, loctags=True, odd=True).text()
 REQUEST = {
@@ -37,7 +35,7 @@ REQUEST = {
 }
 MESSAGE = json.loads(generate(nodes=3, per_node=2, extags=True).ialloc(REQUEST))
 ODD_MESSAGE = json.loads(generate(nodes=7, per_node=3, template="mixed", offline=1, extags=True, loctags=True, odd=True).ialloc(REQUEST))
-DATA = HERE.parent / "unit" / "data" / "group"
+DATA = pathlib.Path(__file__).resolve().parents[2] / "unit" / "data" / "group"
 RAPI = {name: json.loads((DATA / "rapi" / f"{name}.json").read_text()) for name in ("info", "groups", "nodes", "instances")}
 PROXMOX = json.loads((DATA / "proxmox.json").read_text())
 INLINE = {

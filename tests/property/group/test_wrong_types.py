@@ -13,7 +13,6 @@ import pathlib
 
 import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
@@ -28,7 +27,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 WRONG = (None, -1, 0.5, float("nan"), 2**70, 10**400, "x", True, [], {}, [1], [None], {"a": None}, [[]])
-DATA = HERE.parent / "unit" / "data" / "group"
+DATA = pathlib.Path(__file__).resolve().parents[2] / "unit" / "data" / "group"
 CLUSTER = generate(nodes=4, groups=2, per_node=2, template="mixed", extags=True, loctags=True, n1ok=True)
 MIRRORED = next(instance for instance in CLUSTER.instances if instance["snode"])
 ALONE = next(instance for instance in CLUSTER.instances if instance["dt"] == "plain")
