@@ -15,10 +15,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidat
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.provider.oracle import SHARES, brute_force
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-
-from ..support.provider.oracle import SHARES, brute_force
 
 CLASSES = ["VCPU", "DISK_GB"]
 TRAITS = ["CUSTOM_A", "CUSTOM_B"]
