@@ -43,8 +43,6 @@ DOOR_LINES = 130
 GROWING = {"insert", "append", "extend"}
 # Arrows that point up and are still to be mended: by whom they are imported, and what.
 DEBTS = {
-    ("group/evacuate/squeezing", "group/redistribute/redistribution"),
-    ("group/redistribute/redistribution", "group/evacuate/evacuation"),
     ("disk/flat/share", "disk/fair/rounding"),
     ("module_utils/storage/overhead", "disk/model"),
 }
