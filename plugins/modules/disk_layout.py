@@ -204,7 +204,7 @@ mistakes:
   sample: ["parteds[0].partitions[1].end: has to be more than begin (1025): the MiB where the partition ends, exclusively"]
 schema:
   description: The layout as the explicit static schema. It is O(schema) itself unless that is a hand-written list.
-  returned: always, unless the input cannot be used
+  returned: on success
   type: dict
 filesystems:
   description: The file systems and swap spaces of the layout.
@@ -325,7 +325,7 @@ def main() -> t.NoReturn:
     for note in report.notes:
         module.warn(note)
     if report.problem is not None:
-        module.fail_json(schema=schema, **as_failure(report))
+        module.fail_json(**as_failure(report))
     module.exit_json(schema=schema, **as_result(report, request, module.check_mode))
 
 

@@ -63,6 +63,10 @@ options:
       - The table that has the lines. Made where it is missing.
     type: path
     default: /etc/fstab
+  backup:
+    description: Whether a copy of O(fstab) as it was, with the time in its name, stays beside it when it changes.
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Can run in check mode and return what it would return otherwise.
@@ -102,6 +106,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ---
+backup_file:
+  description: The copy of O(fstab) as it was.
+  returned: when O(backup=true) and O(fstab) was there and has changed
+  type: str
+  sample: /etc/fstab.2412.2026-11-22@10:41:07~
 mounted:
   description: The mount points at which something was mounted that was not before, in check mode would be, in order.
   returned: success
@@ -136,13 +145,17 @@ def main() -> t.NoReturn:
         argument_spec={
             "mounts": {"type": "list", "elements": "dict", "required": True, "options": fields},
             "fstab": {"type": "path", "default": "/etc/fstab"},
+            "backup": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     machine, fstab = LocalMachine(), os.path.realpath(module.params["fstab"])
     entries = [entry_of(given) for given in module.params["mounts"]]
     plan = plan_mounts(entries, text_of(module, fstab), machine.read(MOUNTINFO) or "")
+    copy: dict[str, str] = {}
     if not module.check_mode:
+        if module.params["backup"] and plan.after != plan.before and os.path.exists(fstab):
+            copy["backup_file"] = module.backup_local(fstab)
         try:
             carry_out(plan, fstab, machine, lambda text: write(module, fstab, text))
         except StepFailed as error:
@@ -151,6 +164,7 @@ def main() -> t.NoReturn:
         changed=plan.changes,
         mounted=[entry.path for entry in plan.new],
         remounted=[entry.path for entry in plan.changed],
+        **copy,
         diff={"before_header": fstab, "after_header": fstab, "before": plan.before, "after": plan.after},
     )
 

@@ -183,6 +183,82 @@ def test_what_was_on_partitions_before_does_not_come_back(loops):
     assert not apply({"schema": second})["changed"]
 
 
+def lose_the_table(disk, size):
+    subprocess.run(["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", disk], input="label: gpt\n2048,,\n", text=True, check=True)
+    run("mkfs.ext4", "-q", "-F", "-E", f"offset={MIB}", disk, f"{size // MIB - 2}m")
+    for offset in (0, size - MIB):
+        write(disk, offset, bytes(MIB))
+
+
+def spoil_both_headers(disk, size):
+    """Neither checksum is right, and there is no protective MBR: no tool sees a table."""
+    subprocess.run(["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", disk], input="label: gpt\n2048,,\n", text=True, check=True)
+    write(disk, 0, bytes(512))
+    for header in (512, size - 512):
+        write(disk, header + 16, b"\1\2\3\4")
+
+
+UNSEEN = {
+    "20 MiB of raw data": lambda disk, _size: write(disk, 0, os.urandom(20 * MIB)),
+    "raw data in the middle": lambda disk, size: write(disk, size // 3, os.urandom(20 * MIB)),
+    "one byte in the last sector": lambda disk, size: write(disk, size - 1, b"x"),
+    "an ext4 whose table is lost": lose_the_table,
+    "a table with bad checksums": spoil_both_headers,
+}
+
+
+@pytest.mark.parametrize("unseen", UNSEEN)
+def test_what_no_tool_sees_is_data_all_the_same(loops, unseen):
+    disk = new_disk(loops, size=500)
+    UNSEEN[unseen](disk, 500 * MIB)
+    before = digest(disk)
+    options = {"schema": schema(disk, {"name": "boot", "size": 100, **EXT4})}
+
+    said = refuse(options)
+    assert f"{disk} is not empty; lost would be data of no known kind at " in said
+    assert f"Name {disk} in wipe" in said
+    assert said.splitlines()[1:] == refuse(options, check=True).splitlines()[1:]
+    assert digest(disk) == before
+
+    assert apply({**options, "wipe": [disk]})["changed"]
+    assert not apply(options)["changed"]
+
+
+def test_a_disk_of_one_pattern_is_empty(loops):
+    disk = new_disk(loops, size=200)
+    write(disk, 0, b"\xff" * (200 * MIB))
+    assert apply({"schema": schema(disk, {"name": "boot", "size": 100, **EXT4})})["changed"]
+
+
+@pytest.mark.parametrize("wiping", [False, True])
+def test_a_disk_that_a_process_has_open_is_in_use(loops, wiping):
+    disk = new_disk(loops, size=500)
+    options = {"schema": schema(disk, {"name": "boot", "size": 100, **EXT4}), **({"wipe": [disk]} if wiping else {})}
+    with open(disk, "r+b") as file:
+        file.write(b"rows" * 1000)
+        file.flush()
+        before = digest(disk)
+        assert f"({os.getpid()})" in refuse(options)
+        assert digest(disk) == before
+
+
+@pytest.mark.parametrize("wiping", [False, True])
+def test_a_disk_behind_a_loop_device_is_in_use(loops, tmp_path, wiping):
+    """A file system somewhere in the middle, mounted: nothing on the disk itself tells of it."""
+    disk = new_disk(loops, size=500)
+    inner = run("losetup", "--find", "--show", "--offset", str(100 * MIB + 4096), disk).strip()
+    try:
+        run("mkfs.ext4", "-q", "-F", inner)
+        with Mounted(inner, tmp_path / "inner") as folder:
+            (folder / "precious").write_text("data")
+            said = refuse({"schema": schema(disk, {"name": "boot", "size": 100, **EXT4}), **({"wipe": [disk]} if wiping else {})})
+            assert str(folder) in said
+            assert run("wipefs", disk) == ""
+            assert (folder / "precious").read_text() == "data"
+    finally:
+        run("losetup", "--detach", inner)
+
+
 @pytest.mark.parametrize("wiping", [False, True])
 def test_what_is_mounted_is_never_touched(loops, tmp_path, wiping):
     disk = new_disk(loops)

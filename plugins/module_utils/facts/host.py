@@ -9,12 +9,13 @@ Everything that touches the machine goes through `Host`, so that a recorded host
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
 import subprocess
 import typing as t
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
@@ -22,6 +23,10 @@ SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr
 
 TOOL_TIMEOUT = 60
 """Seconds after which a tool is given up, so that one dead disk does not hang the run."""
+
+
+_WATCHERS = frozenset({"systemd-udevd", "(udev-worker)", "udevd", "multipathd", "smartd", "udisksd", "lvmetad"})
+"""Programs that open every disk to look at it, for an instant or for as long as they run."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,12 @@ class Host(t.Protocol):
 
     def resolve(self, path: str) -> t.Optional[str]:
         """Return the path with all links followed; None when there is nothing."""
+
+    def read_bytes(self, path: str, start: int, size: int) -> bytes:
+        """Return a part of a device, shorter where it ends; raises OSError where it cannot be read."""
+
+    def openers(self, nodes: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the processes that have any of these nodes open, `name (number)`, by node; not those that watch all disks there are."""
 
     def claimed(self, device: str) -> t.Optional[bool]:
         """Return whether the kernel holds the block device for somebody; None when it cannot be opened."""
@@ -93,6 +104,33 @@ class LocalHost:
         """See Host."""
         return os.path.realpath(path) if os.path.exists(path) else None
 
+    def read_bytes(self, path: str, start: int, size: int) -> bytes:
+        """See Host."""
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            parts = []
+            while size > 0:
+                part = os.pread(handle, size, start)
+                if not part:
+                    break
+                parts.append(part)
+                start, size = start + len(part), size - len(part)
+            return b"".join(parts)
+        finally:
+            os.close(handle)
+
+    def openers(self, nodes: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
+        """See Host. Links of /proc are read, never followed: what lies on a server that is gone would hang."""
+        found: dict[str, list[str]] = {}
+        for process in self.names("/proc"):
+            if not process.isdigit() or int(process) == os.getpid():
+                continue
+            for node in nodes & _open_files(process) if nodes else ():
+                name = self.read(f"/proc/{process}/comm") or "a process"
+                if name not in _WATCHERS:
+                    found.setdefault(node, []).append(f"{name} ({process})")
+        return {node: tuple(processes) for node, processes in found.items()}
+
     def claimed(self, device: str) -> t.Optional[bool]:
         """Open the device for reading, exclusively, for an instant.
 
@@ -105,6 +143,18 @@ class LocalHost:
             return True if error.errno == errno.EBUSY else None
         os.close(handle)
         return False
+
+
+def _open_files(process: str) -> frozenset[str]:
+    folder, found = f"/proc/{process}/fd", set()
+    try:
+        for name in os.listdir(folder):
+            # A file may be closed, a process end, between the two.
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"{folder}/{name}"))
+    except OSError:
+        return frozenset()
+    return frozenset(found)
 
 
 def find_program(name: str) -> t.Optional[str]:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from . import lsblk, signatures, sysfs, udev
+from .blank import find_remains
 from .host import Host, Outcome
 from .mounts import read_mounts
 from .signatures import Signature, Table, TablePartition
@@ -57,6 +58,26 @@ def read_claims(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
         if not is_visibly_used(disk, below):
             changed += [replace(device, claimed=host.claimed(device.dev)) for device in mapped or [disk] if device.dev is not None]
     return tree.with_devices(changed)
+
+
+def read_remains(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
+    """Return the tree with `openers` of the disks of these names and all on them, and `remains` of those that seem empty."""
+    devices = [device for name in disks for device in (tree.devices[name], *tree.descendants(name)) if device.dev is not None]
+    nodes = {device.name: frozenset({str(device.dev), host.resolve(str(device.dev)) or ""}) - {""} for device in devices}
+    openers = host.openers(frozenset(node for those in nodes.values() for node in those))
+    changed = []
+    for device in devices:
+        found = tuple(sorted(process for node in nodes[device.name] for process in openers.get(node, ())))
+        remains = find_remains(host, str(device.dev), device.size) if _seems_empty(tree, device) else None
+        changed.append(replace(device, openers=found, remains=remains))
+    return tree.with_devices(changed)
+
+
+def _seems_empty(tree: Tree, device: Device) -> bool:
+    """Return whether nothing is known of what is on a whole disk; reading a suspended one would hang."""
+    if not device.read or device.table is not None or device.signatures or device.mountpoints or device.row.get("suspended"):
+        return False
+    return device.partition is None and not tree.children(device.name) and (not device.parents or device.kind == "mpath")
 
 
 def is_visibly_used(disk: Device, below: Iterable[Device]) -> bool:

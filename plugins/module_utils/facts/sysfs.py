@@ -77,12 +77,19 @@ def _read_row(host: Host, name: str) -> Row:
     if partition is None:
         row.update(_identity(host, base, name))
         row["partn"] = _dm_partition(dm_uuid)
-        row["parents"] = tuple(parent.replace("!", "/") for parent in host.names(f"{base}/slaves"))
+        row["parents"] = (*(parent.replace("!", "/") for parent in host.names(f"{base}/slaves")), *_backing_device(host, base))
     else:
         row["partn"] = partition
         row["start"] = to_integer(host.read(f"{base}/start"))
         row["parents"] = (posixpath.basename(whole).replace("!", "/"),)
     return row
+
+
+def _backing_device(host: Host, base: str) -> tuple[str, ...]:
+    """Return the block device that a loop device shows a part of: a file system at an offset is mounted so."""
+    file = host.read(f"{base}/loop/backing_file") or ""
+    node = (host.resolve(file) or file) if file.startswith("/dev/") else ""
+    return (node.removeprefix("/dev/"),) if node else ()
 
 
 def _queue(host: Host, whole: str) -> Row:

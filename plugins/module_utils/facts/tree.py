@@ -16,6 +16,7 @@ import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from .blank import Remains
 from .identity import natural_key
 from .lsblk import Row, Rows
 from .mounts import Mounts
@@ -48,6 +49,7 @@ class Device:
     `kind` is lsblk's type: disk, part, loop, rom, mpath, crypt, lvm, raid1 ...
     `metadata` is the version of an md array's superblocks.
     `read` says whether the device itself was looked at for signatures, `claimed` whether the kernel refuses to share it (None: not asked).
+    `openers` are processes that have it open. `remains` is what shows a disk without any signature not to be blank.
     """
 
     name: str
@@ -69,6 +71,8 @@ class Device:
     metadata: t.Optional[str] = None
     read: bool = False
     claimed: t.Optional[bool] = None
+    openers: tuple[str, ...] = ()
+    remains: t.Optional[Remains] = None
 
     @property
     def running(self) -> bool:

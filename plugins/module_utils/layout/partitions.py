@@ -109,8 +109,10 @@ def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> bool:
 
 
 def is_empty(disk: FoundDisk, tree: Tree) -> bool:
-    """Return whether there is nothing at all on a disk, as far as can be seen."""
+    """Return whether there is nothing at all on a disk: no signature, nothing built on it, and nothing but blanks where it was read."""
     device = disk.device
+    if device.remains is not None or device.openers:
+        return False
     return device.read and device.table is None and not device.signatures and not tree.children(device.name) and not device.mountpoints
 
 
@@ -178,6 +180,10 @@ def _parts(tree: Tree, device: Device) -> Iterator[str]:
             yield f"what is left of a {signature.type} table"
     if device.mountpoints:
         yield f"mounted on {', '.join(device.mountpoints)}"
+    if device.remains is not None:
+        yield device.remains.words
+    if device.openers:
+        yield f"open in {', '.join(device.openers)}"
     if device.claimed:
         yield "held by the kernel for something that is not visible here"
     for child in children:
@@ -248,6 +254,8 @@ def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: T
         return
     if not disk.device.read:
         yield f"{disk.words} could not be read for what is on it; that takes root, and wipefs of util-linux"
+    elif disk.device.remains is not None and disk.device.remains.error:
+        yield f"{disk.words} has {disk.device.remains.words}; a disk that cannot be read is not written, wipe or not"
     elif not disk.may_wipe:
         there = describe(tree, disk.device)
         yield f"{disk.words} is not empty; lost would be {there}. Name {disk.desired.id} in wipe if it may be destroyed"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from ..facts.assembled import read_stacks
 from ..facts.host import Host, Outcome
 from ..facts.lsblk import to_integer
-from ..facts.reader import Notes, read_claims, read_contents, read_devices
+from ..facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.tree import Device, Tree
 from ..schema.model import Layout
@@ -45,6 +45,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_contents(host, tree, names, notes)
     tree = read_stacks(host, tree, names, notes)
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
+    tree = read_remains(host, tree, [disk.device.name for disk in listed])
     physical, logical = _read_lvm(host, tree)
     sizes = _read_sizes(host, tree, listed)
     return Present(tree, disks, physical, logical, sizes, tuple(dict.fromkeys(notes)))

@@ -134,6 +134,8 @@ def _busy(tree: Tree, device: Device) -> Iterator[str]:
     if device.mountpoints:
         places = ", ".join("used as swap" if place == "[SWAP]" else f"mounted on {place}" for place in device.mountpoints)
         yield f"{what} would be destroyed, but is {places}; wipe or not, what is in use stays"
+    elif device.openers:
+        yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; wipe or not, what is in use stays"
     elif device.claimed:
         yield f"{what} would be destroyed, but is held by the kernel (in another mount namespace, by ZFS, or the like)"
     elif device.running and not _can_be_closed(device):

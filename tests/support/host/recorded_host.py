@@ -42,6 +42,21 @@ class RecordedHost:
     def claimed(self, device: str) -> t.Optional[bool]:
         return self.record.get("claimed", {}).get(device)
 
+    def read_bytes(self, path: str, start: int, size: int) -> bytes:
+        """What is recorded as written lies among zeros; an error is recorded in its place."""
+        content = bytearray(size)
+        for offset, written in self.record.get("bytes", {}).get(path, {}).items():
+            if isinstance(written, OSError) and start <= offset < start + size:
+                raise written
+            if isinstance(written, bytes) and offset < start + size and offset + len(written) > start:
+                first = max(offset, start)
+                part = written[first - offset : start + size - offset]
+                content[first - start : first - start + len(part)] = part
+        return bytes(content)
+
+    def openers(self, nodes: frozenset[str]) -> dict[str, tuple[str, ...]]:
+        return {node: tuple(self.record.get("openers", {}).get(node, ())) for node in nodes}
+
     def without_tools(self, *tools: str) -> RecordedHost:
         """The same host on which these tools are not installed."""
         commands = {command: outcome for command, outcome in self.record["commands"].items() if command.split()[0] not in tools}
@@ -81,6 +96,12 @@ class Recorder:
 
     def claimed(self, device: str) -> t.Optional[bool]:
         return self._note("claimed", device, self.host.claimed(device))
+
+    def read_bytes(self, path: str, start: int, size: int) -> bytes:
+        return self.host.read_bytes(path, start, size)
+
+    def openers(self, nodes: frozenset[str]) -> t.Mapping[str, tuple[str, ...]]:
+        return self.host.openers(nodes)
 
     def _note(self, part: str, key: str, answer: t.Any) -> t.Any:
         if answer is not None and answer != ():

@@ -90,5 +90,11 @@ class RecordingMachine:
     def resolve(self, path: str) -> str | None:
         return path
 
+    def read_bytes(self, path: str, start: int, size: int) -> bytes:
+        return bytes(size)
+
+    def openers(self, nodes: frozenset[str]) -> dict[str, tuple[str, ...]]:
+        return {}
+
     def claimed(self, device: str) -> bool | None:
         return None

@@ -10,10 +10,11 @@ Everything is found again by UUID, never by a name that may change with the next
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
+from ....module_utils.storage.lvm import mapper_node
 
 Plain = dict[str, t.Any]
 Layout = Mapping[str, t.Any]
@@ -27,6 +28,7 @@ SWAP_TARGET = "[SWAP]"
 
 _SECTION = "### "
 _ALL = "all"
+_NO_KEY = "none"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Settings:
     new_system: bool = False
     nofail: tuple[str, ...] = ()
     key_files: Mapping[str, str] = field(default_factory=dict)
-    key_file: str = "none"
+    key_file: str = _NO_KEY
     crypttab_options: str = "luks"
 
 
@@ -59,7 +61,7 @@ def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
         "mounts": [_mount(entry, known, settings, texts) for entry, known in mounted],
         "swaps": [_swap(entry, known, settings, texts) for entry, known in used if entry["mount"] == SWAP],
         "containers": [
-            _container(entry, _known(layout, "containers", entry["name"]), _mounts_on(layout, entry["name"]), settings, texts)
+            _container(entry, _known(layout, "containers", entry["name"]), _used_on(layout["schema"], entry["name"]), settings, texts)
             for entry in _all(layout, "luks")
         ],
         "arrays": [_array(entry, _known(layout, "arrays", entry["name"]), texts) for entry in _all(layout, "mds")],
@@ -102,8 +104,16 @@ def _all(layout: Layout, kind: str) -> Iterable[Entry]:
     return layout["schema"].get(kind) or ()
 
 
-def _mounts_on(layout: Layout, container: str) -> list[str]:
-    return [entry["mount"] for entry in _used(layout["schema"]) if entry["device"] == f"/dev/mapper/{container}"]
+def _used_on(schema: Mapping[str, t.Any], container: str) -> list[Entry]:
+    """Return the file systems and swap on a container: straight on it, or on volumes of a group that it is a part of."""
+    devices = {f"/dev/mapper/{container}"}
+    groups = {group["name"] for group in schema.get("vgs") or () if devices & set(group.get("pvnames") or ())}
+    for volume in schema.get("lvs") or ():
+        if volume["vgname"] in groups:
+            node = mapper_node(volume["vgname"], volume["name"])
+            devices |= {node, f"/dev/{volume['vgname']}/{volume['name']}", str(volume.get("device") or node)}
+    devices |= {f"/dev/mapper/{other['name']}" for other in schema.get("luks") or () if other["device"] in devices}
+    return [entry for entry in _used(schema) if entry["device"] in devices]
 
 
 def _known(layout: Layout, kind: str, name: str) -> Entry:
@@ -152,13 +162,17 @@ def _swap(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, st
 
 
 def _options(entry: Entry, settings: Settings) -> str:
+    return _with_nofail(str(entry.get("fstab_options") or "defaults"), _may_fail(entry, settings))
+
+
+def _may_fail(entry: Entry, settings: Settings) -> bool:
+    """Return whether the start does not wait for a file system."""
     names = {entry["mount"], entry.get("space_id"), _ALL if entry["mount"] != "/" else None}
-    return _with_nofail(str(entry.get("fstab_options") or "defaults"), names, settings)
+    return bool(names & set(settings.nofail)) or "nofail" in str(entry.get("fstab_options") or "").split(",")
 
 
-def _with_nofail(options: str, names: set[str | None], settings: Settings) -> str:
-    wanted = bool(names & set(settings.nofail))
-    return f"{options},nofail" if wanted and "nofail" not in options.split(",") else options
+def _with_nofail(options: str, may_fail: bool) -> str:
+    return f"{options},nofail" if may_fail and "nofail" not in options.split(",") else options
 
 
 def _pass(entry: Entry) -> str:
@@ -185,12 +199,20 @@ def _unescaped(text: str) -> str:
     return text.replace("\\040", " ")
 
 
-def _container(entry: Entry, known: Entry, mounts: Iterable[str], settings: Settings, texts: Mapping[str, str]) -> Plain:
-    """Return the line of a container that carries `mounts`; where those are not waited for, it must not be either."""
-    key_file = settings.key_files.get(entry["name"]) or settings.key_files.get(str(entry.get("space_id"))) or settings.key_file
-    options = _with_nofail(settings.crypttab_options, {entry["name"], entry.get("space_id"), _ALL, *mounts}, settings)
-    fields = [entry["name"], f"UUID={known['uuid']}", key_file, options]
-    return {"name": entry["name"], "line": " ".join(fields), "configured": fields in _lines(texts.get(CRYPTTAB, ""))}
+def _container(entry: Entry, known: Entry, used: Sequence[Entry], settings: Settings, texts: Mapping[str, str]) -> Plain:
+    """Return the line of a container that carries what is `used`: where nothing of that is waited for, it must not be either.
+
+    A key that its line has stays, unless another one is asked for: without it the next start would ask somebody who is not there.
+    """
+    name, source = entry["name"], f"UUID={known['uuid']}"
+    names = {name, entry.get("space_id"), *((_ALL,) if not used else ())}
+    may_fail = bool(names & set(settings.nofail)) or (bool(used) and all(_may_fail(each, settings) for each in used))
+    asked_for = settings.key_files.get(name) or settings.key_files.get(str(entry.get("space_id"))) or settings.key_file
+    lines = _lines(texts.get(CRYPTTAB, ""))
+    there = next((fields[2] for fields in lines if fields[:2] == [name, source] and len(fields) > 2), _NO_KEY)
+    key_file = asked_for if asked_for != _NO_KEY else there
+    fields = [name, source, key_file, _with_nofail(settings.crypttab_options, may_fail)]
+    return {"name": name, "line": " ".join(fields), "configured": fields in lines}
 
 
 def _array(entry: Entry, known: Entry, texts: Mapping[str, str]) -> Plain:

@@ -55,6 +55,18 @@ def test_check_mode_tells_the_same_and_does_nothing(machine, capsys, tmp_path):
     assert seen == run(capsys, tmp_path)
 
 
+def test_what_fstab_was_stays_beside_it_where_that_is_asked_for(machine, capsys, tmp_path):
+    assert "backup_file" not in run(capsys, tmp_path, backup=True)
+    fstab = tmp_path / "fstab"
+    fstab.write_text("LABEL=old /srv xfs noauto 0 0\n", encoding="utf-8")
+    seen = run(capsys, tmp_path, backup=True, _ansible_check_mode=True)
+    made = run(capsys, tmp_path, backup=True)
+    again = run(capsys, tmp_path, backup=True)
+    assert pathlib.Path(made["backup_file"]).read_text(encoding="utf-8") == "LABEL=old /srv xfs noauto 0 0\n"
+    assert "backup_file" not in {**seen, **again}
+    assert [file.name for file in tmp_path.iterdir() if "fstab." in file.name] == [pathlib.Path(made["backup_file"]).name]
+
+
 def test_what_fails_is_told(machine, capsys, tmp_path):
     machine.failing["mount"] = 32
     result = run(capsys, tmp_path)
@@ -73,5 +85,6 @@ def test_a_table_is_found_behind_its_link(machine, capsys, tmp_path):
 def test_what_is_documented_is_returned(machine, capsys, tmp_path):
     tree = ast.parse(pathlib.Path(disk_mounts.__file__).read_text(encoding="utf-8"))
     (text,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN"]
-    result = run(capsys, tmp_path)
+    (tmp_path / "fstab").touch()
+    result = run(capsys, tmp_path, backup=True)
     assert set(yaml.safe_load(text)) == set(result) - {"changed", "diff", "invocation"}

@@ -135,3 +135,12 @@ def test_memory_is_rounded_down_and_may_be_unknown():
 def test_firmware():
     assert sysfs.read_firmware(RecordedHost({"directories": {"/sys/firmware/efi": ["efivars"]}})) == "uefi"
     assert sysfs.read_firmware(RecordedHost({})) == "bios"
+
+
+def test_a_loop_device_lies_on_the_disk_that_it_shows_a_part_of():
+    block = "/sys/class/block/loop3"
+    files = {f"{block}/size": "2048", f"{block}/loop/backing_file": "/dev/disk/by-id/wwn-1"}
+    record = {"files": files, "directories": {"/sys/class/block": ["loop3"]}, "links": {"/dev/disk/by-id/wwn-1": "/dev/sda"}}
+    assert sysfs.read_rows(RecordedHost(record))["loop3"]["parents"] == ("sda",)
+    files[f"{block}/loop/backing_file"] = "/srv/disk.img"
+    assert sysfs.read_rows(RecordedHost(record))["loop3"]["parents"] == ()

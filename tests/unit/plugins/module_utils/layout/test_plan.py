@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.blank import Remains
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.disks import fingerprint
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
@@ -247,3 +248,22 @@ def test_a_multipath_disk_is_a_disk():
     found = plan_steps(parse_static_schema(simple().schema), changed, [f"{BY_ID}sda"])
     assert found.refusals == ()
     assert found.steps[1].devices == ("/dev/mapper/mpatha-part1", "/dev/mapper/mpatha-part2")
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda",)])
+def test_a_disk_that_cannot_be_read_is_not_written_wipe_or_not(wipe):
+    present = new_host().present()
+    device = dataclasses.replace(present.tree.devices["sda"], remains=Remains(0, "Input/output error"))
+    unread = dataclasses.replace(present, tree=present.tree.with_devices([device]))
+    (said,) = plan_steps(parse_static_schema(simple().schema), unread, [f"{BY_ID}{disk}" for disk in wipe]).refusals
+    assert "something that cannot be read at 0 MiB (Input/output error); a disk that cannot be read is not written, wipe or not" in said
+
+
+def test_a_disk_that_a_process_has_open_is_refused_wipe_or_not():
+    present = new_host().present()
+    device = dataclasses.replace(present.tree.devices["sda"], openers=("postgres (812)",))
+    used = dataclasses.replace(present, tree=present.tree.with_devices([device]))
+    for wipe in ([], [f"{BY_ID}sda"]):
+        found = plan_steps(parse_static_schema(simple().schema), used, wipe)
+        assert found.steps == ()
+        assert any("open in postgres (812)" in said for said in found.refusals)

@@ -99,6 +99,50 @@ def test_what_need_not_be_there_is_not_waited_for_below_either(nofail, expected)
     assert host_files(LAYOUT, Settings(nofail=nofail))["containers"][0]["line"] == f"srv-crypt UUID=u-luks none {expected}"
 
 
+ENCRYPTED_GROUP = {
+    "schema": {
+        "luks": [{"name": "os-crypt", "device": "/dev/sda2", "space_id": "os"}],
+        "pvs": [{"name": "/dev/mapper/os-crypt"}],
+        "vgs": [{"name": "o-s", "pvnames": ["/dev/mapper/os-crypt"]}],
+        "lvs": [{"name": "srv", "vgname": "o-s"}, {"name": "log", "vgname": "o-s"}],
+        "fss": [entry("/dev/mapper/o--s-srv", "/srv"), entry("/dev/o-s/log", "/srv/log")],
+    },
+    "filesystems": [{"device": "/dev/mapper/o--s-srv", "uuid": "u-srv"}, {"device": "/dev/o-s/log", "uuid": "u-log"}],
+    "containers": [{"name": "os-crypt", "uuid": "u-luks"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("nofail", "expected"),
+    [((), "luks"), (("all",), "luks,nofail"), (("/srv", "/srv/log"), "luks,nofail"), (("os",), "luks,nofail"), (("/srv",), "luks")],
+)
+def test_a_container_under_a_group_is_waited_for_as_long_as_anything_on_it_is(nofail, expected):
+    assert host_files(ENCRYPTED_GROUP, Settings(nofail=nofail))["containers"][0]["line"] == f"os-crypt UUID=u-luks none {expected}"
+
+
+def test_a_container_with_the_root_is_waited_for_whatever_else_is():
+    schema = {**ENCRYPTED_GROUP["schema"], "fss": [entry("/dev/mapper/o--s-srv", "/"), entry("/dev/o-s/log", "/srv/log")]}
+    found = host_files({**ENCRYPTED_GROUP, "schema": schema}, Settings(nofail=("all",)))
+    assert found["containers"][0]["line"] == "os-crypt UUID=u-luks none luks"
+
+
+@pytest.mark.parametrize(
+    ("there", "settings", "key", "configured"),
+    [
+        ("srv-crypt UUID=u-luks /etc/keys/srv luks", Settings(), "/etc/keys/srv", True),
+        ("srv-crypt UUID=u-luks /etc/keys/srv luks", Settings(key_file="/etc/keys/new"), "/etc/keys/new", False),
+        ("srv-crypt UUID=u-luks /etc/keys/srv luks", Settings(key_files={"srv": "/etc/keys/new"}), "/etc/keys/new", False),
+        ("srv-crypt UUID=u-luks none luks", Settings(), "none", True),
+        ("srv-crypt UUID=u-other /etc/keys/old luks", Settings(), "none", False),
+        ("srv-crypt", Settings(), "none", False),
+    ],
+)
+def test_a_key_that_crypttab_has_stays_unless_another_is_asked_for(there, settings, key, configured):
+    """A later run without the variable of the key must not leave a server that asks for it at its next start."""
+    (found,) = host_files(LAYOUT, settings, f"### /etc/crypttab\n{there}\n")["containers"]
+    assert (found["line"], found["configured"]) == (f"srv-crypt UUID=u-luks {key} luks", configured)
+
+
 def test_nofail_is_not_said_twice():
     layout = {**LAYOUT, "schema": {"fss": [entry("/dev/var", "/var", fstab_options="nofail,noatime")]}}
     assert host_files(layout, Settings(nofail=("all",)))["mounts"][0]["opts"] == "nofail,noatime"

@@ -1,0 +1,59 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a disk is blank: what no tool knows the signature of is data all the same.
+
+Read are both ends, where nearly everything has its beginning, the MiB where a first partition begins that a lost table no longer names,
+and samples in between. Blank is what has zeros everywhere, or one pattern of some bytes: disks that were discarded or tested read so.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..storage.units import MIB, in_mib
+from .host import Host
+
+_SAMPLES = 128
+_SAMPLE_BYTES = 32 * 1024
+_PATTERN_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What keeps a disk from being blank: data at `offset`, or with `error` the kernel's word for what could not be read there."""
+
+    offset: int
+    error: t.Optional[str] = None
+
+    @property
+    def words(self) -> str:
+        """What it is, for a list of what would be lost."""
+        place = in_mib(self.offset // 512 * 512)
+        return f"something that cannot be read at {place} ({self.error})" if self.error else f"data of no known kind at {place}"
+
+
+def find_remains(host: Host, device: str, size: int) -> t.Optional[Remains]:
+    """Return the first thing that shows a device of `size` bytes not to be blank; None when nothing does."""
+    pattern = b""
+    for start, length in _regions(size):
+        try:
+            content = host.read_bytes(device, start, length)
+        except OSError as error:
+            return Remains(start, error.strerror or "error")
+        pattern = pattern or content[:_PATTERN_BYTES]
+        expected = pattern * (len(content) // _PATTERN_BYTES + 1)
+        if content != expected[: len(content)]:
+            return Remains(start + next(at for at, (one, other) in enumerate(zip(content, expected)) if one != other))
+    return None
+
+
+def _regions(size: int) -> Iterator[tuple[int, int]]:
+    """Give starts, all multiples of a sector, and lengths."""
+    yield from ((start, min(MIB, size - start)) for start in (0, MIB) if start < size)
+    yield (max(0, size - MIB), min(MIB, size))
+    step = size // (_SAMPLES + 1) // 4096 * 4096
+    yield from ((number * step, _SAMPLE_BYTES) for number in range(1, _SAMPLES + 1) if 2 * MIB <= number * step <= size - _SAMPLE_BYTES)
