@@ -17,8 +17,10 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import possible_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.page import moves_page
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import plan_to_plain, stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.plain import plan_to_plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
@@ -81,7 +83,7 @@ def large_plan() -> dict:
         target = (primary, secondary) if state.secondary[instance] >= 0 else (primary, -1)
         ways = possible_moves(state, instance, target) if state.facts.instances.models[instance].disk_template != "plain" else []
         moves += ways[:1] if len(moves) < MOVES else []
-    return plan_to_plain(state, stage_moves(moves, 3), ScoreMode.HTOOLS)
+    return plan_to_plain(state, stages(state, moves, Guard.at_every_step(state), 3), ScoreMode.HTOOLS)
 
 
 def small_result() -> dict:

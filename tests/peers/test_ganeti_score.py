@@ -23,12 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Disk, DiskTemplate, Instance
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import (
-    AcrossGroups,
-    EvacuationMode,
-    evacuate,
-    tasks_of_nodes,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import ProblemKind, find_problems
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import Limit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures

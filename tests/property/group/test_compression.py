@@ -14,8 +14,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import order_moves, stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard, order
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.compression import compress
+from ansible_collections.bareon.allocator.tests.support.group.carry_out import assert_no_order_is_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import opened
@@ -28,16 +30,17 @@ MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(Hea
 
 @MODEST
 @given(clusters(most_nodes=7, most_instances=9), st.randoms(use_true_random=False))
-def test_emptied_groups_are_empty_and_no_limit_gets_worse(cluster, order: random.Random):
+def test_emptied_groups_are_empty_and_no_limit_gets_worse(cluster, lot: random.Random):
     cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     start = state.to_cluster()
     for found in compress(state, range(len(cluster.groups)), ScoreMode.HTOOLS):
         assert found.possible or not found.moves
         now = state.copy()
-        plan = stage_moves(found.moves)
+        plan = stages(state, found.moves, Guard.at_every_step(state))
+        assert_no_order_is_worse(state, plan, excess, lot)
         for stage in plan.stages:
-            for number in order.sample(stage, len(stage)):
+            for number in lot.sample(stage, len(stage)):
                 now.place(plan.moves[number].instance, *plan.moves[number].target)
                 then = now.to_cluster()
                 for node in plan.moves[number].takes():
@@ -62,7 +65,7 @@ def can_be_emptied(state: ClusterState) -> bool:
         after = moved(state, homes)
         if group_health(after, 1).healthy and is_allowed(start, after.to_cluster()):
             targets = {n: (int(after.primary[n]), int(after.secondary[n])) for n in range(len(homes))}
-            if not order_moves(state, targets)[1]:
+            if not order(state, targets, Guard.at_every_move(state)).blocked:
                 return True
     return False
 

@@ -12,14 +12,12 @@ import random
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, DiskTemplate, Instance, Node
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import (
-    AcrossGroups,
-    EvacuationMode,
-    evacuate,
-    tasks_of_nodes,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
+from ansible_collections.bareon.allocator.tests.support.group.carry_out import assert_no_order_is_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, shared_clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.oracle import least_stranded
@@ -52,7 +50,8 @@ def test_moves_leave_the_nodes_and_break_nothing_in_any_order(problem, order: ra
     groups = {node.name: node.group for node in cluster.nodes}
     start = state.to_cluster()
     before = {node.name: excess(start, node.name) for node in cluster.nodes}
-    plan = stage_moves(found.moves)
+    plan = stages(state, found.moves, Guard.at_every_step(state))
+    assert_no_order_is_worse(state, plan, excess, order)
     for stage in plan.stages:
         for number in order.sample(stage, len(stage)):
             move = plan.moves[number]

@@ -20,7 +20,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.do
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.rolling_maintenance import EvacuationRoom, roll
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.squeezing import room_wanted, squeeze
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import opened
@@ -49,7 +50,7 @@ def test_nothing_is_lost_while_a_set_is_down(cluster, options, non_redundant, or
     start = state.to_cluster()
     for members in rollout.sets:
         now = state.copy()
-        plan = stage_moves(members.departure.moves)
+        plan = stages(state, members.departure.moves, Guard.at_every_step(state))
         for stage in plan.stages:
             for number in order.sample(stage, len(stage)):
                 now.place(plan.moves[number].instance, *plan.moves[number].target)
@@ -118,11 +119,12 @@ def test_squeezing_empties_nodes_and_breaks_no_limit(cluster, factor, redundant)
     found = squeeze(cluster, wanted, wanted, redundant)
     start, before = state.to_cluster(), [group_health(state, group) for group in range(len(cluster.groups))]
     state.offline[list(found.power_on)] = False
-    for stage in (stages := stage_moves(found.moves)).stages:
+    plan = stages(state, found.moves, Guard.at_every_step(state))
+    for stage in plan.stages:
         for number in stage:
-            state.place(stages.moves[number].instance, *stages.moves[number].target)
+            state.place(plan.moves[number].instance, *plan.moves[number].target)
             now = state.to_cluster()
-            for node in stages.moves[number].takes():
+            for node in plan.moves[number].takes():
                 then, after = excess(start, cluster.nodes[node].name), excess(now, cluster.nodes[node].name)
                 assert all(value <= max(0, then[limit]) for limit, value in after.items())
     assert not set(found.power_off) & ({*state.primary.tolist()} | {*state.secondary.tolist()})

@@ -13,10 +13,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import order_safely, stage_together
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Budget, Guard, order, reserves_left
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.load_balancing import LoadOptions, balance_load
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.redistribution import leavers, redistribute
+from ansible_collections.bareon.allocator.tests.support.group.carry_out import assert_no_order_is_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import opened
@@ -53,10 +54,15 @@ def fewest(state: ClusterState) -> int | None:
         if not group_health(after, 0).healthy or not group_health(after, 1).healthy or not is_allowed(start, after.to_cluster()):
             continue
         changed = {n: (after.primary[n], after.secondary[n]) for n in range(len(homes)) if homes[n] != home(cluster.instances[n])}
-        _moves, blocked = order_safely(state, {n: (int(p), int(s)) for n, (p, s) in changed.items()})
-        if not blocked:
+        targets = {n: (int(p), int(s)) for n, (p, s) in changed.items()}
+        if not order(state, targets, Guard.at_every_move(state, reserves_left(state, targets)), Budget()).blocked:
             best = leaving
     return best
+
+
+def plan_of(state: ClusterState, repairs):
+    moves = [move for repair in repairs for move in repair.moves]
+    return stages(state, moves, Guard.at_every_step(state, reserves_left(state, [move.instance for move in moves])))
 
 
 def home(instance: Instance) -> tuple[str, str]:
@@ -82,16 +88,17 @@ def test_as_few_leave_as_any_arrangement_allows(cluster):
 
 @MODEST
 @given(clusters(most_nodes=7, most_instances=9), st.randoms(use_true_random=False))
-def test_no_limit_gets_worse_in_any_order(cluster, order: random.Random):
+def test_no_limit_gets_worse_in_any_order(cluster, lot: random.Random):
     cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     repairs, _after = redistribute(state, range(len(cluster.groups)), True, ScoreMode.HTOOLS)
-    plan = stage_together(state, [repair.moves for repair in repairs])
+    plan = plan_of(state, repairs)
+    assert_no_order_is_worse(state, plan, excess, lot)
     start = state.to_cluster()
     before = {node.name: excess(start, node.name) for node in cluster.nodes}
     health = [group_health(state, group) for group in range(len(cluster.groups))]
     for stage in plan.stages:
-        for number in order.sample(stage, len(stage)):
+        for number in lot.sample(stage, len(stage)):
             move = plan.moves[number]
             state.place(move.instance, *move.target)
             now = state.to_cluster()
@@ -107,16 +114,17 @@ def test_no_limit_gets_worse_in_any_order(cluster, order: random.Random):
 
 @MODEST
 @given(clusters(most_nodes=7, most_instances=9), st.booleans(), st.randoms(use_true_random=False))
-def test_levelling_lowers_the_score_and_breaks_no_limit(cluster, disk_moves, order: random.Random):
+def test_levelling_lowers_the_score_and_breaks_no_limit(cluster, disk_moves, lot: random.Random):
     cluster = opened(cluster)
     state = ClusterState.from_cluster(cluster)
     found = balance_load(state, LoadOptions(disk_moves=disk_moves), ScoreMode.HTOOLS)
     assert found.after.score <= found.before.score + 1e-9
     assert disk_moves or all(move.source[1] == -1 for move in found.moves)
-    plan = stage_moves(found.moves)
+    plan = stages(state, found.moves, Guard.at_every_step(state))
+    assert_no_order_is_worse(state, plan, excess, lot)
     start = state.to_cluster()
     for stage in plan.stages:
-        for number in order.sample(stage, len(stage)):
+        for number in lot.sample(stage, len(stage)):
             state.place(plan.moves[number].instance, *plan.moves[number].target)
             now = state.to_cluster()
             for node in plan.moves[number].takes():
@@ -126,13 +134,13 @@ def test_levelling_lowers_the_score_and_breaks_no_limit(cluster, disk_moves, ord
 
 @MODEST
 @given(super_clusters(), st.randoms(use_true_random=False))
-def test_nobody_is_stranded_on_the_way(cluster, order: random.Random):
+def test_nobody_is_stranded_on_the_way(cluster, lot: random.Random):
     state = ClusterState.from_cluster(cluster)
     health = [group_health(state, group) for group in range(2)]
     repairs, _after = redistribute(state, [0, 1], True, ScoreMode.HTOOLS)
-    plan = stage_together(state, [repair.moves for repair in repairs])
+    plan = plan_of(state, repairs)
     for stage in plan.stages:
-        for number in order.sample(stage, len(stage)):
+        for number in lot.sample(stage, len(stage)):
             state.place(plan.moves[number].instance, *plan.moves[number].target)
             for group, was in enumerate(health):
                 stranded = group_health(state, group).stranded

@@ -19,9 +19,8 @@ from ..cluster.model import Cluster
 from ..cluster.moves import Move, copied_data
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
-from ..metrics.shared_redundancy import SharedReserve
-from ..plan.order import Budget, Guard, find_way, follow
-from ..plan.stages import Plan, stage_moves, stage_safely
+from ..plan.order import Budget, Guard, follow, order, reserves_left
+from ..plan.stages import Plan, stages
 from .hbal import HbalOptions, steps_like_hbal
 from .search import BalanceOptions, balance
 
@@ -60,18 +59,16 @@ def plan_group(assignment: Assignment, seconds: float | None = None) -> GroupPla
 def _plan_balanced(state: ClusterState, assignment: Assignment, options: BalanceOptions, seconds: float | None) -> GroupPlan:
     """Return a plan that keeps all limits in every order that it allows."""
     found = balance(state, assignment.group, options, seconds)
-    order = list(found.order)
-    targets = dict(zip(order, zip(found.state.primary[order].tolist(), found.state.secondary[order].tolist())))
-    reserve = SharedReserve.of(state, assignment.group)
-    guard, budget = Guard.of(state, reserve), Budget(options.prices.most_data, options.prices.most_moves)
-    way = find_way(state, targets, guard, budget)
+    targets = {instance: found.state.place_of(instance) for instance in found.order}
+    guard, budget = Guard.at_every_step(state, reserves_left(state, targets)), Budget(options.prices.most_data, options.prices.most_moves)
+    way = order(state, targets, guard, budget)
     moves = way.moves
     if way.blocked:
         # The search itself has found a way, which copies more: some of its instances move more than once.
         scorer = Scorer(state, options.score, state.group_nodes(assignment.group))
         longer = follow(state, found.made, guard, budget)
         moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, options))
-    plan = stage_safely(state, moves, reserve, assignment.most_at_node)
+    plan = stages(state, moves, guard, assignment.most_at_node)
     return _told(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time)
 
 
@@ -84,7 +81,9 @@ def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], options:
 def _plan_like_hbal(state: ClusterState, assignment: Assignment, options: HbalOptions) -> GroupPlan:
     """Return hbal's moves, with the stages that their order allows."""
     moves = [step.move for step in steps_like_hbal(state.copy(), assignment.group, options)]
-    return _told(state, assignment.group, stage_moves(moves, assignment.most_at_node), ScoreMode.HTOOLS, (), True)
+    return _told(
+        state, assignment.group, stages(state, moves, Guard.at_every_step(state), assignment.most_at_node), ScoreMode.HTOOLS, (), True
+    )
 
 
 def _told(state: ClusterState, group: int, plan: Plan, mode: ScoreMode, blocked: tuple[int, ...], in_time: bool) -> GroupPlan:

@@ -22,16 +22,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Booleans, Floats, InstanceFacts, Integers, collect_facts
+from ..cluster.arrays import NOWHERE, InstanceFacts, Integers, collect_facts
 from ..cluster.model import Cluster, Instance
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
 from ..metrics.policy import policy_failures
 from ..metrics.score import ScoreMode, Scorer
-from ..metrics.verdicts import EXACT, Rules, primary_verdict, secondary_verdict
-from ..place.lost_allocations import least_sizes, losses
-from ..place.placement import Strategy, is_partitioned, rank_losses
+from ..metrics.verdicts import EXACT, Rules
+from ..place.placement import Strategy, costs_by
+from ..place.places import Places, places_for
 
 _SIZES = ("models", "as_primary", "as_secondary", "memory", "disk", "reserves", "restarts", "spindles_known")
 """The fields of InstanceFacts that follow from an instance's sizes."""
@@ -71,21 +71,6 @@ class _GroupRoom:
     refused: Limit | None
 
 
-@dataclass(frozen=True)
-class _Fits:
-    """In a group: the second nodes, [P, S] the limit that fails first, and which places are none: a node beside itself."""
-
-    columns: Integers
-    limits: np.ndarray
-    places: Booleans
-
-    @property
-    def fits(self) -> Booleans:
-        """Return [P, S]: whether a copy fits."""
-        fits: Booleans = (self.limits == Limit.NONE) & self.places
-        return fits
-
-
 def room_for(cluster: Cluster, instance: Instance) -> ClusterState:
     """Return the state of a cluster in which the only instance known is a new one, at position 0."""
     return _alone(ClusterState.from_cluster(cluster, (instance,)), len(cluster.instances))
@@ -102,7 +87,7 @@ def look_at(room: ClusterState, instance: Instance, groups: Sequence[int], optio
     found = []
     failures: collections.Counter[Limit] = collections.Counter()
     for here in _group_rooms(sized, groups):
-        fitting = _fits(sized, here.online, options.rules) if here.refused is None else None
+        fitting = places_for(sized, 0, here.online, options.rules) if here.refused is None else None
         if fitting is not None and fitting.fits.any():
             return Look(True, failures)
         found.append((here, fitting))
@@ -136,7 +121,7 @@ def attempts(room: ClusterState, groups: Sequence[int], options: CopyOptions, sc
     """Yield the best place of a copy in any of `groups`, or what failed, without end; `room` may get copies in between."""
     rooms = _group_rooms(room, groups)
     while True:
-        found = [(here, _fits(room, here.online, options.rules) if here.refused is None else None) for here in rooms]
+        found = [(here, places_for(room, 0, here.online, options.rules) if here.refused is None else None) for here in rooms]
         places = [_best(room, here, fitting, options, scorer) for here, fitting in found if fitting is not None and fitting.fits.any()]
         yield Attempt(min(places)[2], collections.Counter()) if places else Attempt(None, _failures(room, found))
 
@@ -150,20 +135,22 @@ def _group_rooms(room: ClusterState, groups: Sequence[int]) -> list[_GroupRoom]:
     return rooms
 
 
-def _best(room: ClusterState, here: _GroupRoom, fitting: _Fits, options: CopyOptions, scorer: Scorer) -> tuple[float, int, Place]:
+def _best(room: ClusterState, here: _GroupRoom, fitting: Places, options: CopyOptions, scorer: Scorer) -> tuple[float, int, Place]:
     """Return the best place of a group with its cost; among equals the last."""
-    costs = np.where(fitting.fits, _costs(room, here.group, here.online, fitting.columns, options, scorer), np.inf)
+    costs = costs_by(options.strategy, room, 0, here.group, fitting, scorer)
+    costs = np.where(fitting.fits, costs, np.inf)
     rows, others = np.nonzero(costs == costs.min())
     row, column = rows[-1], others[-1]
-    return float(costs[row, column]), -int(here.online[row]), (int(here.online[row]), int(fitting.columns[column]))
+    place = fitting.at(int(row), int(column))
+    return float(costs[row, column]), -place[0], place
 
 
-def _failures(room: ClusterState, found: Sequence[tuple[_GroupRoom, _Fits | None]]) -> collections.Counter[Limit]:
+def _failures(room: ClusterState, found: Sequence[tuple[_GroupRoom, Places | None]]) -> collections.Counter[Limit]:
     """Return at how many places each limit fails first; a policy that refuses does so at all places."""
     failures: collections.Counter[Limit] = collections.Counter()
     for here, fitting in found:
         if fitting is not None:
-            failures += _counted(fitting.limits[fitting.places])
+            failures += _counted(fitting.limits()[fitting.primaries[:, None] != fitting.secondaries])
         elif here.refused is not None:
             failures[here.refused] += len(here.online) * (len(here.online) - 1 if room.facts.instances.two_nodes[0] else 1)
     return failures
@@ -180,16 +167,6 @@ def places_of(state: ClusterState, instance: int, groups: Sequence[int], options
     return found
 
 
-def _fits(room: ClusterState, online: Integers, rules: Rules) -> _Fits:
-    """Return where a copy fits on the online nodes of a group."""
-    first = primary_verdict(room, 0, online, rules)
-    if not room.facts.instances.two_nodes[0]:
-        return _Fits(np.array([NOWHERE]), first.limit[:, None], np.ones((len(online), 1), dtype=bool))
-    second = secondary_verdict(room, 0, online, online, rules)
-    limits = np.where(first.fits[:, None], second.limit, first.limit[:, None])
-    return _Fits(online, limits, online[:, None] != online[None, :])
-
-
 def _counted(limits: np.ndarray) -> collections.Counter[Limit]:
     counts = np.bincount(limits.ravel(), minlength=len(Limit))
     return collections.Counter({limit: int(counts[limit]) for limit in Limit if limit != Limit.NONE and counts[limit]})
@@ -203,14 +180,6 @@ def _policy_limit(room: ClusterState, group: int, online: Integers) -> Limit | N
         return None
     first = policy_failures(model, dataclasses.replace(policy, intervals=policy.intervals[:1]), exclusive)
     return (first or policy_failures(model, policy, exclusive))[0].limit
-
-
-def _costs(room: ClusterState, group: int, rows: Integers, columns: Integers, options: CopyOptions, scorer: Scorer) -> Floats:
-    if is_partitioned(room, group, options.strategy):
-        return rank_losses(losses(room, 0, rows, columns, least_sizes(room.facts.cluster.groups[group].policy)))
-    if columns[0] == NOWHERE:
-        return scorer.primary_scores(room, 0, rows)[:, None]
-    return scorer.pair_scores(room, 0, rows, columns)
 
 
 def _alone(state: ClusterState, instance: int) -> ClusterState:

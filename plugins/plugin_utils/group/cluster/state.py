@@ -129,6 +129,10 @@ class ClusterState:
         """Return the positions of the nodes of a group, in order."""
         return np.flatnonzero(self.facts.nodes.group == group)
 
+    def place_of(self, instance: int) -> tuple[int, int]:
+        """Return the instance's nodes, NOWHERE for those that it does not have."""
+        return int(self.primary[instance]), int(self.secondary[instance])
+
     def group_of(self, instance: int) -> int:
         """Return the group of the instance's primary, or NOWHERE."""
         primary = int(self.primary[instance])

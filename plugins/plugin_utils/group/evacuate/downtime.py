@@ -26,8 +26,8 @@ from ..cluster.moves import Move, Place, possible_moves
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..metrics.verdicts import EXACT, Rules, primary_verdict
-from ..place.relocation import home_of
-from .evacuation import AcrossGroups, EvacuationMode, evacuate, tasks_of_nodes
+from .evacuation import evacuate
+from .task import AcrossGroups, EvacuationMode, tasks_of_nodes
 
 
 class NonRedundant(StrEnum):
@@ -120,7 +120,7 @@ def _primaries_leave(state: ClusterState, down: set[int], options: DowntimeOptio
     models = state.facts.instances.models
     moves, singles = [], []
     for instance in _residents(state, down):
-        primary, secondary = home_of(state, instance)
+        primary, secondary = state.place_of(instance)
         if secondary == NOWHERE:
             singles.append(instance)
         elif models[instance].uses_memory:

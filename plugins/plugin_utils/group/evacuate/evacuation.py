@@ -23,9 +23,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves, with_places
 from ..cluster.moves import Move, Place, can_leave
@@ -34,25 +32,18 @@ from ..metrics.limits import Bounds
 from ..metrics.score import ScoreMode
 from ..metrics.shared_redundancy import STRANDS_MORE, Reserves, holds, places_that_hold, reserves_of
 from ..metrics.verdicts import EXACT
-from ..place.assignment import Wanted, assign
-from ..place.placement import MOST_TRIED, Reason
-from ..place.places import COPY, OTHER_GROUP, AcrossGroups, Scorers, Task, all_places, by_cost, cheapest, flat
-from ..plan.stages import order_moves
+from ..place.assignment import assign
+from ..place.placement import MOST_TRIED
+from ..place.places import Choices, importances
+from ..place.refusal import Reason
+from ..plan.order import Guard, order
+from .task import AcrossGroups, Scorers, Task, choices_of, places_in_groups
 
 MOST_COMBINATIONS = 1000
 """Combinations that are looked at; where there are more, each instance is offered its cheapest places only."""
 
 
-@dataclass(frozen=True)
-class Offer:
-    """Places that an instance may take, the cheapest first; `importance` is a whole number above 0."""
-
-    instance: int
-    places: tuple[Place, ...]
-    importance: int
-
-
-def most_that_hold(state: ClusterState, offers: Sequence[Offer], reserves: Reserves, above: int, most: int) -> dict[int, Place]:
+def most_that_hold(state: ClusterState, offers: Sequence[Choices], reserves: Reserves, above: int, most: int) -> dict[int, Place]:
     """Return the places with the greatest importance in all, more than `above` and at most `most`, that break no limit and hold.
 
     Among equals those that come first in their instances' offers; empty when there are none, or too many instances to try.
@@ -65,24 +56,24 @@ def most_that_hold(state: ClusterState, offers: Sequence[Offer], reserves: Reser
     return {}
 
 
-def _shortened(offers: Sequence[Offer]) -> list[Offer]:
-    """Return the offers with so few places that all combinations can be tried; nothing when even one each is too much."""
-    each = max((len(offer.places) for offer in offers), default=0)
-    while each and math.prod(1 + min(len(offer.places), each) for offer in offers) > MOST_COMBINATIONS:
+def _shortened(offers: Sequence[Choices]) -> list[tuple[Choices, list[Place]]]:
+    """Return so few places of each that all combinations can be tried; nothing when even one each is too much."""
+    each = min(max(map(len, offers), default=0), MOST_COMBINATIONS)
+    while each and math.prod(1 + min(len(offer), each) for offer in offers) > MOST_COMBINATIONS:
         each -= 1
-    return [Offer(offer.instance, offer.places[:each], offer.importance) for offer in offers] if each else []
+    return [(offer, list(itertools.islice(offer, each))) for offer in offers] if each else []
 
 
-def _combinations(offers: Sequence[Offer], above: int, most: int) -> Iterator[dict[int, Place]]:
-    """Yield choices of a place, or none, for each offer, the most important first."""
+def _combinations(offers: Sequence[tuple[Choices, list[Place]]], above: int, most: int) -> Iterator[dict[int, Place]]:
+    """Yield choices of a place, or none, for each, the most important first."""
     found = []
-    for choice in itertools.product(*([*range(len(offer.places)), None] for offer in offers)):
-        taken = [(offer, position) for offer, position in zip(offers, choice) if position is not None]
-        importance = sum(offer.importance for offer, _position in taken)
+    for choice in itertools.product(*([*range(len(places)), None] for _offer, places in offers)):
+        taken = [(offer, places, position) for (offer, places), position in zip(offers, choice) if position is not None]
+        importance = sum(offer.importance for offer, _places, _position in taken)
         if above < importance <= most:
-            found.append((-importance, sum(position for _offer, position in taken), taken))
+            found.append((-importance, sum(position for _offer, _places, position in taken), taken))
     for _importance, _cost, taken in sorted(found, key=lambda one: one[:2]):
-        yield {offer.instance: offer.places[position] for offer, position in taken}
+        yield {offer.instance: places[position] for offer, places, position in taken}
 
 
 MOST_PLACES = 200_000
@@ -90,14 +81,6 @@ MOST_PLACES = 200_000
 MOST_ATTEMPTS = 5
 """How often all are assigned anew, without the places that would take what shared storage keeps for failures."""
 _NO_ORDER = Reason(NOWHERE, "order", 0.0, "there is a place, but no order of moves in which each of them has room")
-
-
-class EvacuationMode(StrEnum):
-    """Which role the instances give up."""
-
-    PRIMARY = "primary"
-    SECONDARY = "secondary"
-    ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -115,40 +98,6 @@ class Evacuation:
     moves: tuple[Move, ...]
     unplaced: tuple[Unplaced, ...]
     relaxed: tuple[int, ...]
-
-
-def tasks_of_nodes(state: ClusterState, nodes: Sequence[int], mode: EvacuationMode) -> list[Task]:
-    """Return what must move for nodes to be empty: of primaries, of secondaries, or of both."""
-    leaving = frozenset(nodes)
-    tasks = []
-    for instance in np.flatnonzero(np.isin(state.primary, nodes) | np.isin(state.secondary, nodes)).tolist():
-        task = _task(state, instance, leaving, mode)
-        if task is not None:
-            tasks.append(task)
-    return tasks
-
-
-def tasks_of_instances(state: ClusterState, instances: Sequence[int], mode: EvacuationMode) -> list[Task]:
-    """Return what must move when instances are to leave the nodes of a role: those that all of them have, or else each its own."""
-    homes = [_roles(state, instance, mode) - {NOWHERE} for instance in instances]
-    common = frozenset(set.intersection(*homes)) if homes else frozenset()
-    tasks = (_task(state, i, common or frozenset(home), mode) for i, home in zip(instances, homes))
-    return [task for task in tasks if task is not None]
-
-
-def _roles(state: ClusterState, instance: int, mode: EvacuationMode) -> set[int]:
-    """Return the nodes of the roles that an instance gives up."""
-    primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
-    return {EvacuationMode.PRIMARY: {primary}, EvacuationMode.SECONDARY: {secondary}, EvacuationMode.ALL: {primary, secondary}}[mode]
-
-
-def _task(state: ClusterState, instance: int, leaving: frozenset[int], mode: EvacuationMode) -> Task | None:
-    first, second = int(state.primary[instance]) in leaving, int(state.secondary[instance]) in leaving
-    if mode == EvacuationMode.PRIMARY:
-        return Task(instance, leaving, frozenset()) if first else None
-    if mode == EvacuationMode.SECONDARY:
-        return Task(instance, frozenset(), leaving, keeps_primary=True) if second else None
-    return Task(instance, leaving, leaving) if first or second else None
 
 
 def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, mode: ScoreMode) -> Evacuation:
@@ -176,15 +125,16 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
             unplaced.append(Unplaced(task.instance, (_NO_ORDER,)))
         else:
             unplaced.append(Unplaced(task.instance, _reasons(after, task, across, scorers)))
-    return Evacuation(tuple(ordered), tuple(unplaced), tuple(sorted(done & relaxed.keys())))
+    return Evacuation(ordered, tuple(unplaced), tuple(sorted(done & relaxed.keys())))
 
 
-def _in_order(state: ClusterState, targets: dict[int, Place], relaxed: dict[int, Place], reserves: Reserves) -> list[Move]:
+def _in_order(state: ClusterState, targets: dict[int, Place], relaxed: dict[int, Place], reserves: Reserves) -> tuple[Move, ...]:
     """Return moves in order, without those that find no turn, and those after which N+1 would not hold while the former stay."""
-    ordered, blocked = order_moves(state, targets | relaxed, relaxed)
+    ordered = order(state, targets | relaxed, Guard.at_every_move(state, relaxed=relaxed))
+    blocked = ordered.blocked
     moved = {instance: place for instance, place in targets.items() if instance not in blocked}
     fewer = places_that_hold(reserves, state, moved) if blocked else moved
-    return ordered if len(fewer) == len(moved) else _in_order(state, fewer, relaxed, reserves)
+    return ordered.moves if len(fewer) == len(moved) else _in_order(state, fewer, relaxed, reserves)
 
 
 def _rank(state: ClusterState, task: Task) -> tuple[bool, float]:
@@ -194,15 +144,8 @@ def _rank(state: ClusterState, task: Task) -> tuple[bool, float]:
 
 
 def _worth(state: ClusterState, tasks: Sequence[Task], targets: dict[int, Place]) -> int:
-    importance = _importances(state, tasks)
+    importance = importances(state, [task.instance for task in tasks])
     return sum(importance[task.instance] for task in tasks if task.instance in targets)
-
-
-def _importances(state: ClusterState, tasks: Sequence[Task]) -> dict[int, int]:
-    """Return weights by which one running instance counts more than all others together."""
-    models = state.facts.instances.models
-    stopped = sum(not models[task.instance].uses_memory for task in tasks)
-    return {task.instance: stopped + 1 if models[task.instance].uses_memory else 1 for task in tasks}
 
 
 def _one_by_one(
@@ -215,9 +158,8 @@ def _one_by_one(
     now = state.copy()
     targets: dict[int, Place] = {}
     for task in tasks:
-        found = all_places(state, now, task, across, scorers, EXACT)
-        home = int(now.primary[task.instance]), int(now.secondary[task.instance])
-        for place in itertools.islice(by_cost(found), MOST_TRIED):
+        home = now.place_of(task.instance)
+        for place in itertools.islice(choices_of(state, now, task, across, scorers, EXACT), MOST_TRIED):
             now.place(task.instance, *place)
             if holds(reserves, now, {task.instance: place}):
                 targets[task.instance] = place
@@ -235,10 +177,11 @@ def _together(
 ) -> dict[int, Place]:
     """Return the best assignment that leaves the reserves: what would not leave them is forbidden, and all are assigned anew."""
     best: dict[int, Place] = {}
+    offers = _offers(state, tasks, across, scorers)
     forbidden: set[tuple[int, Place]] = set()
     most = 0
     for _attempt in range(MOST_ATTEMPTS):
-        found = _at_once(state, tasks, across, scorers, forbidden)
+        found = _at_once(state, offers, forbidden)
         most = max(most, _worth(state, tasks, found))
         kept = places_that_hold(reserves, state, found)
         if _worth(state, tasks, kept) > _worth(state, tasks, best):
@@ -249,47 +192,27 @@ def _together(
     worth = _worth(state, tasks, best)
     if worth == most:
         return best
-    return most_that_hold(state, _offers(state, tasks, across, scorers), reserves, worth, most) or best
+    return most_that_hold(state, offers, reserves, worth, most) or best
 
 
-def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, scorers: Scorers) -> list[Offer]:
-    """Return the places that each task may take once the others have left, the cheapest first."""
+def _at_once(state: ClusterState, offers: Sequence[Choices], forbidden: Collection[tuple[int, Place]]) -> dict[int, Place]:
+    """Return the best places of all together."""
     lifted = state.copy()
-    for task in tasks:
-        lifted.remove(task.instance)
-    importance = _importances(state, tasks)
-    offers = []
-    for task in tasks:
-        places = by_cost(all_places(state, lifted, task, across, scorers, EXACT))
-        offers.append(Offer(task.instance, tuple(itertools.islice(places, MOST_COMBINATIONS)), importance[task.instance]))
-    return offers
-
-
-def _at_once(
-    state: ClusterState,
-    tasks: Sequence[Task],
-    across: AcrossGroups,
-    scorers: Scorers,
-    forbidden: Collection[tuple[int, Place]],
-) -> dict[int, Place]:
-    lifted = state.copy()
-    for task in tasks:
-        lifted.remove(task.instance)
-    importance = _importances(state, tasks)
-    most = max(MOST_PLACES // len(tasks), 1)
-    wanted = []
-    for task in tasks:
-        parts = [flat(places) for places in all_places(state, lifted, task, across, scorers, EXACT)]
-        empty = np.zeros(0, dtype=np.int64)
-        primaries, secondaries, costs = (np.concatenate([empty, *columns]) for columns in (zip(*parts) if parts else ((), (), ())))
-        for primary, secondary in (place for instance, place in forbidden if instance == task.instance):
-            costs[(primaries == primary) & (secondaries == secondary)] = np.inf
-        best = np.argsort(costs, kind="stable")[:most]
-        best = best[np.isfinite(costs[best])]
-        scaled = costs[best] / (OTHER_GROUP + 3 * COPY)
-        wanted.append(Wanted(task.instance, primaries[best], secondaries[best], scaled, importance[task.instance]))
+    for offer in offers:
+        lifted.remove(offer.instance)
+    most = max(MOST_PLACES // len(offers), 1)
+    wanted = [offer.without(place for instance, place in forbidden if instance == offer.instance).cheapest(most) for offer in offers]
     places, _proven = assign(state, lifted, wanted)
-    return {task.instance: place for task, place in zip(tasks, places) if place is not None}
+    return {offer.instance: place for offer, place in zip(offers, places) if place is not None}
+
+
+def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, scorers: Scorers) -> list[Choices]:
+    """Return the places that each task may take once all have left."""
+    lifted = state.copy()
+    for task in tasks:
+        lifted.remove(task.instance)
+    importance = importances(state, [task.instance for task in tasks])
+    return [choices_of(state, lifted, task, across, scorers, EXACT, importance[task.instance]) for task in tasks]
 
 
 def _relaxed(
@@ -304,7 +227,7 @@ def _relaxed(
     now = with_places(state, targets)
     found: dict[int, Place] = {}
     for task in down:
-        place = cheapest(all_places(state, now, task, across, scorers, EXACT.hard()))
+        place = next(iter(choices_of(state, now, task, across, scorers, EXACT.hard())), None)
         if place is not None:
             now.place(task.instance, *place)
             found[task.instance] = place
@@ -319,8 +242,9 @@ def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Sco
     primary, secondary = int(after.primary[task.instance]), int(after.secondary[task.instance])
     if secondary != NOWHERE and after.offline[primary] and (after.offline[secondary] or task.keeps_primary):
         return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
-    found = all_places(after, after, task, across, scorers, EXACT)
-    reasons = tuple(dict.fromkeys(reason for places in found for reason in places.reasons))
-    if any(places.fits.any() for places in found):
+    found = places_in_groups(after, after, task, across, scorers)
+    refused = [reason for refusal in found.refusals for reason in refusal.reasons]
+    reasons = tuple(dict.fromkeys([*(reason for places, _scorer in found.places for reason in places.reasons()), *refused]))
+    if any(places.fits.any() for places, _scorer in found.places):
         reasons += (Reason(NOWHERE, "shared_redundancy", float(model.memory), STRANDS_MORE),)
     return reasons or (Reason(NOWHERE, "nodes", 1.0, "there is no node that it may go to"),)

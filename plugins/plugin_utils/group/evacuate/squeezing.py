@@ -27,13 +27,14 @@ from ..cluster.state import ClusterState
 from ..cluster.tags import STANDBY
 from ..metrics.shared_redundancy import strands_more
 from ..metrics.verdicts import EXACT, primary_verdict
-from ..place.relocation import Offer, home_of, relocate
-from ..plan.order import order_safely
-from ..plan.stages import order_moves
+from ..place.relocation import Offer, relocate
+from ..plan.order import DIRECT, Budget, Guard, Ordered, order, reserves_left
 
 MOST_TOGETHER = 300
 """Instances up to which they are placed together when one by one does not do."""
 SECONDS = 5.0
+MOST_ASIDE = 1000
+"""Places aside that are tried for instances which wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,9 @@ def _without(problem: _Problem, off: Sequence[int]) -> _Levelled | None:
     after.offline[list(off)] = True
     spread = _spread(after, homeless, problem.extra)
     if spread is not None:
-        moves, blocked = _ordered(problem, spread)
-        if not blocked and _holds(problem, with_places(after, spread)):
-            return _Levelled(tuple(moves))
+        found = _ordered(problem, spread)
+        if not found.blocked and _holds(problem, with_places(after, spread)):
+            return _Levelled(found.moves)
     return _levelled(_Problem(state, problem.extra, problem.redundant), off)
 
 
@@ -156,7 +157,7 @@ def _spread(after: ClusterState, homeless: Sequence[int], extra: int) -> dict[in
     need = float(now.facts.instances.memory[extra])
     targets: dict[int, Place] = {}
     for instance in sorted(homeless, key=lambda i: -now.facts.instances.memory[i]):
-        home, group = home_of(now, instance)[0], now.group_of(instance)
+        home, group = now.place_of(instance)[0], now.group_of(instance)
         nodes = now.group_nodes(group)
         nodes = nodes[~now.offline[nodes] & now.facts.nodes.accepts[home, nodes]]
         with now.lifted(instance):
@@ -184,16 +185,19 @@ def _levelled(problem: _Problem, off: Sequence[int]) -> _Levelled | None:
     if len(movable) > MOST_TOGETHER:
         return None
     crowded = _with_extra_everywhere(after, problem.extra)
-    offers = [Offer(i, (state.group_of(i),), frozenset(off), may_stay=home_of(state, i)[0] not in off) for i in movable]
+    offers = [Offer(i, (state.group_of(i),), frozenset(off), may_stay=state.place_of(i)[0] not in off) for i in movable]
     found = relocate(crowded, offers, allowed=state, seconds=SECONDS)
     if found.unplaced:
         return None
-    moves, blocked = _ordered(problem, found.targets)
-    return None if blocked or not _holds(problem, with_places(after, found.targets)) else _Levelled(tuple(moves))
+    ordered = _ordered(problem, found.targets)
+    return None if ordered.blocked or not _holds(problem, with_places(after, found.targets)) else _Levelled(ordered.moves)
 
 
-def _ordered(problem: _Problem, places: dict[int, Place]) -> tuple[list[Move], list[int]]:
-    return order_safely(problem.state, places) if problem.redundant else order_moves(problem.state, places)
+def _ordered(problem: _Problem, places: dict[int, Place]) -> Ordered:
+    state = problem.state
+    if not problem.redundant:
+        return order(state, places, Guard.at_every_move(state), DIRECT)
+    return order(state, places, Guard.at_every_move(state, reserves_left(state, places)), Budget(trials=MOST_ASIDE))
 
 
 def _with_extra_everywhere(state: ClusterState, extra: int) -> ClusterState:

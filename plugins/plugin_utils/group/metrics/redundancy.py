@@ -27,6 +27,9 @@ NODES = 2000
 """How far the search for a proof goes."""
 
 
+_NOBODY: Integers = np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class NodeReserve:
     """Memory that a node keeps for failovers, in MiB: `short` of what `worst`, the node that needs most, would bring."""
@@ -90,9 +93,12 @@ def node_failures(state: ClusterState, group: int, seconds: float = SECONDS) -> 
     ]
 
 
-def failure_strands_more(state: ClusterState, node: int, most: float, seconds: float) -> bool:
-    """Return whether a node's failure would strand more than `most` MiB; what cannot be disproved in time counts as more."""
-    problem = _restart(state, node)
+def failure_strands_more(state: ClusterState, node: int, most: float, seconds: float, more: Integers = _NOBODY) -> bool:
+    """Return whether a node's failure would strand more than `most` MiB; what cannot be disproved in time counts as more.
+
+    `more` are instances that restart with those of the node, though they are not on it in `state`.
+    """
+    problem = _restart(state, node, more)
     stranded = _best_fit(problem)
     if problem.memory[stranded].sum() > most and seconds > 0:
         stranded, _proven = _exact(problem, stranded, seconds)
@@ -139,9 +145,9 @@ class _Restart:
     """[M, T]: exclusion tags of each instance."""
 
 
-def _restarting(state: ClusterState, node: int) -> Integers:
-    """Return the running instances on shared storage of a node, largest first."""
-    here = np.flatnonzero((state.primary == node) & state.facts.instances.restarts)
+def _restarting(state: ClusterState, node: int, more: Integers = _NOBODY) -> Integers:
+    """Return the running instances on shared storage of a node, and `more`, largest first."""
+    here = np.union1d(np.flatnonzero((state.primary == node) & state.facts.instances.restarts), more)
     order: Integers = here[np.argsort(-state.facts.instances.memory[here], kind="stable")]
     return order
 
@@ -156,9 +162,9 @@ def _failure(state: ClusterState, node: int, until: float) -> NodeFailure:
     return NodeFailure(node, everything, tuple(everything[position] for position in stranded), proven)
 
 
-def _restart(state: ClusterState, node: int) -> _Restart:
+def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Restart:
     facts, nodes = state.facts.instances, state.facts.nodes
-    instances = _restarting(state, node)
+    instances = _restarting(state, node, more)
     group = state.group_nodes(int(nodes.group[node]))
     targets = group[(group != node) & ~state.offline[group]]
     moved_cpus = np.zeros(len(nodes.names))

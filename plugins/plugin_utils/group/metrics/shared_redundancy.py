@@ -103,7 +103,13 @@ class SharedReserve:
         instances = np.array([move.instance for move in arrivals], dtype=np.int64)
         nodes = np.array([move.target[0] for move in arrivals], dtype=np.int64)
         running = np.isin(instances, self.instances)
-        return not len(self._doubtful(worst, instances[running], nodes[running]))
+        instances, nodes = instances[running], nodes[running]
+        doubtful = self._doubtful(worst, instances, nodes)
+        if len(arrivals) < len(moves):
+            # Mirrored instances that arrive would take CPUs along to their mirrors, which only the sums above count.
+            return not len(doubtful)
+        # What fits with all arrived and none gone fits with any of them: fewer instances need more room no more.
+        return not any(failure_strands_more(worst, node, self.allowed[node], 0.0, instances[nodes == node]) for node in doubtful.tolist())
 
     def _doubtful(self, state: ClusterState, more: Integers = _NOBODY, at: Integers = _NOBODY) -> Integers:
         """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a node of their own."""

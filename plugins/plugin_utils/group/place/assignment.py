@@ -23,22 +23,11 @@ from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 from ..metrics.limits import LIMITED, REDUNDANCY, Bounds, counted_as_used, pool_rows, tag_rows
+from .places import Choices
 
 SECONDS = 20.0
 NODES = 2000
 """How long and how far the solver may look; what it has found by then is used."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The places that an instance may take; `costs` are between 0 and 1, `importance` is a whole number above 0."""
-
-    instance: int
-    primaries: Integers
-    secondaries: Integers
-    """NOWHERE for places with one node."""
-    costs: Floats
-    importance: int = 1
 
 
 @dataclass
@@ -75,7 +64,7 @@ class _Rows:
 def assign(
     before: ClusterState,
     lifted: ClusterState,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[Choices],
     seconds: float = SECONDS,
 ) -> tuple[list[tuple[int, int] | None], bool]:
     """Return a place (primary, secondary) or None for each of `wanted`, and whether that is proven to be best.
@@ -110,7 +99,7 @@ def assign(
     return places, answer.proven
 
 
-def _columns(wanted: Sequence[Wanted]) -> _Columns:
+def _columns(wanted: Sequence[Choices]) -> _Columns:
     counts = [len(want.primaries) for want in wanted]
     empty = np.zeros(0, dtype=np.int64)
     return _Columns(

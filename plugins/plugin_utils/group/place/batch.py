@@ -16,24 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...common.libraries import np
-from ..cluster.arrays import Floats, Integers
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
-from .assignment import Wanted, assign
-from .lost_allocations import least_sizes, losses
-from .placement import (
-    Candidates,
-    PlacementRequest,
-    PlacementResult,
-    candidates,
-    find_places,
-    group_refusal,
-    is_partitioned,
-    placement_at,
-    rank_losses,
-    scores_of,
-)
+from .assignment import assign
+from .placement import PlacementRequest, PlacementResult, costs_by, find_places, placement_at
+from .places import Choices, places_for, scaled
+from .refusal import group_refusal
 
 MOST_PLACES = 300_000
 """Places that an assignment program may choose from; when there are more, each instance's best ones are offered."""
@@ -43,7 +32,8 @@ def place_instances(state: ClusterState, requests: Sequence[tuple[int, Placement
     """Return a result for each instance and the state with all that found a place in it."""
     results, after = _one_by_one(state, requests)
     if len(requests) > 1 and not all(result.placements for result in results):
-        places, _proven = assign(state, state, _wanted(state, requests))
+        most = max(MOST_PLACES // len(requests), 1)
+        places, _proven = assign(state, state, [_choices(state, *asked).cheapest(most) for asked in requests])
         together, together_after = _as_assigned(state, requests, places)
         if _placed(together) > _placed(results):
             return together, together_after
@@ -87,12 +77,8 @@ def _as_assigned(
     return [found[position] for position in range(len(requests))], after
 
 
-def _wanted(state: ClusterState, requests: Sequence[tuple[int, PlacementRequest]]) -> list[Wanted]:
-    most = max(MOST_PLACES // len(requests), 1)
-    return [_wanted_by(state, instance, request, most) for instance, request in requests]
-
-
-def _wanted_by(state: ClusterState, instance: int, request: PlacementRequest, most: int) -> Wanted:
+def _choices(state: ClusterState, instance: int, request: PlacementRequest) -> Choices:
+    """Return all places of an instance; groups with a better allocation policy cost less, then the better place."""
     members = None if request.group is None else state.group_nodes(request.group)
     scorer = Scorer(state, request.score, members)
     policies = list(AllocPolicy)
@@ -101,29 +87,8 @@ def _wanted_by(state: ClusterState, instance: int, request: PlacementRequest, mo
         if group_refusal(state, instance, group, request.group is not None):
             continue
         nodes = state.group_nodes(group)
-        found = candidates(state, instance, nodes if request.nodes is None else nodes[np.isin(nodes, request.nodes)])
+        found = places_for(state, instance, nodes if request.nodes is None else nodes[np.isin(nodes, request.nodes)])
         policy = policies.index(state.facts.cluster.groups[group].alloc_policy)
-        parts.append(_places(found, policy + _costs(state, instance, group, request, found, scorer)))
-    empty = np.zeros(0, dtype=np.int64)
-    primaries, secondaries, costs = (np.concatenate([empty, *columns]) for columns in (zip(*parts) if parts else ((), (), ())))
-    best = np.argsort(costs, kind="stable")[:most]
-    return Wanted(instance, primaries[best], secondaries[best], costs[best] / len(policies))
-
-
-def _costs(state: ClusterState, instance: int, group: int, request: PlacementRequest, found: Candidates, scorer: Scorer) -> Floats:
-    """Return what the places cost, between 0 and 1."""
-    if not found.fits.any():
-        return np.ones(found.fits.shape)
-    if is_partitioned(state, group, request.strategy):
-        sizes = least_sizes(state.facts.cluster.groups[group].policy)
-        costs = rank_losses(losses(state, instance, found.primaries, found.secondaries, sizes))
-    else:
-        costs = scores_of(state, instance, found, scorer)
-    low, high = costs[found.fits].min(), costs[found.fits].max()
-    scaled: Floats = np.clip((costs - low) / (high - low if high > low else 1.0), 0.0, 1.0)
-    return scaled
-
-
-def _places(found: Candidates, costs: Floats) -> tuple[Integers, Integers, Floats]:
-    rows, columns = np.nonzero(found.fits)
-    return found.primaries[rows], found.secondaries[columns], costs[rows, columns]
+        costs = costs_by(request.strategy, state, instance, group, found, scorer)
+        parts.append((found, (policy + scaled(costs, found.fits)) / len(policies)))
+    return Choices.of(instance, parts)

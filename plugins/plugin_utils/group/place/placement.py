@@ -22,20 +22,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ...common.libraries import np, npt
-from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
+from ...common.libraries import np
+from ..cluster.arrays import NOWHERE, Floats
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
-from ..metrics.limits import Limit
-from ..metrics.policy import policy_failures
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory, strands_more_than
-from ..metrics.verdicts import EXACT, primary_verdict, secondary_verdict
 from .lost_allocations import LeastSize, Losses, least_sizes, losses
+from .places import Places, by_primary, places_for, scores_of
+from .refusal import Reason, Refusal, group_refusal
 
 MOST_TRIED = 64
 """How many places of a group are tried when what must survive the failure of a node is in the way."""
-_ALONE: Integers = np.array([NOWHERE])
 
 
 class Strategy(StrEnum):
@@ -60,16 +58,6 @@ class PlacementRequest:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Why a node, or with node NOWHERE the whole group, cannot take an instance; `short` in the limit's unit."""
-
-    node: int
-    limit: str
-    short: float
-    says: str = ""
-
-
-@dataclass(frozen=True)
 class GroupPlacement:
     """The best place in a group. `lost` is None for balanced groups; `disk_left` is on its nodes together, in MiB."""
 
@@ -88,30 +76,12 @@ class GroupPlacement:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """A group that cannot take an instance."""
-
-    group: int
-    reasons: tuple[Reason, ...]
-
-
-@dataclass(frozen=True)
 class PlacementResult:
     """All groups: those that can take the instance, best first, and those that cannot."""
 
     instance: int
     placements: tuple[GroupPlacement, ...]
     refusals: tuple[Refusal, ...]
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Every place in a group that keeps the limits of its nodes: fits is [P, S], or [P, 1] with one node."""
-
-    primaries: Integers
-    secondaries: Integers
-    fits: Booleans
-    reasons: tuple[Reason, ...]
 
 
 def find_places(state: ClusterState, instance: int, request: PlacementRequest) -> PlacementResult:
@@ -128,61 +98,6 @@ def find_places(state: ClusterState, instance: int, request: PlacementRequest) -
     return PlacementResult(instance, tuple(_ranked(state, placements)), tuple(refusals))
 
 
-def group_refusal(state: ClusterState, instance: int, group: int, named: bool) -> tuple[Reason, ...]:
-    """Return why a group as a whole does not take an instance: its policies and networks; empty when it does."""
-    model, owner = state.facts.instances.models[instance], state.facts.cluster.groups[group]
-    reasons = []
-    if owner.alloc_policy == AllocPolicy.UNALLOCABLE and not named:
-        reasons.append(Reason(NOWHERE, "alloc_policy", 0.0, "the group takes no new instances"))
-    missing = [network for network in model.networks if network not in owner.networks]
-    if missing:
-        reasons.append(Reason(NOWHERE, "network", float(len(missing)), f"the group is not connected to {', '.join(missing)}"))
-    nodes = state.group_nodes(group)
-    exclusive = bool(len(nodes)) and bool(state.facts.nodes.exclusive[nodes].all())
-    failures = policy_failures(model, owner.policy, exclusive)
-    reasons += [Reason(NOWHERE, f"policy_{failure.limit.name.lower()}", float(failure.short), failure.says) for failure in failures]
-    return tuple(reasons)
-
-
-def candidates(state: ClusterState, instance: int, nodes: Integers) -> Candidates:
-    """Return which places on `nodes` keep every limit; offline nodes are told among the reasons."""
-    offline = tuple(Reason(int(node), "offline", 0.0) for node in nodes[state.offline[nodes]])
-    online = nodes[~state.offline[nodes]]
-    first = primary_verdict(state, instance, online, EXACT)
-    reasons = _verdict_reasons(online, first.limit, first.short)
-    if not state.facts.instances.two_nodes[instance]:
-        return Candidates(online, _ALONE, first.fits[:, None], offline + reasons)
-    second = secondary_verdict(state, instance, online, online, EXACT)
-    fits = first.fits[:, None] & second.fits
-    lonely = online[first.fits] if not fits.any() else online[:0]
-    if len(lonely) == 1 and len(online) == 1:
-        reasons = (*reasons, Reason(int(lonely[0]), "nodes", 1.0, "a second node is needed"))
-    elif len(lonely):
-        reasons += _partner_reasons(online, second.limit[first.fits], second.short[first.fits])
-    return Candidates(online, online, fits, offline + reasons)
-
-
-def _partner_reasons(nodes: Integers, limits: npt.NDArray[np.int8], short: Floats) -> tuple[Reason, ...]:
-    """Return why no node can be the secondary of any possible primary: for each the way in which least is missing."""
-    other = limits != Limit.SAME_NODE
-    least = np.where(other, short, np.inf).argmin(axis=0)
-    columns = np.arange(len(nodes))
-    kept = other.any(axis=0)
-    return tuple(
-        Reason(int(nodes[column]), Limit(int(limits[row, column])).name.lower(), float(short[row, column]), "as the secondary")
-        for row, column in zip(least[kept], columns[kept])
-        if limits[row, column] != Limit.NONE
-    )
-
-
-def _verdict_reasons(nodes: Integers, limits: npt.NDArray[np.int8], short: Floats) -> tuple[Reason, ...]:
-    return tuple(
-        Reason(int(node), Limit(int(limit)).name.lower(), float(missing))
-        for node, limit, missing in zip(nodes, limits, short)
-        if limit != Limit.NONE
-    )
-
-
 def is_partitioned(state: ClusterState, group: int, strategy: Strategy) -> bool:
     """Return whether places in a group are chosen by lost allocations."""
     if strategy != Strategy.AUTO:
@@ -197,10 +112,8 @@ def placement_at(state: ClusterState, instance: int, primary: int, secondary: in
     if group_refusal(state, instance, group, request.group is not None):
         return None
     alone = secondary == NOWHERE
-    found = candidates(state, instance, np.array([primary] if alone else [primary, secondary]))
-    row = np.flatnonzero(found.primaries == primary)
-    column = np.flatnonzero(found.secondaries == secondary)
-    exactly = Candidates(found.primaries[row], found.secondaries[column], found.fits[np.ix_(row, column)], found.reasons)
+    found = places_for(state, instance, np.array([primary] if alone else [primary, secondary]))
+    exactly = found.where(found.is_at((primary, secondary)))
     members = None if request.group is None else state.group_nodes(request.group)
     chosen = _choose(state, instance, group, request, Scorer(state, request.score, members), exactly)
     return chosen if isinstance(chosen, GroupPlacement) else None
@@ -213,15 +126,15 @@ def _find_in_group(state: ClusterState, instance: int, group: int, request: Plac
     nodes = state.group_nodes(group)
     if request.nodes is not None:
         nodes = nodes[np.isin(nodes, request.nodes)]
-    return _choose(state, instance, group, request, scorer, candidates(state, instance, nodes))
+    return _choose(state, instance, group, request, scorer, places_for(state, instance, nodes))
 
 
 def _choose(
-    state: ClusterState, instance: int, group: int, request: PlacementRequest, scorer: Scorer, found: Candidates
+    state: ClusterState, instance: int, group: int, request: PlacementRequest, scorer: Scorer, found: Places
 ) -> GroupPlacement | Refusal:
     """Return the best of the places that fit."""
     if not found.fits.any():
-        return Refusal(group, found.reasons or (Reason(NOWHERE, "nodes", 1.0, "the group has no node for it"),))
+        return Refusal(group, found.reasons() or (Reason(NOWHERE, "nodes", 1.0, "the group has no node for it"),))
     scores = scores_of(state, instance, found, scorer)
     lost: Losses | None = None
     sizes: tuple[LeastSize, ...] = ()
@@ -231,9 +144,9 @@ def _choose(
     place = _first_redundant(state, instance, group, found, by_primary(found.fits, scores if lost is None else rank_losses(lost)))
     if place is None:
         strands = Reason(NOWHERE, "shared_redundancy", float(state.facts.instances.memory[instance]), STRANDS_MORE)
-        return Refusal(group, (*found.reasons, strands))
+        return Refusal(group, (*found.reasons(), strands))
     row, column = place
-    primary, secondary = int(found.primaries[row]), int(found.secondaries[column])
+    primary, secondary = found.at(row, column)
     left = losses(state, instance, found.primaries[[row]], found.secondaries[[column]], ()).disk_left
     return GroupPlacement(
         group=group,
@@ -246,13 +159,11 @@ def _choose(
     )
 
 
-def scores_of(state: ClusterState, instance: int, found: Candidates, scorer: Scorer) -> Floats:
-    """Return the score after each place, shaped like `found.fits`, infinite where it does not fit."""
-    if not state.facts.instances.two_nodes[instance]:
-        scores = scorer.primary_scores(state, instance, found.primaries)[:, None]
-    else:
-        scores = scorer.pair_scores(state, instance, found.primaries, found.secondaries)
-    return np.where(found.fits, scores, np.inf)
+def costs_by(strategy: Strategy, state: ClusterState, instance: int, group: int, found: Places, scorer: Scorer) -> Floats:
+    """Return what places in a group cost: their rank by lost allocations where these decide, else the score after them."""
+    if not is_partitioned(state, group, strategy):
+        return scores_of(state, instance, found, scorer)
+    return rank_losses(losses(state, instance, found.primaries, found.secondaries, least_sizes(state.facts.cluster.groups[group].policy)))
 
 
 def rank_losses(found: Losses) -> Floats:
@@ -262,21 +173,11 @@ def rank_losses(found: Losses) -> Floats:
     return np.reshape(ranks, found.disk_left.shape).astype(float)
 
 
-def by_primary(fits: Booleans, costs: Floats) -> Iterator[tuple[int, int]]:
-    """Yield for each primary its best place, cheapest first; among equals the later."""
-    costs = np.where(fits, costs, np.inf)
-    columns = costs.shape[1] - 1 - costs[:, ::-1].argmin(axis=1)
-    best = costs[np.arange(len(costs)), columns]
-    for row in np.lexsort((-np.arange(len(best)), best)):
-        if np.isfinite(best[row]):
-            yield int(row), int(columns[row])
-
-
 def _first_redundant(
     state: ClusterState,
     instance: int,
     group: int,
-    found: Candidates,
+    found: Places,
     places: Iterator[tuple[int, int]],
 ) -> tuple[int, int] | None:
     """Return the first place after which no node's failure strands more than before."""
@@ -285,7 +186,7 @@ def _first_redundant(
     before = stranded_memory(state, group, exact=True)
     for _number, (row, column) in zip(range(MOST_TRIED), places):
         trial = state.copy()
-        trial.place(instance, int(found.primaries[row]), int(found.secondaries[column]))
+        trial.place(instance, *found.at(row, column))
         if not strands_more_than(trial, group, before):
             return row, column
     return None

@@ -14,20 +14,22 @@ of limits.EXACT; `allowed` is the state whose broken limits may stay as broken a
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.arrays import NOWHERE, Quantity
 from ..cluster.changes import with_places
 from ..cluster.model import AllocPolicy
 from ..cluster.moves import Place, can_move, reachable
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory
-from .assignment import SECONDS, Wanted, assign
-from .placement import Candidates, Reason, by_primary, candidates, group_refusal, scores_of
+from .assignment import SECONDS, assign
+from .places import Choices, Origin, Weights, by_primary, importances, places_for, scores_of
+from .refusal import Reason, Refusal, group_refusal
 
 MOST_PLACES = 60_000
 """Places that the integer program may choose from; when there are more, each instance's cheapest ones are offered."""
@@ -45,24 +47,9 @@ class Offer:
     not_at: frozenset[Place] = frozenset()
 
 
-@dataclass(frozen=True)
-class Weights:
-    """What a new place costs: for leaving the group, and, all moves together less than one leaving, for what is done inside."""
-
-    leaving: float = 1.0
-    move: float = 1.0
-    copy: float = 0.25
-    score: float = 0.2
-
-    @property
-    def inside(self) -> float:
-        """Return the most that a place can cost apart from leaving."""
-        return self.move + 2 * self.copy + self.score
-
-
-FEWEST_LEAVE = Weights(move=0.0, copy=0.0, score=0.0)
+FEWEST_LEAVE = Weights(leaving=1.0)
 """Only the leaving counts, which is proven much sooner."""
-FEWEST_MOVES = Weights()
+FEWEST_MOVES = Weights(leaving=1.0, move=1.0, copy=0.25, score=0.2)
 
 
 @dataclass(frozen=True)
@@ -94,18 +81,15 @@ def relocate(
     allowed = state if allowed is None else allowed
     most = max(MOST_PLACES // max(len(offers), 1), 1)
     scorer = Scorer(lifted, mode)
-    found = [_places(state, lifted, offer, scorer, weights, len(offers)) for offer in offers]
-    importance = _importances(state, offers)
-    wanted = []
-    for offer, weight, (primaries, secondaries, costs) in zip(offers, importance, found):
-        best = np.argsort(costs, kind="stable")[:most]
-        wanted.append(Wanted(offer.instance, primaries[best], secondaries[best], costs[best], weight))
-    places, proven = assign(*_with_passage(allowed, lifted, passing), wanted, seconds)
+    importance = importances(state, [offer.instance for offer in offers])
+    tiered = _in_tiers(weights, len(offers))
+    found = [_choices(state, lifted, offer, scorer, tiered, importance[offer.instance]) for offer in offers]
+    places, proven = assign(*_with_passage(allowed, lifted, passing), [choices.cheapest(most) for choices in found], seconds)
     targets = {
-        offer.instance: place for offer, place in zip(offers, places) if place is not None and place != home_of(state, offer.instance)
+        offer.instance: place for offer, place in zip(offers, places) if place is not None and place != state.place_of(offer.instance)
     }
     unplaced = tuple(offer.instance for offer, place in zip(offers, places) if place is None)
-    return Relocation(targets, unplaced, proven and all(len(columns[0]) <= most for columns in found))
+    return Relocation(targets, unplaced, proven and all(len(choices) <= most for choices in found))
 
 
 def _with_passage(allowed: ClusterState, lifted: ClusterState, passing: Mapping[int, float]) -> tuple[ClusterState, ClusterState]:
@@ -118,73 +102,27 @@ def _with_passage(allowed: ClusterState, lifted: ClusterState, passing: Mapping[
     return allowed, lifted
 
 
-def home_of(state: ClusterState, instance: int) -> Place:
-    """Return where an instance is."""
-    return int(state.primary[instance]), int(state.secondary[instance])
+def _in_tiers(weights: Weights, count: int) -> Weights:
+    """Return weights between 0 and 1 in which leaving the group outweighs all that `count` moves can cost inside it."""
+    part = 1 / (max(weights.inside, 1.0) * 2 * count)
+    inside = weights.times(part)
+    return dataclasses.replace(inside, leaving=weights.leaving).times(1 / (weights.leaving + 0.5))
 
 
-def _importances(state: ClusterState, offers: Sequence[Offer]) -> list[int]:
-    """Return weights by which one running instance counts more than all that are stopped."""
-    runs = [state.facts.instances.models[offer.instance].uses_memory for offer in offers]
-    return [runs.count(False) + 1 if running else 1 for running in runs]
-
-
-def _places(
-    state: ClusterState,
-    lifted: ClusterState,
-    offer: Offer,
-    scorer: Scorer,
-    weights: Weights,
-    count: int,
-) -> tuple[Integers, Integers, Floats]:
-    """Return primaries, secondaries and costs of every place that one instance may take."""
-    own = state.group_of(offer.instance)
-    home = home_of(state, offer.instance)
+def _choices(state: ClusterState, lifted: ClusterState, offer: Offer, scorer: Scorer, weights: Weights, importance: int) -> Choices:
+    """Return every place that one instance may take."""
+    own, home = state.group_of(offer.instance), state.place_of(offer.instance)
+    dark = frozenset(node for node in home if node != NOWHERE and state.offline[node])
+    origin = Origin(home, offer.avoid, offer.avoid | dark)
     parts = []
     for group in offer.groups if can_move(state, offer.instance) else ():
         if group != own and group_refusal(lifted, offer.instance, group, named=False):
             continue
-        nodes = lifted.group_nodes(group)
-        found = candidates(lifted, offer.instance, nodes[~np.isin(nodes, list(offer.avoid))])
-        fits = found.fits & reachable(state, home, found.primaries, found.secondaries)
-        for place in (home, *offer.not_at):
-            fits &= ~_is(found, place)
-        scores = scores_of(lifted, offer.instance, found, scorer) if weights.score else np.zeros(fits.shape)
-        costs = _costs(state, offer.instance, found, np.where(fits, scores, np.inf), weights, count)
-        rows, columns = np.nonzero(fits)
-        parts.append((found.primaries[rows], found.secondaries[columns], costs[rows, columns]))
-    if offer.may_stay:
-        parts.append((np.array([home[0]]), np.array([home[1]]), np.zeros(1)))
-    nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
-    primaries, secondaries, all_costs = zip(nothing, *parts)
-    return np.concatenate(primaries), np.concatenate(secondaries), np.concatenate(all_costs)
-
-
-def _is(found: Candidates, place: Place) -> Booleans:
-    return (found.primaries == place[0])[:, None] & (found.secondaries == place[1])[None, :]
-
-
-def _costs(state: ClusterState, instance: int, found: Candidates, scores: Floats, weights: Weights, count: int) -> Floats:
-    """Return costs between 0 and 1 in which leaving the group outweighs `count` moves inside it."""
-    home = home_of(state, instance)
-    known = scores[np.isfinite(scores)]
-    low, width = (float(known.min()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
-    scaled = np.clip((np.where(np.isfinite(scores), scores, low) - low) / (width or 1.0), 0.0, 1.0)
-    copied = np.zeros(scores.shape)
-    if home[1] != NOWHERE:
-        copied += ~np.isin(found.primaries, home)[:, None]
-        copied += ~np.isin(found.secondaries, home)[None, :]
-    leaves = state.facts.nodes.group[found.primaries] != state.group_of(instance)
-    inside = (weights.move + weights.copy * copied + weights.score * scaled) / max(weights.inside, 1.0)
-    costs: Floats = (weights.leaving * leaves[:, None] + inside / (2 * count)) / (weights.leaving + 0.5)
-    return costs
-
-
-@dataclass(frozen=True)
-class Refused:
-    """Why a group does not take an instance."""
-
-    reasons: tuple[Reason, ...]
+        found = places_for(lifted, offer.instance, lifted.group_nodes(group), origin=origin)
+        scores = scores_of(lifted, offer.instance, found, scorer) if weights.score else np.zeros(1)
+        parts.append((found, weights.costs(state, home, found, scores)))
+    choices = Choices.of(offer.instance, parts, importance).without(offer.not_at)
+    return choices.staying(home) if offer.may_stay else choices
 
 
 def place_elsewhere(lifted: ClusterState, instance: int, home: Place, groups: Sequence[int], mode: ScoreMode) -> Place | None:
@@ -193,34 +131,34 @@ def place_elsewhere(lifted: ClusterState, instance: int, home: Place, groups: Se
     for policy in AllocPolicy:
         tied = [group for group in groups if lifted.facts.cluster.groups[group].alloc_policy == policy]
         answers = (place_in(lifted, instance, home, group, scorer) for group in tied)
-        places = [place for place in answers if not isinstance(place, Refused)]
+        places = [place for place in answers if not isinstance(place, Refusal)]
         if places:
             return min(places, key=lambda place: scorer.score(with_places(lifted, {instance: place})))
     return None
 
 
-def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer: Scorer) -> Place | Refused:
-    """Return the best place in a group of an instance that is nowhere but comes from `home`, or why there is none.
+def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer: Scorer) -> Place | Refusal:
+    """Return the best place in another group of an instance that is nowhere but comes from `home`, or why there is none.
 
     What the failure of a node strands is judged by best fit here, without the proofs of placement.py, so that many
     instances can be asked for; what best fit cannot restart counts as stranded.
     """
     reasons = group_refusal(state, instance, group, named=False)
     if reasons:
-        return Refused(reasons)
-    found = candidates(state, instance, state.group_nodes(group))
+        return Refusal(group, reasons)
+    found = places_for(state, instance, state.group_nodes(group))
     if not found.fits.any():
-        return Refused(found.reasons or (Reason(NOWHERE, "nodes", 1.0, "the group has no node for it"),))
-    fits = found.fits & reachable(state, home, found.primaries, found.secondaries)
-    if not fits.any():
-        return Refused((Reason(NOWHERE, "migration", 0.0, "no migration tag lets it come from where it is"),))
+        return Refusal(group, found.reasons() or (Reason(NOWHERE, "nodes", 1.0, "the group has no node for it"),))
+    found = found.where(reachable(state, home, found.primaries, found.secondaries))
+    if not found.fits.any():
+        return Refusal(group, (Reason(NOWHERE, "migration", 0.0, "no migration tag lets it come from where it is"),))
     before = stranded_memory(state, group, exact=False)
     least = np.inf
-    for row, column in by_primary(fits, scores_of(state, instance, found, scorer)):
-        place = int(found.primaries[row]), int(found.secondaries[column])
+    for row, column in by_primary(found.fits, scores_of(state, instance, found, scorer)):
+        place = found.at(row, column)
         after = stranded_memory(with_places(state, {instance: place}), group, exact=False)
         worse = [memory - before.get(node, 0.0) for node, memory in after.items()]
         if max(worse, default=0.0) <= 0:
             return place
         least = min(least, max(worse))
-    return Refused((Reason(NOWHERE, "shared_redundancy", least, STRANDS_MORE),))
+    return Refusal(group, (Reason(NOWHERE, "shared_redundancy", least, STRANDS_MORE),))

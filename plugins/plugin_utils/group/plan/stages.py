@@ -2,175 +2,246 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Moves in an order in which each can be carried out, and which of them may run side by side.
+"""Which moves of a valid sequence may run side by side: as few stages as the limits allow.
 
-    ordered, blocked = order_moves(state, {instance: place, ...})
-    plan = stage_moves(ordered)
+    plan = stages(state, found.moves, guard)
+    plan.stages, plan.after
 
-A move depends on an earlier one when it takes room on a node where the other frees some, or the other way round. Moves
-that only take from a node, or only free it, may run in any order: if all of them fit together, so does any part.
+A stage is sound when its moves may be under way all at once, their steps in any order. Each limit of a node is a sum over
+instances, N+1 included, which is one sum for each other node that may fail; and in any order no sum gets larger than
+with each instance at that step of its move at which it takes most. So each move joins the earliest stage at which that
+keeps the limits, there and in the stages after it. What the sequence itself breaks (an instance whose node is down may
+be started where N+1 breaks) may be as broken in any order.
+
+Whether instances on shared storage can restart is no sum but a packing problem for each failing node. There the sequence
+is cut into runs that keep it even with all arrived and none gone, and stages are made run by run.
 """
 
 from __future__ import annotations
 
 import collections
-import typing as t
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ..cluster.arrays import NOWHERE
-from ..cluster.loads import node_loads, touched_groups
-from ..cluster.moves import Move, Place, commands, copied_data, possible_moves, steps_to_plain
+from ...common.libraries import np
+from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Quantity
+from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
-from ..metrics.limits import Bounds
-from ..metrics.score import ScoreMode, Scorer
-from ..metrics.shared_redundancy import SharedReserve
+from ..metrics.limits import REDUNDANCY, counted_as_used, pool_rows, tag_rows, usage
+from .order import Guard
+
+_Uses = Mapping[int, Floats]
+"""By node, [R + N]: the rows of limits.usage, and for each node what its failure brings beyond the memory that is left."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Moves with, for each, the positions of those it comes after, and stages of positions."""
+    """Moves in the order of their stages; for each the positions of those it comes after, which are earlier; stages of positions."""
 
     moves: tuple[Move, ...]
     after: tuple[tuple[int, ...], ...]
     stages: tuple[tuple[int, ...], ...]
 
 
-def order_moves(state: ClusterState, targets: Mapping[int, Place], relaxed: Collection[int] = ()) -> tuple[list[Move], list[int]]:
-    """Return moves in an order in which no step makes a limit worse than in `state`, and instances that find no turn.
+def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_node: int | None = None) -> Plan:
+    """Return moves, which are a valid sequence from `state`, in stages; at most so many moves of a stage touch a node.
 
-    For `relaxed` instances only the hard limits are kept. `state` stays as it is.
+    A move comes after those of earlier stages that touch a node of its own; where runs are cut, after the whole stage before.
     """
-    now = state.copy()
-    bounds = Bounds.of_start(state)
-    hard = bounds.hard()
-    ordered: list[Move] = []
-    waiting = list(targets)
-    progress = True
-    while waiting and progress:
-        progress = False
-        for instance in list(waiting):
-            move = _feasible(now, instance, targets[instance], hard, hard if instance in relaxed else bounds)
-            if move is not None:
-                now.place(instance, *move.target)
-                ordered.append(move)
-                waiting.remove(instance)
-                progress = True
-    return ordered, waiting
+    after: list[tuple[int, ...]] = [()] * len(moves)
+    found: list[list[int]] = []
+    for part in _parts(state, moves):
+        own: list[list[int]] = []
+        runs = _runs(state, [moves[number] for number in part], guard)
+        now = state.copy()
+        for run in runs:
+            positions = [part[number] for number in run]
+            own += _Schedule(now, [moves[number] for number in positions], guard, most_at_node).of_positions(positions)
+            for number in positions:
+                now.place(moves[number].instance, *moves[number].target)
+        for number, earlier in (_all_before(own) if len(runs) > 1 else _before_at_nodes(own, moves)).items():
+            after[number] = earlier
+        found += [[] for _missing in range(len(own) - len(found))]
+        for stage, members in zip(found, own):
+            stage += members
+    sequence = [number for stage in found for number in sorted(stage)]
+    position = {number: at for at, number in enumerate(sequence)}
+    return Plan(
+        tuple(moves[number] for number in sequence),
+        tuple(tuple(sorted(position[earlier] for earlier in after[number])) for number in sequence),
+        tuple(tuple(sorted(position[number] for number in stage)) for stage in found),
+    )
 
 
-def _feasible(now: ClusterState, instance: int, target: Place, on_the_way: Bounds, at_last: Bounds) -> Move | None:
-    return next((move for move in possible_moves(now, instance, target) if _runs(now, move, on_the_way, at_last)), None)
+def nodes_of(move: Move) -> set[int]:
+    """Return the nodes that a move touches."""
+    return {node for place in (move.source, *move.steps) for node in place} - {NOWHERE}
 
 
-def _runs(now: ClusterState, move: Move, on_the_way: Bounds, at_last: Bounds) -> bool:
-    """Return whether every step of a move can be taken from where it starts; `now` is put back."""
-    takes = move.takes()
-    try:
-        for step in move.steps:
-            now.place(move.instance, *step)
-            if not (at_last if step == move.target else on_the_way).holds(now, takes):
-                return False
-    finally:
-        now.place(move.instance, *move.source)
-    return True
-
-
-def stage_moves(moves: Sequence[Move], most_at_node: int | None = None) -> Plan:
-    """Return moves with what each depends on, in as few stages as that and the moves that may touch a node at once allow."""
-    takes, frees = [move.takes() for move in moves], [move.frees() for move in moves]
-    after: list[tuple[int, ...]] = []
-    stages: list[_Stage] = []
-    level: list[int] = []
+def _parts(state: ClusterState, moves: Sequence[Move]) -> list[list[int]]:
+    """Return the positions of moves in sets that have no group in common, each in order."""
+    group_of = state.facts.nodes.group
+    parts: list[tuple[set[int], list[int]]] = []
     for number, move in enumerate(moves):
-        earlier = tuple(
-            other
-            for other in range(number)
-            if takes[number] & frees[other] or frees[number] & takes[other] or move.instance == moves[other].instance
-        )
-        after.append(earlier)
-        first = 1 + max((level[other] for other in earlier), default=-1)
-        nodes = {node for place in (move.source, *move.steps) for node in place} - {NOWHERE}
-        while first < len(stages) and not stages[first].has_room(nodes, most_at_node):
-            first += 1
-        if first == len(stages):
-            stages.append(_Stage([], collections.Counter()))
-        stages[first].moves.append(number)
-        stages[first].at_node.update(nodes)
-        level.append(first)
-    return Plan(tuple(moves), tuple(after), tuple(tuple(stage.moves) for stage in stages))
+        groups = {int(group_of[node]) for node in nodes_of(move)}
+        joined = [part for part in parts if part[0] & groups]
+        parts = [part for part in parts if not part[0] & groups]
+        numbers = sorted([number, *(other for _groups, members in joined for other in members)])
+        parts.append((groups.union(*(own for own, _members in joined)), numbers))
+    return [members for _groups, members in parts]
+
+
+def _runs(state: ClusterState, moves: Sequence[Move], guard: Guard) -> list[range]:
+    """Return the longest runs in which shared storage keeps what it must whatever the order; one move alone is always one."""
+    groups = {int(state.facts.nodes.group[node]) for move in moves for node in nodes_of(move)}
+    reserves = [guard.reserves[group] for group in sorted(groups & guard.reserves.keys())]
+    now = state.copy()
+    runs: list[range] = []
+    while (first := runs[-1].stop if runs else 0) < len(moves):
+        least, too_many = 1, len(moves) - first + 1
+        trial = too_many - 1
+        while trial > least:
+            if all(reserve.holds_in_any_order(now, moves[first : first + trial]) for reserve in reserves):
+                least = trial
+            else:
+                too_many = trial
+            trial = (least + too_many) // 2
+        runs.append(range(first, first + least))
+        for move in moves[first : first + least]:
+            now.place(move.instance, *move.target)
+    return runs
+
+
+def _all_before(found: Sequence[Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """Return for each position all that are in the stage before."""
+    return {number: tuple(sorted(before)) for before, members in zip([[], *found], found) for number in members}
+
+
+def _before_at_nodes(found: Sequence[Sequence[int]], moves: Sequence[Move]) -> dict[int, tuple[int, ...]]:
+    """Return for each position the moves that touched its nodes last, in an earlier stage; those come after the ones before them."""
+    last: dict[int, list[int]] = {}
+    after = {}
+    for members in found:
+        here = collections.defaultdict(list)
+        for number in members:
+            nodes = nodes_of(moves[number])
+            after[number] = tuple(sorted({other for node in nodes for other in last.get(node, ())}))
+            for node in nodes:
+                here[node].append(number)
+        last |= here
+    return after
 
 
 @dataclass
 class _Stage:
-    """A stage that is being filled: its moves, and how many touch each node."""
+    """A stage that is being filled. `worst` is the most that may be used at the nodes that its moves touch."""
 
-    moves: list[int]
-    at_node: collections.Counter[int]
-
-    def has_room(self, nodes: Collection[int], most: int | None) -> bool:
-        """Return whether one more move may touch these nodes."""
-        return most is None or all(self.at_node[node] < most for node in nodes)
+    moves: list[int] = field(default_factory=list)
+    worst: dict[int, Floats] = field(default_factory=dict)
+    at_node: collections.Counter[int] = field(default_factory=collections.Counter)
 
 
-def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.Any]:
-    """Return a plan from `state` as plain data: score_before, score_after, moves, stages and commands."""
-    scorer = Scorer(state, mode)
-    after = state.copy()
-    for move in plan.moves:
-        after.place(move.instance, *move.target)
-    return {
-        "score_before": scorer.score(state),
-        "score_after": scorer.score(after),
-        "moves": [move_to_plain(state, move) | {"after": list(earlier)} for move, earlier in zip(plan.moves, plan.after)],
-        "stages": [list(stage) for stage in plan.stages],
-        "commands": [line for move in plan.moves for line in commands(state, move)],
-        "nodes": node_loads(state, after, touched_groups(state, plan.moves)),
-    }
+class _Schedule:
+    """The stages of moves from one state, in which shared storage is in nobody's way."""
+
+    def __init__(self, state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_node: int | None) -> None:
+        self._start: dict[int, Floats] = {}
+        self._changes: dict[int, list[tuple[int, Floats]]] = collections.defaultdict(list)
+        self._stages: list[_Stage] = []
+        self._most_at_node = most_at_node
+        needs = [_needs(state, move) for move in moves]
+        self._allowed: dict[int, Floats] = {}
+        self._look_at(state, guard, needs)
+        stage_of: dict[int, int] = {}
+        for number, (move, (most, net)) in enumerate(zip(moves, needs)):
+            first = stage_of.get(move.instance, -1) + 1
+            stage_of[move.instance] = self._add(number, first, nodes_of(move), most, net)
+
+    def of_positions(self, positions: Sequence[int]) -> list[list[int]]:
+        """Return the stages with these numbers for the moves."""
+        return [[positions[number] for number in stage.moves] for stage in self._stages]
+
+    def _look_at(self, state: ClusterState, guard: Guard, needs: Iterable[tuple[_Uses, _Uses]]) -> None:
+        """Note what is used at the start, and the most that may be: the guard's bounds, or what the sequence itself comes to."""
+        now: dict[int, Floats] = {}
+        for most, net in needs:
+            for node, need in most.items():
+                if node not in now:
+                    self._start[node] = now[node] = _used(state, node)
+                    bounds = guard.bounds.most[:, node]
+                    self._allowed[node] = np.concatenate([bounds, np.full(len(state.offline), bounds[REDUNDANCY])])
+                self._allowed[node] = np.maximum(self._allowed[node], now[node] + need)
+                now[node] = now[node] + net[node]
+
+    def _add(self, number: int, first: int, nodes: set[int], most: _Uses, net: _Uses) -> int:
+        """Put a move into the earliest stage, from `first` on, that takes it, and return that."""
+        at = next((at for at in range(first, len(self._stages)) if self._takes(at, nodes, most, net)), len(self._stages))
+        if at == len(self._stages):
+            self._stages.append(_Stage())
+        stage = self._stages[at]
+        stage.moves.append(number)
+        stage.at_node.update(nodes)
+        for node, need in most.items():
+            stage.worst[node] = self._worst(at, node) + need
+            self._changes[node].append((at, net[node]))
+            for later in self._stages[at + 1 :]:
+                if node in later.worst:
+                    later.worst[node] = later.worst[node] + net[node]
+        return at
+
+    def _takes(self, at: int, nodes: set[int], most: _Uses, net: _Uses) -> bool:
+        if self._most_at_node is not None and any(self._stages[at].at_node[node] >= self._most_at_node for node in nodes):
+            return False
+        for node, need in most.items():
+            if (self._worst(at, node) + need > self._allowed[node]).any():
+                return False
+            later = (stage.worst[node] for stage in self._stages[at + 1 :] if node in stage.worst)
+            if any((worst + net[node] > self._allowed[node]).any() for worst in later):
+                return False
+        return True
+
+    def _worst(self, at: int, node: int) -> Floats:
+        """Return the most that may be used at a node in a stage; where none of its moves touches it, what those before leave."""
+        known = self._stages[at].worst.get(node) if at < len(self._stages) else None
+        return known if known is not None else sum((net for stage, net in self._changes[node] if stage < at), self._start[node])
 
 
-def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:
-    """Return a move as plain data, by names."""
+def _used(state: ClusterState, node: int) -> Floats:
+    rows = usage(state, [node])[:, 0]
+    # N+1 is told by the sums for each other node.
+    rows[REDUNDANCY] = -np.inf
+    return np.concatenate([rows, state.peers[node] + rows[Quantity.MEMORY]])
+
+
+def _needs(state: ClusterState, move: Move) -> tuple[_Uses, _Uses]:
+    """Return by node how much more than at the source a move takes at most, and at its end."""
+    most, net = {}, {}
+    for node in sorted(nodes_of(move)):
+        before = _share(state, move.instance, move.source, node)
+        more = [_share(state, move.instance, step, node) - before for step in move.steps]
+        most[node] = np.maximum(np.maximum.reduce(more), 0.0)
+        net[node] = more[-1]
+    return most, net
+
+
+def _share(state: ClusterState, instance: int, place: Place, node: int) -> Floats:
+    """Return what an instance uses at a node when it is at a place."""
     facts = state.facts
-    return {
-        "instance": facts.instances.names[move.instance],
-        "kind": str(move.kind),
-        "from": node_names(state, move.source),
-        "to": node_names(state, move.target),
-        "group": facts.cluster.groups[facts.nodes.group[move.target[0]]].name,
-        "data": copied_data(state, move),
-        "steps": steps_to_plain(state, move),
-        "commands": commands(state, move),
-    }
-
-
-def node_names(state: ClusterState, place: Place) -> list[str]:
-    """Return the names of a place's nodes."""
-    return [state.facts.nodes.names[node] for node in place if node != NOWHERE]
-
-
-def stage_safely(state: ClusterState, moves: Sequence[Move], reserve: SharedReserve, most_at_node: int | None) -> Plan:
-    """Return a plan from `state` that keeps `reserve` in every order it allows; a sequence of `moves` must keep it."""
-    plan = stage_moves(moves, most_at_node)
-    if reserve.holds_in_any_order(state, moves):
-        return plan
-    stages = _cut(state, moves, reserve, most_at_node)
-    before = {number: stages[position - 1] for position, stage in enumerate(stages) if position for number in stage}
-    return Plan(tuple(moves), tuple(before.get(number, ()) for number in range(len(moves))), tuple(stages))
-
-
-def _cut(state: ClusterState, moves: Sequence[Move], reserve: SharedReserve, most_at_node: int | None) -> list[tuple[int, ...]]:
-    """Return runs of moves, each of which may be made in any order from where the one before leads."""
-    now = state.copy()
-    stages: list[tuple[int, ...]] = []
-    current: list[int] = []
-    for number in range(len(moves)):
-        trial = [moves[position] for position in (*current, number)]
-        alone = len(stage_moves(trial, most_at_node).stages) == 1
-        if current and not (alone and reserve.holds_in_any_order(now, trial)):
-            stages.append(tuple(current))
-            for position in current:
-                now.place(moves[position].instance, *moves[position].target)
-            current = []
-        current.append(number)
-    return [*stages, tuple(current)] if current else stages
+    count = pool_rows(facts).stop
+    share: Floats = np.zeros(count + len(state.offline))
+    if node not in place:
+        return share
+    needs = facts.instances.as_primary if node == place[0] else facts.instances.as_secondary
+    used = counted_as_used(needs[:, instance])
+    share[: len(used)] = used
+    share[count:] = used[Quantity.MEMORY]
+    if node == place[0]:
+        for tag in facts.instances.exclusion[instance]:
+            share[tag_rows(facts).start + tag] += 1
+    else:
+        share[count + place[0]] += facts.instances.reserves[instance]
+    pool = int(facts.instances.pool[instance])
+    # The space of a shared pool is the same wherever its instances are.
+    if pool != ANYWHERE and not facts.pool_shared[pool]:
+        share[pool_rows(facts).start + pool] += facts.instances.disk[instance]
+    return share

@@ -27,9 +27,9 @@ from ..cluster.state import ClusterState
 from ..metrics.health import peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import strands_more
-from ..place.placement import Reason, Refusal
-from ..place.relocation import Offer, Refused, home_of, place_elsewhere, place_in, relocate
-from ..plan.stages import order_moves
+from ..place.refusal import Reason, Refusal
+from ..place.relocation import Offer, place_elsewhere, place_in, relocate
+from ..plan.order import Guard, order
 from .redistribution import Missing, Run
 
 RESOURCES = ("memory", "disk", "cpus")
@@ -74,7 +74,7 @@ def empty_group(state: ClusterState, mode: ScoreMode, group: int) -> Emptying:
     nodes = state.group_nodes(group)
     instances = np.flatnonzero(np.isin(state.primary, nodes) | np.isin(state.secondary, nodes)).tolist()
     reasons = _refusals(state, group, instances)
-    moves: list[Move] = []
+    moves: tuple[Move, ...] = ()
     unplaced: tuple[Missing, ...] = ()
     if not reasons:
         moves, unplaced = _emptied(state, group, instances, mode)
@@ -86,7 +86,7 @@ def empty_group(state: ClusterState, mode: ScoreMode, group: int) -> Emptying:
         free=_whole(free),
         reclaims=float(np.divide(free, total, out=np.zeros(len(total)), where=total > 0).sum()),
         data=sum(copied_data(state, move) for move in moves),
-        moves=tuple(moves),
+        moves=moves,
         reasons=reasons,
         unplaced=unplaced,
     )
@@ -132,11 +132,11 @@ def _refusals(state: ClusterState, group: int, instances: Sequence[int]) -> tupl
     )
 
 
-def _emptied(state: ClusterState, group: int, instances: Sequence[int], mode: ScoreMode) -> tuple[list[Move], tuple[Missing, ...]]:
+def _emptied(state: ClusterState, group: int, instances: Sequence[int], mode: ScoreMode) -> tuple[tuple[Move, ...], tuple[Missing, ...]]:
     """Return moves of all instances in order, or why some cannot move."""
     stuck = [i for i in instances if not can_move(state, i)]
     if stuck:
-        return [], tuple(Missing(instance, "its disks cannot be moved to another node") for instance in stuck)
+        return (), tuple(Missing(instance, "its disks cannot be moved to another node") for instance in stuck)
     others = tuple(range(len(state.facts.cluster.groups)))
     groups = {instance: target_groups(state, instance, others) for instance in instances}
     targets = _one_by_one(state, groups, mode)
@@ -145,10 +145,10 @@ def _emptied(state: ClusterState, group: int, instances: Sequence[int], mode: Sc
         after = with_places(state, together)
         if len(together) > len(targets) and not any(strands_more(state, after, other) for other in others if other != group):
             targets = together
-    moves, blocked = order_moves(state, targets)
+    found = order(state, targets, Guard.at_every_move(state))
     missing = [_unplaced(state, targets, instance, groups[instance], mode) for instance in instances if instance not in targets]
-    missing += [Missing(instance, "there is a place, but no order of moves in which each of them has room") for instance in blocked]
-    return ([] if missing else moves), tuple(missing)
+    missing += [Missing(instance, "there is a place, but no order of moves in which each of them has room") for instance in found.blocked]
+    return (() if missing else found.moves), tuple(missing)
 
 
 def _one_by_one(state: ClusterState, groups: dict[int, tuple[int, ...]], mode: ScoreMode) -> dict[int, Place]:
@@ -156,7 +156,7 @@ def _one_by_one(state: ClusterState, groups: dict[int, tuple[int, ...]], mode: S
     now = state.copy()
     targets: dict[int, Place] = {}
     for instance in sorted(groups, key=lambda i: (-state.facts.instances.memory[i], -state.facts.instances.disk[i], i)):
-        home = home_of(now, instance)
+        home = now.place_of(instance)
         with now.lifted(instance):
             place = place_elsewhere(now, instance, home, groups[instance], mode)
         if place is not None:
@@ -168,9 +168,9 @@ def _one_by_one(state: ClusterState, groups: dict[int, tuple[int, ...]], mode: S
 def _unplaced(state: ClusterState, targets: dict[int, Place], instance: int, groups: tuple[int, ...], mode: ScoreMode) -> Missing:
     """Return why an instance finds no place once the others have moved."""
     now = with_places(state, targets)
-    home = home_of(now, instance)
+    home = now.place_of(instance)
     with now.lifted(instance):
         scorer = Scorer(now, mode)
         answers = {group: place_in(now, instance, home, group, scorer) for group in groups}
-    refusals = tuple(Refusal(group, answer.reasons) for group, answer in answers.items() if isinstance(answer, Refused))
+    refusals = tuple(answer for answer in answers.values() if isinstance(answer, Refusal))
     return Missing(instance, "no group has room for it when the others have moved", refusals)

@@ -25,8 +25,9 @@ from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
 from ..metrics.health import takes_storage
 from ..metrics.score import ScoreMode, Scorer
-from ..place.relocation import Refused, home_of, place_in
-from ..plan.stages import order_moves
+from ..place.refusal import Refusal
+from ..place.relocation import place_in
+from ..plan.order import Guard, order
 
 KINDS = ("cpu", "memory", "disk", "net")
 _QUANTITIES = (Quantity.CPU_LOAD, Quantity.MEMORY_LOAD, Quantity.DISK_LOAD, Quantity.NET_LOAD)
@@ -115,8 +116,9 @@ def balance_load(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> 
         targets[instance] = place
         # Room has changed, so that who was refused may be asked again; who has moved stays.
         refused = {(moved, group) for moved in targets for group in range(len(state.facts.cluster.groups))}
-    moves, _blocked = order_moves(state, targets)
-    return LoadBalancing(before, group_loads(after_moves(state, moves)), tuple(moves))
+    moves = order(state, targets, Guard.at_every_move(state)).moves
+    after = after_moves(state, moves)
+    return LoadBalancing(before, group_loads(after), moves)
 
 
 def _best_step(
@@ -135,10 +137,10 @@ def _best_step(
         instance = int(instances[row])
         if (instance, int(group)) in refused or not takes_storage(now, instance, int(group)):
             continue
-        home = home_of(now, instance)
+        home = now.place_of(instance)
         with now.lifted(instance):
             place = place_in(now, instance, home, int(group), Scorer(now, mode))
-        if not isinstance(place, Refused):
+        if not isinstance(place, Refusal):
             return instance, place
         refused.add((instance, int(group)))
     return None
@@ -148,7 +150,7 @@ def _candidates(now: ClusterState, options: LoadOptions) -> Integers:
     """Return the instances that may go to another group: those on shared storage, and mirrored ones where disks may be copied."""
     placed = np.flatnonzero(now.primary >= 0).tolist()
     able = [i for i in placed if can_move(now, i) and (options.disk_moves or not now.facts.instances.two_nodes[i])]
-    return np.array([i for i in able if not now.offline[home_of(now, i)[0]]], dtype=np.int64)
+    return np.array([i for i in able if not now.offline[now.place_of(i)[0]]], dtype=np.int64)
 
 
 def _gains(now: ClusterState, loads: GroupLoads, instances: Integers, options: LoadOptions) -> Floats:

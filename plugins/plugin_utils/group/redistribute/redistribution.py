@@ -18,7 +18,7 @@ import dataclasses
 import functools
 import time
 import typing as t
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np
@@ -26,13 +26,14 @@ from ..cluster.arrays import NOWHERE, Quantity
 from ..cluster.changes import after_moves, carry_out, with_places
 from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
-from ..evacuate.evacuation import AcrossGroups, EvacuationMode, evacuate, tasks_of_nodes
+from ..evacuate.evacuation import evacuate
+from ..evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
 from ..metrics.health import Cause, Health, causes, group_health, peer_groups, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import strands_more
-from ..place.placement import Refusal
-from ..place.relocation import FEWEST_LEAVE, Offer, Refused, Relocation, home_of, place_elsewhere, place_in, relocate
-from ..plan.order import order_safely
+from ..place.refusal import Refusal
+from ..place.relocation import FEWEST_LEAVE, Offer, Relocation, place_elsewhere, place_in, relocate
+from ..plan.order import Budget, Guard, Ordered, order, reserves_left
 from .shared_storage import Search
 
 Answer = t.TypeVar("Answer")
@@ -42,6 +43,8 @@ LEAVE_SECONDS, MOVE_SECONDS, ATTEMPT_SECONDS = 6.0, 2.0, 12.0
 """How long the programs may look for the fewest leavers, then for the fewest moves; and after which no further one is begun."""
 MOST_ATTEMPTS = 8
 """How many assignments are tried when moves to the places of one find no order."""
+MOST_ASIDE = 1000
+"""Places aside that are tried for instances which wait for each other."""
 QUICK = 0.0
 """Seconds for proofs that are left out: what best fit cannot restart then counts as stranded."""
 
@@ -178,7 +181,7 @@ def _assigned(
             for instance in instances
         ]
         found = _thrifty(state, offers, _kept(state, before.group), passing, mode)
-        _moves, blocked = order_safely(state, found.targets)
+        blocked = _ordered(state, found.targets).blocked
         repairs.append(_repair(state, before, reasons, found.targets, found.proven and not passing and not any(dead_ends.values())))
         if found.unplaced or time.monotonic() > until:
             break
@@ -211,7 +214,7 @@ def _wider(state: ClusterState, blocked: Sequence[int], passing: dict[int, float
     """Return `passing` with room on the secondaries of blocked instances whose primary is down: there is no other way for them."""
     wider = dict(passing)
     for instance in blocked:
-        primary, secondary = home_of(state, instance)
+        primary, secondary = state.place_of(instance)
         if secondary != NOWHERE and state.offline[primary]:
             wider[secondary] = max(wider.get(secondary, 0.0), float(state.facts.instances.memory[instance]))
     return wider
@@ -228,11 +231,17 @@ def _kept(state: ClusterState, group: int) -> ClusterState:
 
 def _repair(state: ClusterState, before: Health, reasons: dict[int, Cause], targets: dict[int, Place], proven: bool) -> Repair:
     """Return a repair by what can be ordered of `targets`; none when another group would strand more than before."""
-    moves, blocked = order_safely(state, targets)
+    found = _ordered(state, targets)
+    moves = found.moves
     after = after_moves(state, moves)
     if _harms(state, after, before.group):
-        moves, after, proven = [], state, False
-    return Repair(before.group, before, reasons, tuple(moves), group_health(after, before.group), (), proven and not blocked)
+        moves, after, proven = (), state, False
+    return Repair(before.group, before, reasons, moves, group_health(after, before.group), (), proven and not found.blocked)
+
+
+def _ordered(state: ClusterState, targets: Mapping[int, Place]) -> Ordered:
+    """Return moves to the targets that keep what shared storage has for failures in the groups that they leave."""
+    return order(state, targets, Guard.at_every_move(state, reserves_left(state, targets)), Budget(trials=MOST_ASIDE))
 
 
 def _harms(state: ClusterState, after: ClusterState, group: int) -> bool:
@@ -284,7 +293,7 @@ def _best_step(now: ClusterState, health: Health, peers: tuple[int, ...], mode: 
     for instance in causes(now, health):
         if not can_move(now, instance):
             continue
-        home = home_of(now, instance)
+        home = now.place_of(instance)
         with now.lifted(instance):
             illness = group_health(now, health.group, QUICK).illness
             cost = (illness, float(now.facts.instances.disk[instance]))
@@ -313,13 +322,13 @@ def _missing(state: ClusterState, repair: Repair, peers: tuple[int, ...], mode: 
         if not can_move(now, instance):
             missing.append(Missing(instance, "its disks cannot be moved to another node"))
             continue
-        home = home_of(now, instance)
+        home = now.place_of(instance)
         with now.lifted(instance):
             if cause != Cause.OFFLINE and group_health(now, repair.group, QUICK).illness >= repair.after.illness:
                 continue
             scorer = Scorer(now, mode)
             answers = {group: place_in(now, instance, home, group, scorer) for group in peers}
-        refusals = tuple(Refusal(group, answer.reasons) for group, answer in answers.items() if isinstance(answer, Refused))
+        refusals = tuple(answer for answer in answers.values() if isinstance(answer, Refusal))
         alone = "no other healthy group shares its storage" if not peers else ""
         open_door = "a group has room for it alone" if len(refusals) < len(answers) else "no group has room for it"
         missing.append(Missing(instance, alone or open_door, refusals))

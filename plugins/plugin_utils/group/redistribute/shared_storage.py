@@ -26,8 +26,9 @@ from ..cluster.moves import Place, can_move
 from ..cluster.state import ClusterState
 from ..metrics.health import PROOF_SECONDS, Health, group_health, target_groups
 from ..metrics.score import ScoreMode, Scorer
-from ..place.placement import candidates
-from ..place.relocation import Refused, home_of, place_in
+from ..place.places import places_for
+from ..place.refusal import Refusal
+from ..place.relocation import place_in
 
 MOST_TRIED = 3_000
 SECONDS = 10.0
@@ -75,10 +76,10 @@ class Search:
             now, sent = trial.copy(), dict(inside)
             for instance in order:
                 answers = (
-                    place_in(now, instance, home_of(self._state, instance), group, Scorer(now, mode))
+                    place_in(now, instance, self._state.place_of(instance), group, Scorer(now, mode))
                     for group in target_groups(self._state, instance, tuple(peers))
                 )
-                place = next((answer for answer in answers if not isinstance(answer, Refused)), None)
+                place = next((answer for answer in answers if not isinstance(answer, Refusal)), None)
                 if place is None:
                     break
                 now.place(instance, *place)
@@ -111,8 +112,8 @@ class Search:
             yield {}
             return
         instance = chosen[0]
-        home = home_of(state, instance)
-        found = candidates(now, instance, now.group_nodes(self._group))
+        home = state.place_of(instance)
+        found = places_for(now, instance, now.group_nodes(self._group))
         for node in found.primaries[found.fits[:, 0]].tolist():
             if node != home[0]:
                 trial = now.copy()

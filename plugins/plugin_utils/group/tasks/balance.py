@@ -29,7 +29,7 @@ from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..neighbourhood.moves import MoveOptions
 from ..neighbourhood.price import Prices
-from ..plan.stages import plan_to_plain
+from ..plan.plain import plan_to_plain
 from ..sources.inline import write_inline
 from ..sources.loaded import Loaded
 from ..sources.text import write_text

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from ...common.errors import NoSolution
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
-from ..plan.stages import plan_to_plain, stage_moves
+from ..plan.order import Guard
+from ..plan.plain import plan_to_plain
+from ..plan.stages import stages
 from ..redistribute.compression import RESOURCES, Emptying, compress, most_reclaimed
 from ..redistribute.redistribution import Run
 from ..sources.loaded import Loaded
@@ -36,10 +38,11 @@ def run_compress(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
     best = most_reclaimed(found) if named is None else found[0]
     if best is not None and not best.possible:
         raise NoSolution(f"The group {told[0]['group']} cannot be emptied: {told[0]['says']}", {"candidates": told})
+    plan = stages(state, [] if best is None else best.moves, Guard.at_every_step(state))
     return {
         "candidates": told,
         "emptied": None if best is None else loaded.cluster.groups[best.group].name,
-        "plan": plan_to_plain(state, stage_moves([] if best is None else best.moves), mode),
+        "plan": plan_to_plain(state, plan, mode),
     }
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What group_evacuate answers: names in, plain data by name out; the work is in evacuation.py and plan.py."""
+"""What group_evacuate answers: names in, plain data by name out; the work is in evacuation.py and plan/stages.py."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from ...common.errors import InputError, Mistake, Mistakes
 from ..cluster.model import Cluster
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState
-from ..evacuate.evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, Unplaced, evacuate, tasks_of_instances, tasks_of_nodes
+from ..evacuate.evacuation import Evacuation, Unplaced, evacuate
+from ..evacuate.task import AcrossGroups, EvacuationMode, Task, tasks_of_instances, tasks_of_nodes
 from ..metrics.score import ScoreMode
-from ..plan.stages import move_to_plain, node_names, plan_to_plain, stage_moves
+from ..plan.order import Guard
+from ..plan.plain import move_to_plain, node_names, plan_to_plain
+from ..plan.stages import stages
 from ..sources.loaded import Loaded
 from .place import positions_of, reason_to_plain
 
@@ -57,7 +60,7 @@ def evacuation_to_plain(state: ClusterState, result: Evacuation, mode: ScoreMode
             for instance, moves in moves_of.items()
         ],
         "unplaced": [_unplaced(cluster, unplaced) for unplaced in result.unplaced],
-        "plan": plan_to_plain(state, stage_moves(result.moves), mode),
+        "plan": plan_to_plain(state, stages(state, result.moves, Guard.at_every_step(state)), mode),
     }
 
 

@@ -23,12 +23,15 @@ from ..cluster.arrays import NOWHERE
 from ..cluster.model import DiskTemplate
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState
-from ..evacuate.evacuation import AcrossGroups, Evacuation, EvacuationMode, Task, evacuate, tasks_of_instances
+from ..evacuate.evacuation import Evacuation, evacuate
+from ..evacuate.task import AcrossGroups, EvacuationMode, Task, tasks_of_instances
 from ..metrics.limits import Limit
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.verdicts import EXACT, secondary_verdict
-from ..place.placement import Reason
-from ..plan.stages import node_names, stage_moves
+from ..place.refusal import Reason
+from ..plan.order import Guard
+from ..plan.plain import node_names
+from ..plan.stages import stages
 from ..sources.loaded import Loaded
 from .place import find_group, place, positions_of, reason_to_plain, reasons_line
 
@@ -160,7 +163,7 @@ def _unplaced_line(state: ClusterState, reasons: Sequence[Reason]) -> str:
 def _moved(state: ClusterState, found: Evacuation) -> Plain:
     """Return the answer with moved instances, failed ones, and a job for each move."""
     facts = state.facts
-    plan = stage_moves(found.moves)
+    plan = stages(state, found.moves, Guard.at_every_step(state))
     # The last move of an instance that goes a way round is where it ends.
     moved = {
         facts.instances.names[move.instance]: [facts.cluster.groups[facts.nodes.group[move.target[0]]].name, node_names(state, move.target)]

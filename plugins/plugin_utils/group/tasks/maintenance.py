@@ -7,22 +7,21 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import shlex
 import typing as t
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ..cluster.changes import with_places
 from ..cluster.model import Cluster
-from ..cluster.moves import Move
 from ..cluster.state import ClusterState
 from ..evacuate.downtime import DowntimeOptions, NonRedundant, back, targets
 from ..evacuate.rolling_maintenance import NodeSet, roll
 from ..evacuate.squeezing import room_wanted, squeeze
 from ..metrics.score import ScoreMode
-from ..plan.order import stage_together
-from ..plan.stages import Plan, plan_to_plain, stage_moves
+from ..plan.order import Guard, reserves_left
+from ..plan.plain import plan_to_plain
+from ..plan.stages import stages
 from ..sources.loaded import Loaded
 from .evacuate import positions_of
 from .redistribute import chosen_groups
@@ -71,7 +70,7 @@ def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
 
 def _set_to_plain(state: ClusterState, members: NodeSet) -> Plain:
     names, instances = state.facts.nodes.names, state.facts.instances
-    away = stage_moves(members.departure.moves)
+    away = stages(state, members.departure.moves, Guard.at_every_step(state))
     after = with_places(state, targets(members.departure))
     return {
         "nodes": [names[node] for node in members.nodes],
@@ -86,7 +85,7 @@ def _set_to_plain(state: ClusterState, members: NodeSet) -> Plain:
             }
             for instance, node in members.departure.carried
         ],
-        "back": plan_to_plain(after, stage_moves(back(members.departure)), ScoreMode.HTOOLS),
+        "back": plan_to_plain(after, stages(after, back(members.departure), Guard.at_every_step(after)), ScoreMode.HTOOLS),
     }
 
 
@@ -103,22 +102,17 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     found = squeeze(cluster, target, minimum, arguments.get("redundant", True))
     names = [node.name for node in cluster.nodes]
     state = ClusterState.from_cluster(_switched_on(cluster, found.power_on))
+    guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in found.moves]))
     return {
         "power_off": [names[node] for node in found.power_off],
         "power_on": [names[node] for node in found.power_on],
         "lacking": [names[node] for node in found.lacking],
-        "plan": plan_to_plain(state, _staged(state, found.moves), ScoreMode.HTOOLS),
+        "plan": plan_to_plain(state, stages(state, found.moves, guard), ScoreMode.HTOOLS),
         "commands_after": [f"gnt-node add-tags {shlex.quote(names[node])} htools:standby:auto" for node in found.power_off]
         + [f"gnt-node power -f off {shlex.quote(names[node])}" for node in found.power_off],
         "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in found.power_on]
         + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in found.power_on],
     }
-
-
-def _staged(state: ClusterState, moves: Sequence[Move]) -> Plan:
-    """Return a plan of moves that were ordered group by group."""
-    by_group = itertools.groupby(moves, key=lambda move: int(state.facts.nodes.group[move.source[0]]))
-    return stage_together(state, [list(part) for _group, part in by_group])
 
 
 def _switched_on(cluster: Cluster, nodes: tuple[int, ...]) -> Cluster:

@@ -17,7 +17,8 @@ from ..cluster.model import Cluster, Instance
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..place.batch import place_instances
-from ..place.placement import PlacementRequest, PlacementResult, Reason, Strategy
+from ..place.placement import PlacementRequest, PlacementResult, Strategy
+from ..place.refusal import Reason
 from ..sources.iallocator import requested_instances
 from ..sources.inline import parse_new_instances
 from ..sources.loaded import Loaded

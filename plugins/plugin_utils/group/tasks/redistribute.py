@@ -16,9 +16,10 @@ from ..cluster.model import Cluster
 from ..cluster.state import ClusterState
 from ..metrics.health import Health, group_health, peer_groups
 from ..metrics.score import ScoreMode
-from ..place.placement import Reason, Refusal
-from ..plan.order import stage_together
-from ..plan.stages import plan_to_plain, stage_moves
+from ..place.refusal import Reason, Refusal
+from ..plan.order import Guard, reserves_left
+from ..plan.plain import plan_to_plain
+from ..plan.stages import stages
 from ..redistribute.load_balancing import KINDS, GroupLoads, LoadOptions, balance_load
 from ..redistribute.redistribution import Missing, Repair, Run, leavers, redistribute
 from ..sources.loaded import Loaded
@@ -44,7 +45,9 @@ def run_redistribute(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = 
         return _balanced(state, options, mode)
     repairs, after = redistribute(state, groups, arguments.get("across_groups", True), mode, run)
     told = {repair.group: _repair_to_plain(state, repair) for repair in repairs}
-    plan = stage_together(state, [repair.moves for repair in repairs])
+    moves = [move for repair in repairs for move in repair.moves]
+    guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in moves]))
+    plan = stages(state, moves, guard)
     healthy = all(repair.after.healthy for repair in repairs)
     return {
         "healthy": healthy,
@@ -168,7 +171,7 @@ def _balanced(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> Pla
     names = [group.name for group in state.facts.cluster.groups]
     words = {1: "high", -1: "low", 0: None}
     before, after = found.before.outliers(options.tolerance), found.after.outliers(options.tolerance)
-    plan = stage_moves(found.moves)
+    plan = stages(state, found.moves, Guard.at_every_step(state))
     return {
         "load_score_before": found.before.score,
         "load_score_after": found.after.score,

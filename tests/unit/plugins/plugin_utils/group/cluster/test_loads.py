@@ -12,7 +12,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain impo
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.loads import node_loads, touched_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import possible_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import plan_to_plain, stage_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.plain import plan_to_plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
 
 
 def test_what_is_used_is_told_for_the_groups_that_a_plan_touches(bench):
@@ -20,7 +22,7 @@ def test_what_is_used_is_told_for_the_groups_that_a_plan_touches(bench):
     state = bench.state(nodes, [bench.instance("i", "a", "b", memory=100, disk=1000, vcpus=2), bench.instance("j", "far")])
     (move,) = possible_moves(state, 0, (1, 2))
     assert touched_groups(state, [move]) == {0}
-    told = plan_to_plain(state, stage_moves([move]), ScoreMode.HTOOLS)["nodes"]
+    told = plan_to_plain(state, stages(state, [move], Guard.at_every_step(state)), ScoreMode.HTOOLS)["nodes"]
     assert [(one["node"], one["group"], one["offline"]) for one in told] == [
         ("a", "g", False),
         ("b", "g", False),
@@ -39,5 +41,5 @@ def test_what_is_used_is_told_for_the_groups_that_a_plan_touches(bench):
 
 def test_a_plan_without_moves_tells_no_nodes(bench):
     state = bench.state([bench.node("a")])
-    assert plan_to_plain(state, stage_moves([]), ScoreMode.HTOOLS)["nodes"] == []
+    assert plan_to_plain(state, stages(state, [], Guard.at_every_step(state)), ScoreMode.HTOOLS)["nodes"] == []
     assert node_loads(state, state, [0])[0]["before"]["memory"] == 0

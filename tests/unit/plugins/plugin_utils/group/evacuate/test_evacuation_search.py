@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate import evacuation as module
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import (
-    AcrossGroups,
-    EvacuationMode,
-    Offer,
-    evacuate,
-    most_that_hold,
-    tasks_of_nodes,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import evacuate, most_that_hold
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.places import Choices
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 
 
@@ -73,8 +69,13 @@ def test_those_that_can_only_leave_together_do(state: ClusterState) -> None:
     assert {move.target for move in found.moves} == {(2, NOWHERE)}
 
 
+def choices(instance: int, nodes: list[int], importance: int) -> Choices:
+    places = np.array(nodes), np.full(len(nodes), NOWHERE)
+    return Choices(instance, *places, np.arange(len(nodes)) / 10, importance)
+
+
 def test_limits_are_kept_and_importance_decides(state: ClusterState) -> None:
-    offers = [Offer(0, ((1, NOWHERE), (2, NOWHERE)), 1), Offer(2, ((1, NOWHERE), (2, NOWHERE)), 3), Offer(4, ((2, NOWHERE),), 4)]
+    offers = [choices(0, [1, 2], 1), choices(2, [1, 2], 3), choices(4, [2], 4)]
     # n1 is full, and two with the tag exclude each other on n2.
     assert most_that_hold(state, offers, {}, 0, 8) == {0: (2, NOWHERE), 4: (2, NOWHERE)}
     assert most_that_hold(state, offers, {}, 5, 8) == {}
@@ -85,9 +86,8 @@ def test_limits_are_kept_and_importance_decides(state: ClusterState) -> None:
 def test_no_more_combinations_are_tried_than_are_allowed(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
     monkeypatch.setattr(module.Bounds, "holds", lambda *_args: tried.append(1))
-    places = tuple((node, NOWHERE) for node in (1, 2)) * 50
-    assert most_that_hold(state, [Offer(instance, places, 1) for instance in (0, 2, 4)], {}, 0, 9) == {}
+    assert most_that_hold(state, [choices(instance, [1, 2] * 50, 1) for instance in (0, 2, 4)], {}, 0, 9) == {}
     assert 0 < len(tried) <= module.MOST_COMBINATIONS
     tried.clear()
-    assert most_that_hold(state, [Offer(0, places[:1], 1)] * int(math.log2(module.MOST_COMBINATIONS) + 2), {}, 0, 99) == {}
+    assert most_that_hold(state, [choices(0, [1], 1)] * int(math.log2(module.MOST_COMBINATIONS) + 2), {}, 0, 99) == {}
     assert not tried

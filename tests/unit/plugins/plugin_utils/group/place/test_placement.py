@@ -24,7 +24,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.batch import place_instances
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import PlacementRequest, Reason, find_places
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import PlacementRequest, find_places
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.refusal import Reason
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place

@@ -13,8 +13,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import copied_data
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.shared_redundancy import SharedReserve
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Budget, Guard, find_way
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stage_moves, stage_safely
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Budget, Guard, order
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
 
 SHARED = {"disk_template": DiskTemplate.EXT}
@@ -22,7 +22,11 @@ UNLIMITED = Budget()
 
 
 def way_of(state, targets, budget=UNLIMITED):
-    return find_way(state, targets, Guard.of(state, SharedReserve.of(state, 0)), budget)
+    return order(state, targets, guard_of(state), budget)
+
+
+def guard_of(state):
+    return Guard.at_every_step(state, {0: SharedReserve.of(state, 0)})
 
 
 def circle(bench, size, spare):
@@ -71,10 +75,16 @@ def test_disks_step_aside_when_their_data_is_allowed(bench):
 def test_moves_of_one_instance_keep_their_order(bench):
     state, targets = circle(bench, 3, spare=1)
     way = way_of(state, targets)
-    plan = stage_moves(way.moves)
-    twice = [number for number, move in enumerate(way.moves) if [other.instance for other in way.moves].count(move.instance) == 2]
+    plan = stages(state, way.moves, guard_of(state))
+    twice = [number for number, move in enumerate(plan.moves) if [other.instance for other in plan.moves].count(move.instance) == 2]
     assert len(twice) == 2
-    assert plan.after[twice[1]].count(twice[0]) == 1
+    assert twice[0] in all_before(plan, twice[1])
+    stage_of = {number: stage for stage, members in enumerate(plan.stages) for number in members}
+    assert stage_of[twice[0]] < stage_of[twice[1]]
+
+
+def all_before(plan, number):
+    return {earlier for other in plan.after[number] for earlier in (other, *all_before(plan, other))}
 
 
 def test_a_stage_touches_a_node_as_often_as_is_allowed(bench):
@@ -82,8 +92,9 @@ def test_a_stage_touches_a_node_as_often_as_is_allowed(bench):
     instances = [bench.instance(f"i{number}", "full", **SHARED) for number in range(6)]
     state = bench.state(nodes, instances)
     way = way_of(state, {number: (1 + number % 4, NOWHERE) for number in range(6)})
-    assert len(stage_moves(way.moves).stages) == 1
-    assert [len(stage) for stage in stage_moves(way.moves, 2).stages] == [2, 2, 2]
+    guard = Guard.at_every_step(state)
+    assert len(stages(state, way.moves, guard).stages) == 1
+    assert [len(stage) for stage in stages(state, way.moves, guard, 2).stages] == [2, 2, 2]
 
 
 def test_stages_wait_where_shared_storage_would_lose_its_reserve(bench):
@@ -94,11 +105,10 @@ def test_stages_wait_where_shared_storage_would_lose_its_reserve(bench):
         bench.instance(name, home, memory=memory, **SHARED) for name, home, memory in (("x", "a", 400), ("y", "d", 300), ("z", "c", 600))
     ]
     state = bench.state(nodes, instances)
-    reserve = SharedReserve.of(state, 0)
     way = way_of(state, {0: (1, NOWHERE), 1: (4, NOWHERE)})
     assert [move.instance for move in way.moves] == [1, 0]
-    assert stage_moves(way.moves).stages == ((0, 1),)
-    plan = stage_safely(state, way.moves, reserve, None)
+    assert stages(state, way.moves, Guard.at_every_step(state)).stages == ((0, 1),)
+    plan = stages(state, way.moves, guard_of(state))
     assert (plan.stages, plan.after) == (((0,), (1,)), ((), (0,)))
 
 
@@ -107,10 +117,11 @@ def test_what_a_stopped_instance_frees_by_its_failover_is_waited_for(bench):
     nodes = [bench.node("a"), bench.node("b", free_memory=750, node_memory=250), bench.node("c")]
     stopped = bench.instance("x", "a", "b", memory=400, status=Status.ADMIN_DOWN)
     running = [bench.instance("y", "c", "b", memory=300), bench.instance("z", "a", "b", memory=300)]
-    way = way_of(bench.state(nodes, [stopped, *running]), {0: (1, 0), 1: (1, 2)})
+    state = bench.state(nodes, [stopped, *running])
+    way = way_of(state, {0: (1, 0), 1: (1, 2)})
     assert [move.instance for move in way.moves] == [0, 1]
     assert [move.idle for move in way.moves] == [True, False]
-    assert stage_moves(way.moves).after == ((), (0,))
+    assert stages(state, way.moves, guard_of(state)).after == ((), (0,))
 
 
 def test_a_stopped_primary_needs_room_to_become_the_secondary(bench):

@@ -1,0 +1,52 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan of moves as the plain data that actions return, by names."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..cluster.arrays import NOWHERE
+from ..cluster.loads import node_loads, touched_groups
+from ..cluster.moves import Move, Place, commands, copied_data, steps_to_plain
+from ..cluster.state import ClusterState
+from ..metrics.score import ScoreMode, Scorer
+from .stages import Plan
+
+
+def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.Any]:
+    """Return a plan from `state` as plain data: score_before, score_after, moves, stages and commands."""
+    scorer = Scorer(state, mode)
+    after = state.copy()
+    for move in plan.moves:
+        after.place(move.instance, *move.target)
+    return {
+        "score_before": scorer.score(state),
+        "score_after": scorer.score(after),
+        "moves": [move_to_plain(state, move) | {"after": list(earlier)} for move, earlier in zip(plan.moves, plan.after)],
+        "stages": [list(stage) for stage in plan.stages],
+        "commands": [line for move in plan.moves for line in commands(state, move)],
+        "nodes": node_loads(state, after, touched_groups(state, plan.moves)),
+    }
+
+
+def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:
+    """Return a move as plain data, by names."""
+    facts = state.facts
+    return {
+        "instance": facts.instances.names[move.instance],
+        "kind": str(move.kind),
+        "from": node_names(state, move.source),
+        "to": node_names(state, move.target),
+        "group": facts.cluster.groups[facts.nodes.group[move.target[0]]].name,
+        "data": copied_data(state, move),
+        "steps": steps_to_plain(state, move),
+        "commands": commands(state, move),
+    }
+
+
+def node_names(state: ClusterState, place: Place) -> list[str]:
+    """Return the names of a place's nodes."""
+    return [state.facts.nodes.names[node] for node in place if node != NOWHERE]
