@@ -222,7 +222,7 @@ class Word(Kind):
     def __init__(self, words: type[StrEnum] | Iterable[str], *, folded: bool = False) -> None:
         self._words: dict[str, str] = {str(word): word for word in words}
         self._folded = folded
-        self.wanted = f"one of {', '.join(self._words)}"
+        self.wanted = " or ".join(self._words) if len(self._words) <= 2 else f"one of {', '.join(self._words)}"
         self.blank = next(iter(self._words.values()))
 
     def read(self, value: t.Any) -> str:
@@ -357,7 +357,7 @@ class Table(Kind):
     """A mapping with known keys. `name` says what it describes, with its article.
 
     With `others` it may have other keys, too, which are ignored. With `dashes` `_` may stand for `-` in keys. `separator` stands
-    between a place and a key. `schema` is added to the JSON Schema.
+    between a place and a key. `schema` is added to the JSON Schema; `alternative` is what may stand for any value there.
     """
 
     nested = True
@@ -371,9 +371,11 @@ class Table(Kind):
         dashes: bool = False,
         separator: str = ".",
         schema: Mapping[str, t.Any] | None = None,
+        alternative: Mapping[str, t.Any] | None = None,
     ) -> None:
         self.name, self.rows = name, tuple(rows)
         self._others, self._dashes, self._separator, self._schema = others, dashes, separator, dict(schema or {})
+        self._alternative = dict(alternative or {})
         self.keys = tuple(row.name for row in self.rows)
         self._known = frozenset(self.keys)
         needed = [row.name for row in self.rows if row.required]
@@ -431,7 +433,10 @@ class Table(Kind):
         for row in self.rows:
             described = {"description": row.doc} if row.doc else {}
             default: Json = {"default": row.default} if isinstance(row.default, (bool, int, float, str)) else {}
-            properties[row.name] = described | row.kind.json_schema() | default
+            accepted = row.kind.json_schema()
+            if self._alternative:
+                accepted = {"anyOf": [self._alternative, accepted]} if accepted else accepted
+            properties[row.name] = described | accepted | default
         required = [row.name for row in self.rows if row.required]
         closed = {} if self._others else {"additionalProperties": False}
         return {"type": "object", "properties": properties} | ({"required": required} if required else {}) | closed | self._schema
@@ -457,20 +462,20 @@ def read_all(kind: Kind, value: t.Any, place: Place) -> t.Any:
     return found
 
 
-def refuse_doubles(named: Iterable[tuple[str, t.Any]], what: str, mistakes: Mistakes) -> None:
-    """Add a mistake for each name that is there twice; `named` are places and names, blank ones are passed over."""
+def refuse_doubles(named: Iterable[tuple[str, t.Any]], key: str, mistakes: Mistakes) -> None:
+    """Add a mistake for each entry whose `key` another has; `named` are places of entries and what they have, blank ones passed over."""
     first: dict[t.Any, str] = {}
     for place, name in named:
         if name and first.setdefault(name, place) != place:
-            mistakes.add(place, f"{name!r} is the {what} of {first[name]} already; each needs its own")
+            mistakes.add(f"{place}.{key}", f"{name!r} is the {key} of {first[name]} already; each needs its own")
 
 
-def is_whole(value: t.Any) -> bool:
+def is_whole(value: t.Any) -> t.TypeGuard[int]:
     """Return whether a value is an integer; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value: t.Any) -> bool:
+def is_number(value: t.Any) -> t.TypeGuard[float]:
     """Return whether a value is a finite number of a size that can be computed with."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < HUGE
 

@@ -109,6 +109,8 @@ class Space:
     boot: bool = False
     encrypt: bool = False
     keep_data: bool = False
+    optional: bool = False
+    priority: int = 0
     mount: str | None = None
     mount_options: str | None = None
     fs_type: str | None = None
@@ -128,6 +130,8 @@ class Schema:
     flat: bool
     warnings: tuple[str, ...] = ()
     """What the user should know about the schema on this machine, such as a preference that no disk meets."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Optional spaces that this machine does not get, each with the reason."""
 
     def by_id(self, space_id: str) -> Space:
         """Return the space of that id; KeyError when there is none."""

@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..common.errors import InputError, Mistake, NoSolution
+from ..common.errors import InputError, NoSolution
+from ..common.fields import Size, read_all
 from ..common.units import format_mib
 from .fair.solve import allocate_fair
 from .model import Allocation, Hardware, Schema, SpaceType
 from .ordered.convert import allocate_ordered
 from .problem.formulate import canonical_order, with_boot_partition
-from .schema.hardware import in_mib, parse_hardware, reordered
+from .schema.hardware import parse_hardware, reordered
 from .schema.memo import Memory
 from .schema.parse import parse_schema
 from .static.explicit import explicit_schema, sizes_by_disk
@@ -65,13 +66,7 @@ _Problem = tuple[t.Hashable, ...]
 
 def parse_reserve(value: t.Any) -> int:
     """Return how many MiB are to be left free per disk, rounded up; text may have a unit. Raises InputError."""
-    try:
-        amount = in_mib(value)
-    except ValueError as error:
-        raise InputError([Mistake("reserve", str(error))]) from error
-    if amount < 0:
-        raise InputError([Mistake("reserve", f"{value} is negative")])
-    return math.ceil(amount)
+    return int(read_all(Size(math.ceil), value, "reserve"))
 
 
 class Planner:
@@ -100,6 +95,7 @@ class Planner:
             "disks": sizes_by_disk(hardware, solved.schema, solved.allocation),
             "schema": explicit_schema(hardware, solved.schema, solved.allocation, identity),
             "warnings": _warnings(hardware, solved),
+            "left_out": [{"id": space_id, "reason": reason} for space_id, reason in schema.left_out],
         }
 
     def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:

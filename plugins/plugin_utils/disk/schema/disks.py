@@ -14,8 +14,8 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...common.errors import suggest
+from ...common.fields import kind_of
 from ..model import Hardware
-from .hardware import kind_of
 from .yaql import is_expression
 
 

@@ -10,33 +10,103 @@ import math
 import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
-from ...common.errors import Mistakes, suggest
-from ...common.units import MIB, parse_mib
+from ...common.errors import Mistakes
+from ...common.fields import (
+    LARGEST_SIZE,
+    Anything,
+    Json,
+    Kind,
+    ListOf,
+    Row,
+    Size,
+    Table,
+    Text,
+    Values,
+    Whole,
+    Word,
+    is_whole,
+    refuse_doubles,
+    shown,
+)
+from ...common.units import MIB
 from ..model import Disk, ExistingSpace, Firmware, Hardware
 
 _DEFAULT_BLOCK = 512
+_LARGEST_BLOCK = 2**20
 _VOLUME = "lvm"
+
+
+class _Block(Kind):
+    """The size of a disk's blocks in bytes."""
+
+    blank = _DEFAULT_BLOCK
+
+    def read(self, value: t.Any) -> int:
+        if not is_whole(value) or not _DEFAULT_BLOCK <= value <= _LARGEST_BLOCK or value & (value - 1):
+            raise ValueError(f"{shown(value)} is not a block size; it is a power of two in bytes, 512 or more")
+        return int(value)
+
+    def json_schema(self) -> Json:
+        return {"enum": [2**power for power in range(9, 21)]}
+
+
+def _exactly(amount: t.Any) -> t.Any:
+    return amount
+
+
+_BYTES, _CAPACITY, _EXACT = Whole(0, 2**73), Size(math.floor), Size(_exactly)
+_PARTITION = Table(
+    "a partition",
+    [
+        Row("start", _EXACT),
+        Row("size", _EXACT),
+        Row("start_bytes", _BYTES),
+        Row("size_bytes", _BYTES),
+        *(Row(name, Anything()) for name in ("name", "label", "volume_group", "dev")),
+    ],
+    others=True,
+)
+_DISK = Table(
+    "a disk",
+    [
+        Row("id", Text(filled=True), "Names the disk in plans.", required=True),
+        Row("size", _CAPACITY, "Its size in MiB.", required=True),
+        Row("size_bytes", _BYTES, "Its size in bytes."),
+        *(Row(name, Text(), default="") for name in ("path", "dev", "type")),
+        Row("logical_block", _Block(), default=_DEFAULT_BLOCK),
+        Row("physical_block", _Block(), default=_DEFAULT_BLOCK),
+        Row("partitions", ListOf(_PARTITION, "partitions"), default=()),
+        Row("holders", Anything()),
+    ],
+    others=True,
+)
+_HARDWARE = Table(
+    "a machine",
+    [
+        Row("disks", ListOf(Anything(), "disks"), required=True),
+        Row("ram", _CAPACITY, "Its memory in MiB."),
+        Row("firmware", Word(Firmware), "How it boots."),
+    ],
+    others=True,
+)
 
 
 def parse_hardware(facts: t.Any, place: str = "hardware") -> Hardware:
     """Return the machine of `facts`, its disks in the order given. Sizes are MiB or text with a unit, rounded down.
 
-    Raises InputError with every mistake and its place (`hardware.disks[2].size`).
+    Expressions see the facts with sizes as numbers. Raises InputError with every mistake and its place (`hardware.disks[2].size`).
     """
     mistakes = Mistakes()
-    if not isinstance(facts, Mapping):
-        mistakes.add(place, f"is {kind_of(facts)}, but must be a mapping with 'disks', such as bareon_hardware of the disk_facts module")
-        mistakes.check()
-    hardware = Hardware(
-        disks=_disks(facts, place, mistakes),
-        ram=_whole(facts.get("ram"), f"{place}.ram", mistakes),
-        firmware=_firmware(facts.get("firmware"), f"{place}.firmware", mistakes),
-        facts=facts,
-    )
+    values = _HARDWARE.read_nested(facts, place, mistakes)
+    if not values["disks"] and not mistakes.told(f"{place}.disks"):
+        mistakes.add(f"{place}.disks", "is empty; a machine without disks cannot be planned")
+    places = [f"{place}.disks[{position}]" for position in range(len(values["disks"]))]
+    disks = [_disk(entry, where, mistakes) for entry, where in zip(values["disks"], places)]
+    refuse_doubles(((where, disk.id) for where, disk in zip(places, disks)), "id", mistakes)
     mistakes.check()
-    return hardware
+    disks = _with_volumes(disks)
+    return Hardware(disks=tuple(disks), ram=values["ram"], firmware=values["firmware"], facts=_with_numbers(facts, disks, values["ram"]))
 
 
 def reordered(hardware: Hardware, order: Sequence[int]) -> Hardware:
@@ -45,186 +115,87 @@ def reordered(hardware: Hardware, order: Sequence[int]) -> Hardware:
     return replace(hardware, disks=disks, facts={**hardware.facts, "disks": [disk.facts for disk in disks]})
 
 
-def _disks(facts: Mapping[str, t.Any], place: str, mistakes: Mistakes) -> tuple[Disk, ...]:
-    place = f"{place}.disks"
-    if "disks" not in facts:
-        mistakes.add(place, f"is missing{suggest('disks', map(str, facts))}; a machine without disks cannot be planned")
-        return ()
-    entries = facts["disks"]
-    if not isinstance(entries, (list, tuple)):
-        mistakes.add(place, f"is {kind_of(entries)}, but must be a list of disks, each with 'id' and 'size'")
-        return ()
-    if not entries:
-        mistakes.add(place, "is empty; a machine without disks cannot be planned")
-    disks: list[Disk] = []
-    seen: dict[str, int] = {}
-    for position, entry in enumerate(entries):
-        disk = _disk(entry, f"{place}[{position}]", mistakes)
-        if disk is None:
-            continue
-        if disk.id in seen:
-            mistakes.add(f"{place}[{position}].id", f"{disk.id!r} is the id of {place}[{seen[disk.id]}] already; ids must differ")
-        seen.setdefault(disk.id, position)
-        disks.append(disk)
-    return _with_volumes(disks)
-
-
-def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk | None:
-    if not isinstance(entry, Mapping):
-        mistakes.add(place, f"is {kind_of(entry)}, but must be a mapping with 'id' and 'size'")
-        return None
-    name = entry.get("id")
-    if not isinstance(name, str) or not name.strip():
-        mistakes.add(f"{place}.id", "is missing; every disk needs an id" if name in (None, "") else f"{name!r} must be text")
-        name = ""
-    size = _size(entry, place, mistakes)
-    if not name or size is None:
-        return None
+def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk:
+    values = _DISK.read_nested(entry, place, mistakes)
+    if not values["size"] and not mistakes.told(f"{place}.size"):
+        mistakes.add(f"{place}.size", "is 0 MiB; leave a disk without room (an empty card reader?) out of the facts")
+    holders = [holder for holder in _listed(values["holders"]) if isinstance(holder, Mapping)]
+    arrays = {
+        str(dev): str(holder.get("name"))
+        for holder in holders
+        if str(holder.get("type")).startswith("raid")
+        for dev in _listed(holder.get("members"))
+    }
+    partitions = [_partition(one, arrays, f"{place}.partitions[{number}]", mistakes) for number, one in enumerate(values["partitions"])]
     return Disk(
-        id=str(name),
-        size=size,
-        path=_text(entry, "path", place, mistakes),
-        dev=_text(entry, "dev", place, mistakes),
-        type=_text(entry, "type", place, mistakes),
-        logical_block=_block(entry, "logical_block", place, mistakes),
-        physical_block=_block(entry, "physical_block", place, mistakes),
-        existing=_partitions(entry, f"{place}.partitions", mistakes),
-        facts=entry,
+        id=values["id"],
+        size=values["size"],
+        path=values["path"],
+        dev=values["dev"],
+        type=values["type"],
+        logical_block=values["logical_block"],
+        physical_block=values["physical_block"],
+        existing=tuple(sorted(partitions, key=lambda space: space.start)),
+        facts=_with_text_as_numbers(entry, values) if isinstance(entry, Mapping) else {},
     )
 
 
-def _size(entry: Mapping[str, t.Any], place: str, mistakes: Mistakes) -> int | None:
-    place = f"{place}.size"
-    if entry.get("size") is None:
-        mistakes.add(place, f"is missing{suggest('size', map(str, entry))}; every disk needs its size in MiB")
-        return None
-    size = _whole(entry["size"], place, mistakes)
-    if size == 0:
-        mistakes.add(place, "is 0 MiB; leave a disk without room (an empty card reader?) out of the facts")
-    return size or None
-
-
-def _whole(value: t.Any, place: str, mistakes: Mistakes) -> int | None:
-    """Return a size in MiB rounded down; None when there is none or it is wrong."""
-    if value is None:
-        return None
-    try:
-        amount = in_mib(value)
-    except ValueError as error:
-        mistakes.add(place, str(error))
-        return None
-    if amount < 0:
-        mistakes.add(place, f"{value} is negative")
-        return None
-    return math.floor(amount)
-
-
-def in_mib(value: t.Any) -> float | Fraction:
-    """Return a size that is a number of MiB or text with a unit; ValueError with a sentence for anything else."""
-    if isinstance(value, str):
-        return parse_mib(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a size; write MiB as a number, or text with a unit such as '50 GiB'")
-    return value
-
-
-def _block(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> int:
-    value = entry.get(key)
-    if value is None:
-        return _DEFAULT_BLOCK
-    if isinstance(value, bool) or not isinstance(value, int) or value < _DEFAULT_BLOCK or value & (value - 1):
-        mistakes.add(f"{place}.{key}", f"{value!r} is not a block size; it is a power of two in bytes, 512 or more")
-        return _DEFAULT_BLOCK
-    return int(value)
-
-
-def _text(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> str:
-    value = entry.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        mistakes.add(f"{place}.{key}", f"{value!r} must be text")
-        return ""
-    return str(value)
-
-
-def _firmware(value: t.Any, place: str, mistakes: Mistakes) -> Firmware | None:
-    if value is None:
-        return None
-    known = [firmware.value for firmware in Firmware]
-    if value not in known:
-        mistakes.add(place, f"{value!r} is unknown; it is {' or '.join(known)}{suggest(str(value), known)}")
-        return None
-    return Firmware(value)
-
-
-def _partitions(disk: Mapping[str, t.Any], place: str, mistakes: Mistakes) -> tuple[ExistingSpace, ...]:
-    entries = disk.get("partitions")
-    if entries is None:
-        return ()
-    if not isinstance(entries, (list, tuple)):
-        mistakes.add(place, f"is {kind_of(entries)}, but must be a list")
-        return ()
-    arrays = {dev: str(holder.get("name")) for holder in _holders(disk) if _is_array(holder) for dev in holder.get("members") or ()}
-    found = [_partition(entry, arrays, f"{place}[{position}]", mistakes) for position, entry in enumerate(entries)]
-    return tuple(sorted((space for space in found if space is not None), key=lambda space: space.start))
-
-
-def _partition(entry: t.Any, arrays: Mapping[str, str], place: str, mistakes: Mistakes) -> ExistingSpace | None:
-    if not isinstance(entry, Mapping):
-        mistakes.add(place, f"is {kind_of(entry)}, but must be a mapping with 'start' and 'size'")
-        return None
-    start, size = _extent(entry, "start", place, mistakes), _extent(entry, "size", place, mistakes)
-    if start is None or size is None:
-        return None
+def _partition(values: Values, arrays: Mapping[str, str], place: str, mistakes: Mistakes) -> ExistingSpace:
+    start, size = (_extent(values, key, place, mistakes) for key in ("start", "size"))
     first, last = math.floor(start), math.ceil(start + size)
-    label = entry.get("label") or entry.get("volume_group") or arrays.get(str(entry.get("dev")))
-    return ExistingSpace(name=str(entry.get("name") or ""), start=first, size=last - first, label=str(label or ""))
+    label = values["label"] or values["volume_group"] or arrays.get(str(values["dev"]))
+    return ExistingSpace(name=str(values["name"] or ""), start=first, size=last - first, label=str(label or ""))
 
 
-def _with_volumes(disks: Sequence[Disk]) -> tuple[Disk, ...]:
+def _extent(values: Values, key: str, place: str, mistakes: Mistakes) -> t.Any:
+    """Return a start or size in MiB, exact where the facts give bytes."""
+    if values[f"{key}_bytes"] is not None:
+        return values[f"{key}_bytes"] / MIB
+    if values[key] is None and not mistakes.told(f"{place}.{key}"):
+        mistakes.add(f"{place}.{key}", f"is missing; must be {_EXACT.wanted}")
+    return values[key] or 0
+
+
+def _with_volumes(disks: Sequence[Disk]) -> list[Disk]:
     """Return the disks with the volumes that lie on them; one that lies on several is listed with the first."""
     seen: set[tuple[str, str]] = set()
     result = []
     for disk in disks:
         volumes = []
-        for holder in _holders(disk.facts):
+        for holder in _listed(disk.facts.get("holders")):
+            if not isinstance(holder, Mapping) or holder.get("type") != _VOLUME:
+                continue
             group, name, size = holder.get("volume_group"), holder.get("name"), holder.get("size")
-            if holder.get("type") == _VOLUME and group and name and isinstance(size, int) and (str(group), str(name)) not in seen:
+            if group and name and is_whole(size) and 0 <= size <= LARGEST_SIZE and (str(group), str(name)) not in seen:
                 seen.add((str(group), str(name)))
                 volumes.append(ExistingSpace(name=str(name), start=0, size=size, volume_group=str(group)))
         result.append(replace(disk, existing=(*disk.existing, *volumes)) if volumes else disk)
-    return tuple(result)
+    return result
 
 
-def _holders(disk: Mapping[str, t.Any]) -> list[Mapping[str, t.Any]]:
-    holders = disk.get("holders")
-    return [holder for holder in holders if isinstance(holder, Mapping)] if isinstance(holders, (list, tuple)) else []
+def _with_numbers(facts: Mapping[str, t.Any], disks: Sequence[Disk], ram: int | None) -> Mapping[str, t.Any]:
+    """Return the facts, with sizes that were written as text in MiB."""
+    changed = any(disk.facts is not entry for disk, entry in zip(disks, facts["disks"]))
+    if not changed and not isinstance(facts.get("ram"), str):
+        return facts
+    return {**facts, "disks": [disk.facts for disk in disks]} | ({} if ram is None else {"ram": ram})
 
 
-def _is_array(holder: Mapping[str, t.Any]) -> bool:
-    return str(holder.get("type")).startswith("raid")
+def _with_text_as_numbers(entry: Mapping[str, t.Any], values: Values) -> Mapping[str, t.Any]:
+    partitions = _listed(entry.get("partitions"))
+    if not isinstance(entry.get("size"), str) and not any(_has_text_size(one) for one in partitions):
+        return entry
+    plain = [{**one, **_numbers(read)} for one, read in zip(partitions, values["partitions"]) if isinstance(one, Mapping)]
+    return {**entry, "size": values["size"]} | ({"partitions": plain} if plain else {})
 
 
-def _extent(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> float | Fraction | None:
-    """Return a start or size in MiB, exact where the facts give bytes."""
-    in_bytes = entry.get(f"{key}_bytes")
-    if isinstance(in_bytes, int) and not isinstance(in_bytes, bool) and in_bytes >= 0:
-        return in_bytes / MIB
-    if entry.get(key) is None:
-        mistakes.add(f"{place}.{key}", "is missing")
-        return None
-    try:
-        return in_mib(entry[key])
-    except ValueError as error:
-        mistakes.add(f"{place}.{key}", str(error))
-        return None
+def _has_text_size(partition: t.Any) -> bool:
+    return isinstance(partition, Mapping) and any(isinstance(partition.get(key), str) for key in ("start", "size"))
 
 
-def kind_of(value: t.Any) -> str:
-    """Return what a value is, in a reader's words."""
-    names = {bool: "a boolean", str: "text", list: "a list", tuple: "a list", type(None): "nothing"}
-    for kind, name in names.items():
-        if isinstance(value, kind):
-            return name
-    return "a number" if isinstance(value, (int, float)) else "a mapping" if isinstance(value, Mapping) else type(value).__name__
+def _numbers(values: Values) -> dict[str, float]:
+    return {key: float(values[key]) for key in ("start", "size") if values[key] is not None}
+
+
+def _listed(value: t.Any) -> Sequence[t.Any]:
+    return value if isinstance(value, (list, tuple)) else ()

@@ -14,13 +14,14 @@ from pathlib import Path
 import yaml
 
 from ...common.errors import InputError, Mistake, Mistakes, suggest
-from .hardware import kind_of
+from ...common.fields import Row, Table, Text, Word, kind_of
 
 # libyaml's where PyYAML was built with it, which is ten times as fast.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yml", ".yaml")
 _ABSENT, _PRESENT = "absent", "present"
 _BOUNDS = ("min_size", "max_size")
+_WISH = Table("an override", [Row("id", Text(), required=True), Row("state", Word((_PRESENT, _ABSENT)), default=_PRESENT)], others=True)
 
 
 def find_profile(name: str, folder: Path, base: Path) -> Path:
@@ -68,9 +69,9 @@ def merge(schema: t.Any, overrides: t.Any) -> list[t.Any]:
     """
     mistakes = Mistakes()
     if not isinstance(schema, (list, tuple)):
-        mistakes.add("spaces", f"is {kind_of(schema)}, but must be a list of spaces, each with 'id' and 'type'")
+        mistakes.add("spaces", f"is {kind_of(schema)}; must be a list of spaces, each with 'id' and 'type'")
     if not isinstance(overrides, (list, tuple)):
-        mistakes.add("overrides", f"is {kind_of(overrides)}, but must be a list of spaces, each with 'id'")
+        mistakes.add("overrides", f"is {kind_of(overrides)}; must be a list of spaces, each with 'id'")
     mistakes.check()
     known = [entry.get("id") for entry in schema if isinstance(entry, Mapping)]
     wishes = _wishes(overrides, known, mistakes)
@@ -85,19 +86,17 @@ def _wishes(overrides: Sequence[t.Any], known: Sequence[t.Any], mistakes: Mistak
     wishes: dict[str, Mapping[str, t.Any]] = {}
     for position, wish in enumerate(overrides):
         place = f"overrides[{position}]"
-        if not isinstance(wish, Mapping):
-            mistakes.add(place, f"is {kind_of(wish)}, but must be a mapping with 'id'")
-        elif not isinstance(wish.get("id"), str):
-            mistakes.add(f"{place}.id", "is missing; it says which space is changed")
-        elif wish["id"] in wishes:
-            mistakes.add(f"{place}.id", f"{wish['id']!r} is there twice; write one entry with all its keys")
-        elif wish.get("state", _PRESENT) not in (_PRESENT, _ABSENT):
-            mistakes.add(f"{place}.state", f"{wish['state']!r} must be {_PRESENT} or {_ABSENT}")
-        elif wish["id"] not in known and (wish.get("state") == _ABSENT or "type" not in wish):
-            hint = suggest(wish["id"], [str(name) for name in known])
-            mistakes.add(f"{place}.id", f"there is no space {wish['id']!r}{hint}; a new one needs a 'type'")
+        values = _WISH.read_nested(wish, place, mistakes)
+        if any(mistakes.told(f"{place}.{key}") for key in ("id", "state")):
+            continue
+        name = values["id"]
+        if name in wishes:
+            mistakes.add(f"{place}.id", f"{name!r} is there twice; write one entry with all its keys")
+        elif name not in known and (values["state"] == _ABSENT or "type" not in wish):
+            hint = suggest(name, [str(one) for one in known])
+            mistakes.add(f"{place}.id", f"there is no space {name!r}{hint}; a new one needs a 'type'")
         else:
-            wishes[wish["id"]] = wish
+            wishes[name] = wish
     return wishes
 
 

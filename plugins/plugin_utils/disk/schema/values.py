@@ -2,26 +2,69 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Values of the schema's keys: sizes, shares, flags and text, each checked at its place."""
+"""The keys of a space: what each may be, for which types it makes sense, and what sizes come to."""
 
 from __future__ import annotations
 
 import math
 import re
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...common.errors import Mistakes, suggest
-from ...common.units import parse_mib
-from .hardware import kind_of
-
-_PERCENTAGE = re.compile(r"^\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*%\s*$")
-_LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
-_SIZE_HINT = (
-    "write MiB as a number, text with a unit such as '50 GiB', a percentage such as '30 %', or a yaql= expression that gives one of these"
+from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS
+from ....module_utils.storage.raid import RaidLevel
+from ...common.errors import Mistakes, Place, suggest
+from ...common.fields import (
+    LARGEST_SIZE,
+    Anything,
+    Json,
+    Kind,
+    ListOf,
+    Row,
+    Table,
+    Text,
+    Truth,
+    Values,
+    Whole,
+    Word,
+    is_number,
+    is_whole,
+    shown,
 )
+from ...common.units import SIZE_PATTERN, parse_mib
+from ..model import SpaceType
+
+ALL_DISKS = "all"
+_PERCENTAGE = re.compile(r"^\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*$")
+_ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
+_RESERVED_IDS = ("unallocated", ".", "..")
+_LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
+_EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL expression over the machine's facts."}
+
+_EVERY = frozenset(SpaceType)
+_CARRYING_FILES = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB}
+KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
+    **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
+    **dict.fromkeys(("contains", "max_pvs"), frozenset({SpaceType.VOLUME_GROUP})),
+    **dict.fromkeys(("level", "legs"), frozenset({SpaceType.RAID})),
+    "per_disk": frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS}),
+    "encrypt": _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB},
+}
+"""The types that keys make sense for which do not for all."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A size as it is written: `number` MiB, or percent of the room there is."""
+
+    number: Fraction
+    relative: bool = False
+
+    def mib(self, whole: int) -> Fraction:
+        """Return the size where there is room of `whole` MiB."""
+        return self.number * whole / 100 if self.relative else self.number
 
 
 @dataclass(frozen=True)
@@ -36,133 +79,216 @@ class Bounds:
 
     @property
     def contradictory(self) -> bool:
+        """Return whether no size is within the bounds."""
         return self.most is not None and self.least > self.most
 
 
-class Entry:
-    """One entry of the schema with all expressions evaluated.
+class _Id(Kind):
+    """A name that LVM takes."""
 
-    Every method returns a key's value or, after noting a mistake, the default.
-    """
+    wanted, blank = "text", ""
 
-    def __init__(self, values: Mapping[str, t.Any], place: str, mistakes: Mistakes) -> None:
-        self._values = values
-        self.place = place
-        self._mistakes = mistakes
-
-    def __contains__(self, key: str) -> bool:
-        return self._values.get(key) is not None
-
-    def wrong(self, key: str, says: str) -> None:
-        """Note a mistake of one key."""
-        self._mistakes.add(f"{self.place}.{key}", says)
-
-    def raw(self, key: str) -> t.Any:
-        """Return the value as it is; None when there is none."""
-        return self._values.get(key)
-
-    def text(self, key: str) -> str | None:
-        """Return a text that is not empty."""
-        value = self.raw(key)
-        if value is None:
-            return None
+    def read(self, value: t.Any) -> str:
         if not isinstance(value, str) or not value.strip():
-            self.wrong(key, f"is {kind_of(value) if value != '' else 'empty'}, but must be text")
-            return None
-        return str(value).strip()
+            self.refuse(value)
+        name = str(value).strip()
+        if name in _RESERVED_IDS:
+            raise ValueError(f"{name!r} is reserved; choose another")
+        if not _ID.match(name):
+            raise ValueError(f"{shown(name)} cannot name a volume; use at most 63 letters, digits and _ . + - (not - in front)")
+        return name
 
-    def flag(self, key: str) -> bool:
-        """Return a boolean, by default False."""
-        value = self.raw(key)
-        if value is not None and not isinstance(value, bool):
-            self.wrong(key, f"{value!r} must be true or false")
-            return False
-        return bool(value)
+    def json_schema(self) -> Json:
+        return {"type": "string", "pattern": r"^\s*[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}\s*$", "not": {"enum": list(_RESERVED_IDS)}}
 
-    def count(self, key: str, least: int) -> int | None:
-        """Return a whole number of at least `least`."""
-        value = self.raw(key)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self.wrong(key, f"{value!r} must be a whole number, {least} or more")
-            return None
-        return int(value)
 
-    def one_of(self, key: str, known: Iterable[str]) -> str | None:
-        """Return one of the known words."""
-        value = self.raw(key)
-        words = list(known)
-        if value is not None and value not in words:
-            self.wrong(key, f"{value!r} is unknown; it is one of {', '.join(words)}{suggest(str(value), words)}")
-            return None
-        return None if value is None else str(value)
+class _SpaceSize(Kind):
+    """A size of a space; only a minimum may be nothing."""
 
-    def weight(self) -> float:
-        """Return the weight, by default 1."""
-        value = self.raw("weight")
-        if value is None:
-            return 1.0
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            self.wrong("weight", f"{value!r} must be a number, 0 or more")
-            return 1.0
-        if value < 0:
-            self.wrong("weight", f"{value} is negative; 0 is a space that never grows")
-            return 1.0
-        if value and not _LEAST_WEIGHT <= value <= _GREATEST_WEIGHT:
-            self.wrong("weight", f"{value} is out of range; it is 0, or from {_LEAST_WEIGHT} to {_GREATEST_WEIGHT:.0f}")
-            return 1.0
-        return float(value)
+    wanted = "a size: MiB as a number, text such as '50 GiB', '50G' or '30 %', or a yaql= expression that gives one of these"
 
-    def bounds(self, whole: int) -> Bounds:
-        """Return the bounds; percentages are of `whole` MiB. A minimum is rounded up, a maximum down, an exact size to the nearest MiB."""
-        if "size" in self:
-            doubled = [key for key in ("min_size", "max_size") if key in self]
-            if doubled:
-                self.wrong("size", f"fixes both bounds; drop it or {' and '.join(doubled)}")
-                return Bounds()
-            exact = self._amount("size", whole)
-            if exact is None:
-                return Bounds()
-            rounded = max(1, math.floor(exact + Fraction(1, 2)))
-            return Bounds(rounded, rounded)
-        least, most = self._amount("min_size", whole), self._amount("max_size", whole)
-        lower = 0 if least is None else math.ceil(least)
-        if most is None:
-            return Bounds(lower)
-        between_two_mib = least is not None and least <= most and lower > math.floor(most)
-        return Bounds(lower, lower if between_two_mib else math.floor(most))
+    def __init__(self, *, zero: bool = False) -> None:
+        self._zero = zero
 
-    def _amount(self, key: str, whole: int) -> Fraction | None:
-        value = self.raw(key)
-        if value is None:
-            return None
-        try:
-            amount = _to_mib(value, whole)
-        except ValueError as error:
-            self.wrong(key, str(error))
-            return None
-        if amount < 0:
-            self.wrong(key, f"{value} is negative; a size is {'1 MiB' if key != 'min_size' else '0'} or more")
-            return None
-        if amount == 0 and key != "min_size":
-            self.wrong(key, "is 0; leave the space out if it is to have no room, or the key if there is no bound")
-            return None
+    def read(self, value: t.Any) -> Amount:
+        percentage = _PERCENTAGE.match(value) if isinstance(value, str) else None
+        if percentage is not None:
+            amount = Amount(Fraction(percentage["number"]), relative=True)
+        elif isinstance(value, str) and not value.strip().startswith("-"):
+            amount = Amount(parse_mib(value))
+        elif is_number(value):
+            amount = Amount(Fraction(value))
+        else:
+            self.refuse(value)
+        if amount.number < 0:
+            raise ValueError(f"is {shown(value)}; must be {'0' if self._zero else '1 MiB'} or more")
+        if amount.number > LARGEST_SIZE:
+            raise ValueError(f"is {shown(value)}; that is no usable size")
+        if not amount.number and not self._zero:
+            raise ValueError("is 0; leave the space out if it is to have no room, or the key if there is no bound")
         return amount
 
-
-def _to_mib(value: t.Any, whole: int) -> Fraction:
-    if isinstance(value, str):
-        percentage = _PERCENTAGE.match(value)
-        if percentage:
-            return Fraction(percentage["number"]) * whole / 100
-        if value.strip().startswith("-"):
-            return -_to_mib(value.strip()[1:], whole)
-        return parse_mib(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{_shown(value)} is not a size; {_SIZE_HINT}")
-    return Fraction(value)
+    def json_schema(self) -> Json:
+        number = {"type": "number", "maximum": LARGEST_SIZE} | ({"minimum": 0} if self._zero else {"exclusiveMinimum": 0})
+        return {
+            "anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}, {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"}]
+        }
 
 
-def _shown(value: t.Any) -> str:
-    return repr(value) if isinstance(value, (bool, int, float)) else kind_of(value)
+class _Weight(Kind):
+    """How much a space grows beside others."""
+
+    wanted, blank = "a number, 0 or more", 1.0
+
+    def read(self, value: t.Any) -> float:
+        if not is_number(value):
+            self.refuse(value)
+        if value < 0:
+            raise ValueError(f"is {shown(value)}; must be 0 or more: 0 is a space that never grows")
+        if value and not _LEAST_WEIGHT <= value <= _GREATEST_WEIGHT:
+            raise ValueError(f"{value} is out of range; it is 0, or from {_LEAST_WEIGHT} to {_GREATEST_WEIGHT:.0f}")
+        return float(value)
+
+    def json_schema(self) -> Json:
+        return {"anyOf": [{"const": 0}, {"type": "number", "minimum": _LEAST_WEIGHT, "maximum": _GREATEST_WEIGHT}]}
+
+
+class _Mount(Kind):
+    """A place in the tree of files, in its shortest spelling; or `none`, or `swap`."""
+
+    wanted = "an absolute path without spaces, or none"
+
+    def read(self, value: t.Any) -> str:
+        path = Text(filled=True).read(value)
+        if path in NO_MOUNT:
+            return path
+        if not path.startswith("/") or any(character.isspace() for character in path) or ".." in path.split("/"):
+            self.refuse(value)
+        return "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+
+    def json_schema(self) -> Json:
+        return {"type": "string", "pattern": r"^\s*(/\S*|none|swap)\s*$"}
+
+
+class _FsType(Kind):
+    """A file system that disk_layout makes."""
+
+    wanted = f"one of {', '.join(FILESYSTEMS)}"
+
+    def read(self, value: t.Any) -> str:
+        word = Text(filled=True).read(value).lower()
+        if word not in FILESYSTEMS:
+            meant = SPELLINGS.get(word, word)
+            raise ValueError(f"{shown(value)} cannot be made; there are {', '.join(FILESYSTEMS)}{suggest(meant, FILESYSTEMS)}")
+        return word
+
+    def json_schema(self) -> Json:
+        return {"type": "string", "pattern": f"^\\s*({'|'.join(_folded(name) for name in FILESYSTEMS)})\\s*$"}
+
+
+class _Legs(Kind):
+    """How many disks an array lies on; `all` is as many as there are."""
+
+    wanted = "a whole number, 1 or more, or all"
+
+    def read(self, value: t.Any) -> int | str:
+        if isinstance(value, str) and value == ALL_DISKS:
+            return ALL_DISKS
+        return int(value) if is_whole(value) and 1 <= value <= LARGEST_SIZE else self.refuse(value)
+
+    def json_schema(self) -> Json:
+        return {"anyOf": [{"type": "integer", "minimum": 1}, {"const": ALL_DISKS}]}
+
+
+class _Contains(Kind):
+    """The ids of what a vg contains, by themselves or as mappings; wrong ones are for the reader of the whole schema to name."""
+
+    blank: t.Any = ()
+    nested = True
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[t.Any, ...]:
+        members = value if isinstance(value, (list, tuple)) else [value]
+        return tuple(member.get("id") if isinstance(member, Mapping) else member for member in members)
+
+    def json_schema(self) -> Json:
+        member: Json = {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}]}
+        return {"anyOf": [{"type": "string"}, {"type": "array", "items": member}]}
+
+
+def _folded(word: str) -> str:
+    return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
+
+
+def _schema_of_types() -> Json:
+    """Return what JSON Schema has to say of keys that go together."""
+    rules: list[Json] = [{"not": {"required": ["size", bound]}} for bound in ("min_size", "max_size")]
+    for key, types in KEYS_OF_SOME.items():
+        others = [str(space_type) for space_type in SpaceType if space_type not in types]
+        rules.append({"if": {"required": [key]}, "then": {"not": {"properties": {"type": {"enum": others}}}}})
+    rules.append({"if": {"properties": {"type": {"const": str(SpaceType.RAID)}}}, "then": {"required": ["level"]}})
+    return {"allOf": rules}
+
+
+_DISKS: Json = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object", "required": ["id"]},
+        {"type": "array", "items": {"type": ["string", "object", "array"]}},
+    ]
+}
+NO_MOUNT = ("none", "swap")
+_TEXT, _FLAG = Text(filled=True), Truth()
+
+SPACE = Table(
+    "a space",
+    [
+        Row("id", _Id(), "Names the space; volumes, arrays and partitions are called so.", required=True),
+        Row("type", Word(SpaceType), "What it is to become.", required=True),
+        Row("size", _SpaceSize(), "Its exact size; drop min_size and max_size then."),
+        Row("min_size", _SpaceSize(zero=True), "Its least size."),
+        Row("max_size", _SpaceSize(), "Its largest size."),
+        Row("weight", _Weight(), "How much it grows beside others; 0 is a space that never grows.", default=1.0),
+        Row("best_with_disks", Anything(_DISKS), "The disks it should be on if there is room; a list of queries are tiers, best first."),
+        Row("disks", Anything(_DISKS), "The only disks it may be on."),
+        Row("avoid_disks", Anything(_DISKS), "Disks it may not be on."),
+        Row("optional", _FLAG, "Whether it may be left out, where an expression gives nothing or no disk is left for it.", default=False),
+        Row("priority", Whole(-1000, 1000), "Which optional spaces are given up first: those with the largest number.", default=0),
+        Row("none_order", _FLAG, "Whether it may lie anywhere on a disk, not only in the schema's order.", default=False),
+        Row("keep_data", _FLAG, "Whether what is on it now stays.", default=False),
+        Row("boot", _FLAG, "Whether the machine boots from it.", default=False),
+        Row("mount", _Mount(), "Where it is mounted."),
+        Row("mount_options", _TEXT, "Options of the mount, with commas between them."),
+        Row("fs_type", _FsType(), "The file system that is made on it."),
+        Row("fs_options", _TEXT, "Options of the program that makes the file system."),
+        Row("fs_label", _TEXT, "The label of the file system."),
+        Row("contains", _Contains(), "The ids of the volumes in a vg, and of arrays that it lies on.", default=()),
+        Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
+        Row("level", Word(RaidLevel), "The RAID level of an array."),
+        Row("legs", _Legs(), "How many disks an array lies on; `all` is as many as there are."),
+        Row("per_disk", _FLAG, "Whether there is to be one on each disk; sizes are then those of each.", default=False),
+        Row("encrypt", _FLAG, "Whether it lies on LUKS.", default=False),
+    ],
+    schema=_schema_of_types(),
+    alternative=_EXPRESSION,
+)
+SPACES = ListOf(SPACE, "spaces", least=1)
+
+
+def bounds_of(values: Values, whole: int, place: str, mistakes: Mistakes) -> Bounds:
+    """Return the bounds of a space where there is room of `whole` MiB.
+
+    A minimum is rounded up, a maximum down, an exact size to the nearest MiB.
+    """
+    exact, least, most = (values[key] for key in ("size", "min_size", "max_size"))
+    if exact is not None:
+        doubled = [key for key in ("min_size", "max_size") if values[key] is not None]
+        if doubled:
+            mistakes.add(f"{place}.size", f"fixes both bounds; drop it or {' and '.join(doubled)}")
+        rounded = max(1, math.floor(exact.mib(whole) + Fraction(1, 2)))
+        return Bounds(rounded, rounded)
+    lower = 0 if least is None else math.ceil(least.mib(whole))
+    if most is None:
+        return Bounds(lower)
+    upper = math.floor(most.mib(whole))
+    between_two_mib = least is not None and least.mib(whole) <= most.mib(whole) and lower > upper
+    return Bounds(lower, lower if between_two_mib else upper)

@@ -174,7 +174,7 @@ def test_no_solution_comes_with_its_conflict(run: Run) -> None:
         ("mistakes", "spaces[0].type: 'partitoin' is unknown"),
         ("mistakes", "spaces[0].sise: is no key of a space (did you mean size?)"),
         ("mistakes", "spaces[1].size: expression '$.x' failed: the facts have no 'x'"),
-        ("not_a_list", "spaces: is a mapping, but must be a list"),
+        ("not_a_list", "spaces: is a mapping; must be a list"),
         ("no_disks", "hardware.disks: is empty"),
         ("reserve", "reserve: 'much' is not a size"),
         ("both", "mutually exclusive: schema|profile"),

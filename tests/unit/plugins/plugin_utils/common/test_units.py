@@ -24,6 +24,12 @@ from hypothesis import strategies as st
         ("1 TiB", 1024**2),
         ("2 TB", Fraction(2 * 1000**4, 1024**2)),
         ("1048576 B", 1),
+        ("10G", 10240),
+        ("10g", 10240),
+        ("500M", 500),
+        ("1T", 1024**2),
+        ("1.5 k", Fraction(1536, 1024**2)),
+        ("10 GB", Fraction(10 * 1000**3, 1024**2)),
     ],
 )
 def test_parse_mib_is_exact(text: str, mib: Fraction) -> None:

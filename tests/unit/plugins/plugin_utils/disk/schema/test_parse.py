@@ -256,11 +256,11 @@ def test_expressions_stand_anywhere() -> None:
     schema = parse(
         {"id": "yaql='g' + 'o'", "type": "yaql='vg'", "contains": ["yaql='a'", {"id": "yaql='b'"}]},
         {**LV, "weight": "yaql=1.0 / 2", "mount": "yaql='/srv'", "boot": "yaql=$.ram > 1"},
-        {"id": "b", "type": "lv", "fs_type": "yaql=null"},
+        {"id": "b", "type": "lv", "fs_type": "yaql='XFS'"},
     )
     assert schema.by_id("go").contains == ("a", "b")
     assert (schema.by_id("a").weight, schema.by_id("a").mount, schema.by_id("a").boot) == (0.5, "/srv", True)
-    assert schema.by_id("b").fs_type is None
+    assert schema.by_id("b").fs_type == "xfs"
 
 
 def test_nothing_given_is_changed() -> None:
@@ -276,30 +276,30 @@ def test_nothing_given_is_changed() -> None:
     [
         ([{**LV, "mim_size": 5}], "spaces[0].mim_size", "did you mean min_size?"),
         ([{**LV, "min": 5}], "spaces[0].min", "is no key"),
-        ([{"id": "a", "type": "lvm"}], "spaces[0].type", "is one of vg, lv, partition"),
+        ([{"id": "a", "type": "lvm"}], "spaces[0].type", "must be one of vg, lv, partition"),
         ([{"id": "a"}], "spaces[0].type", "is missing"),
-        ([{"id": "a", "type": ["lv"]}], "spaces[0].type", "is unknown"),
+        ([{"id": "a", "type": ["lv"]}], "spaces[0].type", "is a list; must be one of"),
         ([{"type": "lv"}], "spaces[0].id", "is missing"),
         ([{"id": 5, "type": "lv"}], "spaces[0].id", "must be text"),
-        ([{"id": "", "type": "lv"}], "spaces[0].id", "is empty"),
+        ([{"id": "", "type": "lv"}], "spaces[0].id", "is ''; must be text"),
         ([{"id": "a b", "type": "lv"}], "spaces[0].id", "cannot name a volume"),
         ([{"id": "unallocated", "type": "lv"}], "spaces[0].id", "reserved"),
         ([LV, LV], "spaces[1].id", "spaces[0] already"),
         (["a"], "spaces[0]", "must be a mapping"),
-        ([{**LV, "min_size": -5}], "spaces[0].min_size", "is negative"),
-        ([{**LV, "max_size": -5}], "spaces[0].max_size", "is negative"),
-        ([{**LV, "size": "-5 GiB"}], "spaces[0].size", "is negative"),
+        ([{**LV, "min_size": -5}], "spaces[0].min_size", "must be 0 or more"),
+        ([{**LV, "max_size": -5}], "spaces[0].max_size", "must be 1 MiB or more"),
+        ([{**LV, "size": "-5 GiB"}], "spaces[0].size", "is '-5 GiB'; must be a size"),
         ([{**LV, "size": 0}], "spaces[0].size", "is 0"),
         ([{**LV, "size": "0 %"}], "spaces[0].size", "is 0"),
         ([{**LV, "max_size": 0}], "spaces[0].max_size", "is 0"),
         ([{**LV, "size": 5, "min_size": 5}], "spaces[0].size", "drop it or min_size"),
-        ([{**LV, "size": True}], "spaces[0].size", "is not a size"),
-        ([{**LV, "min_size": math.inf}], "spaces[0].min_size", "is not a size"),
-        ([{**LV, "min_size": math.nan}], "spaces[0].min_size", "is not a size"),
+        ([{**LV, "size": True}], "spaces[0].size", "must be a size"),
+        ([{**LV, "min_size": math.inf}], "spaces[0].min_size", "must be a size"),
+        ([{**LV, "min_size": math.nan}], "spaces[0].min_size", "must be a size"),
         ([{**LV, "size": "lots"}], "spaces[0].size", "is not a size"),
         ([{**LV, "size": "5 parsec"}], "spaces[0].size", "unknown unit"),
-        ([{**LV, "size": [5]}], "spaces[0].size", "a list is not a size"),
-        ([{**LV, "weight": -1}], "spaces[0].weight", "is negative"),
+        ([{**LV, "size": [5]}], "spaces[0].size", "is a list; must be a size"),
+        ([{**LV, "weight": -1}], "spaces[0].weight", "must be 0 or more"),
         ([{**LV, "weight": "1"}], "spaces[0].weight", "must be a number"),
         ([{**LV, "weight": True}], "spaces[0].weight", "must be a number"),
         ([{**LV, "weight": math.inf}], "spaces[0].weight", "must be a number"),
@@ -318,7 +318,7 @@ def test_nothing_given_is_changed() -> None:
         ([{**LV, "contains": ["b"]}], "spaces[0].contains", "makes no sense for the type lv"),
         ([{**LV, "level": "raid1"}], "spaces[0].level", "is for raid"),
         ([{"id": "r", "type": "raid"}], "spaces[0].level", "is missing"),
-        ([{"id": "r", "type": "raid", "level": 1}], "spaces[0].level", "is one of raid0"),
+        ([{"id": "r", "type": "raid", "level": 1}], "spaces[0].level", "must be one of raid0"),
         ([{"id": "r", "type": "raid", "level": "raid6", "legs": 3}], "spaces[0].legs", "raid6 needs 4"),
         ([{"id": "r", "type": "raid", "level": "raid5", "legs": "all", "disks": SSDS}], "spaces[0].legs", "all is 2 here"),
         ([{"id": "r", "type": "raid", "level": "raid10", "legs": 5}], "spaces[0].legs", "is odd"),
@@ -340,8 +340,12 @@ def test_nothing_given_is_changed() -> None:
         ),
         ([{"id": "g", "type": "vg"}, LV], "spaces[1]", "is in no vg"),
         ([{"id": "g", "type": "vg", "contains": ["a"]}, {**LV, "disks": ["sda"]}], "spaces[1].disks", "set this on 'g'"),
+        ([{**LV, "mount": "/a"}, {"id": "b", "type": "lv", "mount": "//a/./"}], "spaces[1].mount", "'/a' is where 'a' is mounted already"),
+        ([{**LV, "mount": "/a/../b"}], "spaces[0].mount", "absolute path"),
+        ([{**LV, "priority": "high"}], "spaces[0].priority", "whole number"),
+        ([{**LV, "fs_type": "yaql=null"}], "spaces[0].fs_type", "optional: true"),
         ([{**LV, "size": "yaql=$.nope"}], "spaces[0].size", "expression '$.nope' failed"),
-        ([{**LV, "size": "yaql=$.disks"}], "spaces[0].size", "a list is not a size"),
+        ([{**LV, "size": "yaql=$.disks"}], "spaces[0].size", "is a list; must be a size"),
         ([{**LV, "disks": ["sda", "yaql=$.("]}], "spaces[0].disks[1]", "failed: Parse error"),
     ],
 )
@@ -350,6 +354,40 @@ def test_a_mistake_is_named_with_its_place(entries: list[t.Any], place: str, say
     assert place in found, found
     assert says in found[place]
     assert len(found) == 1 or "disks[1]" in place
+
+
+def test_an_entry_without_a_name_or_a_type_keeps_none_of_its_mistakes_for_the_next_round() -> None:
+    found = mistakes(
+        {"type": "lv", "weight": -1, "size": "lots", "disks": ["x"], "mount": "/a"},
+        {"id": "b", "type": "lvm", "min_size": -1, "mount": "/a/", "fs_type": "xfs", "fs_label": "thirteen-char"},
+        {"id": "c", "type": "lv", "boot": 1},
+        {"id": "c", "type": "lv", "weight": "x"},
+    )
+    assert set(found) == {
+        *(f"spaces[0].{key}" for key in ("id", "weight", "size", "disks")),
+        *(f"spaces[1].{key}" for key in ("type", "min_size", "mount", "fs_label")),
+        "spaces[2].boot",
+        *(f"spaces[3].{key}" for key in ("id", "weight")),
+    }
+
+
+def test_what_an_expression_gives_nothing_for_is_left_out_where_it_is_optional() -> None:
+    schema = parse(
+        {"id": "g", "type": "vg", "contains": ["a", "cache", "log"]},
+        LV,
+        {"id": "cache", "type": "lv", "optional": True, "size": "yaql=null", "priority": 5},
+        {"id": "log", "type": "lv", "optional": True, "avoid_disks": "yaql=$.disks"},
+    )
+    assert [space.id for space in schema.spaces] == ["g", "a"]
+    assert schema.by_id("g").contains == ("a",)
+    assert schema.left_out == (
+        ("cache", "size: the expression gives nothing here"),
+        ("log", "no disk of this machine is left for it"),
+    )
+
+
+def test_optional_spaces_alone_leave_nothing_to_plan() -> None:
+    assert "nothing to plan" in mistakes({**LV, "optional": True, "disks": "yaql=null"})["spaces"]
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"id": "a", "type": "lv"}, "a", 5])

@@ -80,7 +80,7 @@ def test_new_spaces_come_last() -> None:
     ("overrides", "place", "says"),
     [
         ({}, "overrides", "is a mapping"),
-        (["root"], "overrides[0]", "is text"),
+        (["root"], "overrides[0]", "must be a mapping with id"),
         ([{"size": 5}], "overrides[0].id", "is missing"),
         ([{"id": "rot", "size": 5}], "overrides[0].id", "did you mean root?"),
         ([{"id": "rot", "state": "absent"}], "overrides[0].id", "there is no space 'rot'"),
