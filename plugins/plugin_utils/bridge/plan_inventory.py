@@ -13,15 +13,15 @@ from __future__ import annotations
 import math
 import re
 import typing as t
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..common.errors import Mistakes, suggest
+from ..common.fields import Anything, Kind, ListOf, Row, Size, Table, Text, Values, Whole, is_whole
 from ..common.libraries import os_traits
-from ..common.units import parse_mib
 from ..provider.world.model import LARGEST_AMOUNT
 from ..provider.world.names import LONGEST_NAME, why_no_provider_name
-from ..provider.world.parse import parse_inventory
+from ..provider.world.parse import INVENTORY
 from .planned_groups import PlannedGroup, planned_groups
 
 Plain = dict[str, t.Any]
@@ -29,8 +29,47 @@ Plain = dict[str, t.Any]
 _VCPU, _MEMORY, _DISK = CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 _MIB_OF_GIB = 1024
 _TRAITS_OF_DISKS = {"ssd": os_traits.STORAGE_DISK_SSD, "hdd": os_traits.STORAGE_DISK_HDD}
-_NUMA_KEYS = ("cpus", "memory")
 _CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
+
+
+class _Cpus(Kind):
+    """A number of CPUs, or a list of the kernel; a node without CPUs has the empty list."""
+
+    wanted, blank = "a number of CPUs, or a list such as '0-3,8-11'", 0
+
+    def read(self, value: t.Any) -> int:
+        if not isinstance(value, str):
+            return int(value) if is_whole(value) and 0 <= value <= LARGEST_AMOUNT else self.refuse(value)
+        if value and _CPU_LIST.fullmatch(value) is None:
+            self.refuse(value)
+        ends = [part.split("-") for part in value.split(",") if part]
+        return len({cpu for end in ends for cpu in range(int(end[0]), int(end[-1]) + 1)})
+
+
+class _Limits(Kind):
+    """What holds for all inventories of a class."""
+
+    wanted = "a mapping with keys such as reserved and allocation_ratio"
+
+    def read(self, value: t.Any) -> Mapping[str, t.Any]:
+        return value if isinstance(value, Mapping) else self.refuse(value)
+
+
+_COUNT = Whole(1)
+_FACTS = Table(
+    "the facts",
+    [
+        *(Row(name, _COUNT) for name in ("processor_vcpus", "processor_count", "memtotal_mb")),
+        *(Row(name, _COUNT, default=1) for name in ("processor_cores", "processor_threads_per_core")),
+        Row("bareon_hardware", Anything()),
+    ],
+    others=True,
+)
+_HARDWARE = Table("the hardware", [Row("ram", Size(math.floor)), Row("disks", Anything())], others=True)
+_NUMA_NODE = Table("a NUMA node", [Row("cpus", _Cpus(), required=True), Row("memory", Size(math.floor), required=True)])
+_NUMA = ListOf(_NUMA_NODE, "nodes, each with cpus and memory")
+_NAMES = ListOf(Text(filled=True), "names")
+_LIMITS = Table("the limits", [Row(name, _Limits()) for name in CLASSES])
 
 
 @dataclass(frozen=True)
@@ -54,15 +93,11 @@ def plan_to_providers(
     Raises InputError with everything that is wrong.
     """
     mistakes = Mistakes()
-    if not isinstance(facts, Mapping):
-        mistakes.add("facts", f"must be a mapping, as ansible_facts is, not {facts!r}")
-        facts = {}
-    disks = facts.get("bareon_hardware") or {} if hardware is None else hardware
-    if not isinstance(disks, Mapping):
-        mistakes.add("hardware", f"must be a mapping, as bareon.allocator.disk_facts returns it, not {disks!r}")
-        disks = {}
-    nodes = _numa_nodes(numa, mistakes)
-    whole = _machine(facts, disks, bool(nodes), mistakes)
+    known = _FACTS.read_nested(facts, "facts", mistakes)
+    disks = _HARDWARE.read_nested((known["bareon_hardware"] or {}) if hardware is None else hardware, "hardware", mistakes)
+    read = [] if numa is None else _NUMA.read_nested(numa, "numa", mistakes)
+    nodes = [_Machine(node["cpus"], node["memory"]) for node in read]
+    whole = _machine(known, disks, bool(nodes), mistakes)
     _refuse_too_large(nodes, whole, mistakes)
     groups = _chosen(planned_groups(plan, mistakes), volume_groups, mistakes)
     rules = _limits(limits, mistakes)
@@ -111,66 +146,17 @@ def _inventories(totals: Mapping[str, int], rules: Mapping[str, Plain]) -> Plain
     }
 
 
-def _machine(facts: Mapping[str, t.Any], hardware: Mapping[str, t.Any], has_nodes: bool, mistakes: Mistakes) -> _Machine:
-    cpus = facts.get("processor_vcpus")
-    place = "facts.processor_vcpus"
-    if cpus is None and facts.get("processor_count") is not None:
-        parts = ("processor_count", "processor_cores", "processor_threads_per_core")
-        numbers = [_whole(facts.get(key, 1), f"facts.{key}", mistakes) for key in parts]
-        cpus = None if None in numbers else math.prod(t.cast("list[int]", numbers))
-    elif cpus is not None:
-        cpus = _whole(cpus, place, mistakes)
-    elif not has_nodes:
-        mistakes.add(place, "is missing; gather the facts of the host, or give the number of its CPUs")
-    memory, place = (
-        (facts["memtotal_mb"], "facts.memtotal_mb") if facts.get("memtotal_mb") is not None else (hardware.get("ram"), "hardware.ram")
-    )
-    if memory is not None:
-        memory = _whole(memory, place, mistakes)
-    elif not has_nodes:
-        mistakes.add("facts.memtotal_mb", "is missing; gather the facts of the host, or give its memory in MiB")
+def _machine(facts: Values, hardware: Values, has_nodes: bool, mistakes: Mistakes) -> _Machine:
+    cpus, memory = facts["processor_vcpus"], facts["memtotal_mb"]
+    if cpus is None and facts["processor_count"] is not None:
+        cpus = facts["processor_count"] * facts["processor_cores"] * facts["processor_threads_per_core"]
+    elif cpus is None and not has_nodes and not mistakes.told("facts.processor_vcpus"):
+        mistakes.add("facts.processor_vcpus", "is missing; gather the facts of the host, or give the number of its CPUs")
+    if memory is None and not mistakes.told("facts.memtotal_mb"):
+        memory = hardware["ram"]
+        if memory is None and not has_nodes and not mistakes.told("hardware.ram"):
+            mistakes.add("facts.memtotal_mb", "is missing; gather the facts of the host, or give its memory in MiB")
     return _Machine(cpus, memory)
-
-
-def _numa_nodes(data: t.Any, mistakes: Mistakes) -> list[_Machine]:
-    if data is None:
-        return []
-    if not isinstance(data, Sequence) or isinstance(data, str):
-        mistakes.add("numa", f"must be a list of nodes, each with cpus and memory, not {data!r}")
-        return []
-    return [_numa_node(entry, f"numa[{number}]", mistakes) for number, entry in enumerate(data)]
-
-
-def _numa_node(entry: t.Any, place: str, mistakes: Mistakes) -> _Machine:
-    if not isinstance(entry, Mapping):
-        mistakes.add(place, f"must be a mapping with cpus and memory, not {entry!r}")
-        return _Machine(None, None)
-    _refuse_unknown(entry, _NUMA_KEYS, place, mistakes)
-    for key in _NUMA_KEYS:
-        if key not in entry:
-            mistakes.add(f"{place}.{key}", "is missing")
-    return _Machine(_cpus(entry.get("cpus", 0), f"{place}.cpus", mistakes), _memory(entry.get("memory", 0), f"{place}.memory", mistakes))
-
-
-def _cpus(value: t.Any, place: str, mistakes: Mistakes) -> int | None:
-    """Return how many CPUs a number or a list of the kernel is; a node without CPUs has the empty list."""
-    if not isinstance(value, str):
-        return _whole(value, place, mistakes, least=0)
-    if value and _CPU_LIST.fullmatch(value) is None:
-        mistakes.add(place, f"must be a number of CPUs or a list such as '0-3,8-11', not {value!r}")
-        return None
-    ends = [part.split("-") for part in value.split(",") if part]
-    return len({cpu for end in ends for cpu in range(int(end[0]), int(end[-1]) + 1)})
-
-
-def _memory(value: t.Any, place: str, mistakes: Mistakes) -> int | None:
-    if not isinstance(value, str):
-        return _whole(value, place, mistakes, least=0)
-    try:
-        return math.floor(parse_mib(value))
-    except ValueError as error:
-        mistakes.add(place, str(error))
-        return None
 
 
 def _refuse_too_large(nodes: Sequence[_Machine], whole: _Machine, mistakes: Mistakes) -> None:
@@ -183,38 +169,30 @@ def _refuse_too_large(nodes: Sequence[_Machine], whole: _Machine, mistakes: Mist
 def _chosen(groups: Sequence[PlannedGroup], names: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
     if names is None:
         return list(groups)
-    if not isinstance(names, Sequence) or isinstance(names, str):
-        mistakes.add("volume_groups", f"must be a list of names, not {names!r}")
-        return []
     known = [group.name for group in groups]
-    for number, name in enumerate(names):
-        if name not in known:
-            says = f"the plan has no volume group {name!r}{suggest(str(name), known)}; it has {', '.join(known) or 'none'}"
+    chosen = _NAMES.read_nested(names, "volume_groups", mistakes)
+    for number, name in enumerate(chosen):
+        if name and name not in known:
+            says = f"the plan has no volume group {name!r}{suggest(name, known)}; it has {', '.join(known) or 'none'}"
             mistakes.add(f"volume_groups[{number}]", says)
-    return [group for group in groups if group.name in names]
+    return [group for group in groups if group.name in chosen]
 
 
 def _limits(data: t.Any, mistakes: Mistakes) -> dict[str, Plain]:
     if data is None:
         return {}
-    if not isinstance(data, Mapping):
-        mistakes.add("limits", f"must be a mapping of resource classes, not {data!r}")
-        return {}
-    _refuse_unknown(data, CLASSES, "limits", mistakes)
-    for name, entry in data.items():
-        if not isinstance(entry, Mapping):
-            mistakes.add(f"limits.{name}", f"must be a mapping with keys such as reserved and allocation_ratio, not {entry!r}")
-        elif "total" in entry:
+    given = _LIMITS.read_nested(data, "limits", mistakes)
+    for name, entry in given.items():
+        if entry is not None and "total" in entry:
             mistakes.add(f"limits.{name}.total", "comes of the plan and the facts, and cannot be given")
-        else:
-            parse_inventory({"total": LARGEST_AMOUNT, **entry}, f"limits.{name}", mistakes)
-    return {name: dict(entry) for name, entry in data.items() if isinstance(entry, Mapping)}
+        elif entry is not None:
+            INVENTORY.read_nested({"total": LARGEST_AMOUNT, **entry}, f"limits.{name}", mistakes)
+    return {name: dict(entry) for name, entry in given.items() if entry is not None}
 
 
-def _disk_types(hardware: Mapping[str, t.Any]) -> dict[str, str]:
-    disks = hardware.get("disks")
-    found = [disk for disk in disks if isinstance(disk, Mapping)] if isinstance(disks, list) else []
-    return {str(disk.get("id")): str(disk.get("type")) for disk in found}
+def _disk_types(hardware: Values) -> dict[str, str]:
+    disks = hardware["disks"]
+    return {str(disk.get("id")): str(disk.get("type")) for disk in disks if isinstance(disk, Mapping)} if isinstance(disks, list) else {}
 
 
 def _check_names(host: t.Any, groups: Sequence[PlannedGroup], mistakes: Mistakes) -> None:
@@ -226,16 +204,3 @@ def _check_names(host: t.Any, groups: Sequence[PlannedGroup], mistakes: Mistakes
         says = why_no_provider_name(_group_name(host, group.name))
         if says or len(_group_trait(group.name)) > LONGEST_NAME:
             mistakes.add(f"volume group {group.name}", says or "has too long a name for a trait")
-
-
-def _refuse_unknown(entry: Mapping[t.Any, t.Any], known: Iterable[str], place: str, mistakes: Mistakes) -> None:
-    for key in entry:
-        if key not in known:
-            mistakes.add(place, f"has the unknown key {key!r}{suggest(str(key), known)}; known are {', '.join(known)}")
-
-
-def _whole(value: t.Any, place: str, mistakes: Mistakes, least: int = 1) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        mistakes.add(place, f"must be a whole number from {least}, not {value!r}")
-        return None
-    return value

@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...module_utils.storage import lvm, overhead
 from ...module_utils.storage.raid import RaidLevel, data_legs, least_legs
 from ..common.errors import Mistakes
+from ..common.fields import Row, Table, Values
+from ..disk.static.table import STATIC
 
 
 @dataclass(frozen=True)
@@ -40,50 +42,50 @@ class _Device:
         return lvm.pv_extents(self.size, overhead.array_pv_head(self.data_legs, self.encrypted))
 
 
+_PLAN = Table("a plan", [Row("schema", STATIC)], others=True)
+
+
 def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
     """Return the volume groups of a plan of `disk_plan`, in its order; what cannot be read is added to `mistakes`."""
-    static = _mapping(plan, "plan", mistakes).get("schema")
-    if not isinstance(static, Mapping):
+    static = _PLAN.read_nested(plan, "plan", mistakes)["schema"]
+    if static is None or mistakes.told("plan.schema"):
         mistakes.add("plan.schema", "is missing; give a plan as bareon.allocator.disk_plan returns it, of one host")
         return []
-    devices = _partitions(static, mistakes)
+    devices = _partitions(static)
     devices.update(_arrays(static, devices, mistakes))
     devices.update(_containers(static, devices, mistakes))
-    taken = _taken(static, mistakes)
+    taken = _taken(static)
     groups = []
-    for place, entry in _entries(static, "vgs", mistakes):
-        name = _text(entry, "name", place, mistakes)
-        below = _members(entry, "pvnames", devices, place, mistakes)
+    for number, entry in enumerate(static["vgs"]):
+        place = f"plan.schema.vgs[{number}]"
+        below = _known(entry["pvnames"], devices, f"{place}.pvnames", mistakes)
         extents = sum(device.extents() for device in below)
-        used = taken.get(name, 0)
+        used = taken.get(entry["name"], 0)
         if below and used > extents:
-            mistakes.add(place, f"{name} has room for {extents * lvm.EXTENT} MiB, but its volumes take {used * lvm.EXTENT}")
+            says = f"{entry['name']} has room for {extents * lvm.EXTENT} MiB, but its volumes take {used * lvm.EXTENT}"
+            mistakes.add(place, says)
         disks = frozenset().union(*(device.disks for device in below))
-        groups.append(PlannedGroup(name, max(0, extents - used) * lvm.EXTENT, disks))
+        groups.append(PlannedGroup(entry["name"], max(0, extents - used) * lvm.EXTENT, disks))
     return groups
 
 
-def _partitions(static: Mapping[str, t.Any], mistakes: Mistakes) -> dict[str, _Device]:
-    devices = {}
-    for place, disk in _entries(static, "parteds", mistakes):
-        disk_id = _text(disk, "disk_id", place, mistakes)
-        for below, partition in _entries(disk, "partitions", mistakes, f"{place}."):
-            begin, end = (_mib(partition, key, below, mistakes) for key in ("begin", "end"))
-            devices[_text(partition, "name", below, mistakes)] = _Device(max(0, end - begin), frozenset([disk_id]))
-    return devices
+def _partitions(static: Values) -> dict[str, _Device]:
+    return {
+        partition["name"]: _Device(max(0, partition["end"] - partition["begin"]), frozenset([disk["disk_id"]]))
+        for disk in static["parteds"]
+        for partition in disk["partitions"]
+    }
 
 
-def _arrays(static: Mapping[str, t.Any], devices: Mapping[str, _Device], mistakes: Mistakes) -> dict[str, _Device]:
+def _arrays(static: Values, devices: Mapping[str, _Device], mistakes: Mistakes) -> dict[str, _Device]:
     arrays = {}
-    for place, entry in _entries(static, "mds", mistakes):
-        legs = _members(entry, "devices", devices, place, mistakes)
-        level, metadata = (_text(entry, key, place, mistakes) for key in ("level", "metadata"))
-        if level not in set(RaidLevel):
-            mistakes.add(f"{place}.level", f"must be one of {', '.join(RaidLevel)}, not {level!r}")
-        elif len(legs) < least_legs(RaidLevel(level)):
-            mistakes.add(f"{place}.devices", f"must be {least_legs(RaidLevel(level))} or more for {level}, not {len(legs)}")
-        else:
-            arrays[_text(entry, "name", place, mistakes)] = _array(legs, RaidLevel(level), metadata)
+    for number, entry in enumerate(static["mds"]):
+        place = f"plan.schema.mds[{number}].devices"
+        legs, level = _known(entry["devices"], devices, place, mistakes), entry["level"]
+        if level is not None and len(legs) < least_legs(level):
+            mistakes.add(place, f"must be {least_legs(level)} or more for {level}, not {len(legs)}")
+        elif level is not None:
+            arrays[entry["name"]] = _array(legs, level, entry["metadata"])
     return arrays
 
 
@@ -94,66 +96,24 @@ def _array(legs: list[_Device], level: RaidLevel, metadata: str) -> _Device:
     return _Device(size, frozenset().union(*(device.disks for device in legs)), data)
 
 
-def _containers(static: Mapping[str, t.Any], devices: Mapping[str, _Device], mistakes: Mistakes) -> dict[str, _Device]:
+def _containers(static: Values, devices: Mapping[str, _Device], mistakes: Mistakes) -> dict[str, _Device]:
     containers = {}
-    for place, entry in _entries(static, "luks", mistakes):
-        name, lower = (_text(entry, key, place, mistakes) for key in ("name", "device"))
-        if lower and lower not in devices:
-            mistakes.add(f"{place}.device", f"{lower!r} is no device of the plan")
-        elif lower:
-            inside = devices[lower]
-            containers[f"/dev/mapper/{name}"] = _Device(inside.size, inside.disks, inside.data_legs, encrypted=True)
+    for number, entry in enumerate(static["luks"]):
+        for inside in _known([entry["device"]], devices, f"plan.schema.luks[{number}].device", mistakes):
+            containers[f"/dev/mapper/{entry['name']}"] = _Device(inside.size, inside.disks, inside.data_legs, encrypted=True)
     return containers
 
 
-def _taken(static: Mapping[str, t.Any], mistakes: Mistakes) -> dict[str, int]:
+def _taken(static: Values) -> dict[str, int]:
     """Return how many extents the volumes of each group take."""
     taken: dict[str, int] = {}
-    for place, volume in _entries(static, "lvs", mistakes):
-        group, size = _text(volume, "vgname", place, mistakes), _mib(volume, "size", place, mistakes)
-        taken[group] = taken.get(group, 0) - (-size // lvm.EXTENT)
+    for volume in static["lvs"]:
+        taken[volume["vgname"]] = taken.get(volume["vgname"], 0) - (-volume["size"] // lvm.EXTENT)
     return taken
 
 
-def _members(entry: Mapping[str, t.Any], key: str, devices: Mapping[str, _Device], place: str, mistakes: Mistakes) -> list[_Device]:
-    names = entry.get(key)
-    if not isinstance(names, list) or not names:
-        mistakes.add(f"{place}.{key}", f"must be a list of devices, not {names!r}")
-        return []
+def _known(names: Sequence[str], devices: Mapping[str, _Device], place: str, mistakes: Mistakes) -> list[_Device]:
     for number, name in enumerate(names):
-        if not isinstance(name, str) or name not in devices:
-            mistakes.add(f"{place}.{key}[{number}]", f"{name!r} is no device of the plan")
-    return [devices[name] for name in names if isinstance(name, str) and name in devices]
-
-
-def _entries(data: Mapping[str, t.Any], key: str, mistakes: Mistakes, above: str = "plan.schema.") -> list[tuple[str, Mapping[str, t.Any]]]:
-    """Return the mappings of a list with their places; a list that is not there is empty."""
-    found = data.get(key) or []
-    if not isinstance(found, list):
-        mistakes.add(f"{above}{key}", f"must be a list, not {found!r}")
-        return []
-    places = [f"{above}{key}[{number}]" for number in range(len(found))]
-    return [(place, _mapping(entry, place, mistakes)) for place, entry in zip(places, found, strict=True)]
-
-
-def _mapping(data: t.Any, place: str, mistakes: Mistakes) -> Mapping[str, t.Any]:
-    if isinstance(data, Mapping):
-        return data
-    mistakes.add(place, f"must be a mapping, not {data!r}")
-    return {}
-
-
-def _text(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> str:
-    value = entry.get(key)
-    if isinstance(value, str) and value:
-        return value
-    mistakes.add(f"{place}.{key}", f"must be a text, not {value!r}" if key in entry else "is missing")
-    return ""
-
-
-def _mib(entry: Mapping[str, t.Any], key: str, place: str, mistakes: Mistakes) -> int:
-    value = entry.get(key)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    mistakes.add(f"{place}.{key}", f"must be whole MiB from 0, not {value!r}" if key in entry else "is missing")
-    return 0
+        if name and name not in devices:
+            mistakes.add(f"{place}[{number}]", f"{name!r} is no device of the plan")
+    return [devices[name] for name in names if name in devices]

@@ -253,10 +253,10 @@ class ListOf(Kind):
     def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[t.Any, ...]:
         """Return the values, wrong ones as their kind's blank."""
         if not isinstance(value, (list, tuple, set, frozenset)):
-            if not self._single:
-                mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
-                return ()
-            value = (value,)
+            if self._single:
+                return (_read(self._kind, value, place, mistakes),)
+            mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
+            return ()
         if len(value) < self._least:
             mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
         if not value or set(map(type, value)) == self._exact:
@@ -468,6 +468,14 @@ def refuse_doubles(named: Iterable[tuple[str, t.Any]], key: str, mistakes: Mista
     for place, name in named:
         if name and first.setdefault(name, place) != place:
             mistakes.add(f"{place}.{key}", f"{name!r} is the {key} of {first[name]} already; each needs its own")
+
+
+def refuse_less(arguments: Mapping[str, t.Any], least: Mapping[str, float], mistakes: Mistakes) -> None:
+    """Add a mistake for each option of a task that is less than it may be; what an option is at all the argument spec says."""
+    for name, bound in least.items():
+        value = arguments.get(name)
+        if value is not None and not bound <= value < HUGE:
+            mistakes.add(name, f"is {shown(value)}; must be {bound} or more")
 
 
 def is_whole(value: t.Any) -> t.TypeGuard[int]:

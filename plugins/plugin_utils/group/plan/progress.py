@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
+from ...common.fields import refuse_less
 
 Nodes = tuple[str, ...]
 
@@ -330,12 +331,9 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
 def _limits(arguments: Mapping[str, t.Any]) -> tuple[int, int]:
     """Return how many moves may be under way, in all and on a node (0: as many as there are)."""
     mistakes = Mistakes()
-    limits = arguments.get("at_once", 1), arguments.get("per_node", 0)
-    for name, least, limit in (("at_once", 1, limits[0]), ("per_node", 0, limits[1])):
-        if limit < least:
-            mistakes.add(name, f"is {limit}; must be {least} or more")
+    refuse_less(arguments, {"at_once": 1, "per_node": 0}, mistakes)
     mistakes.check()
-    return limits
+    return arguments.get("at_once", 1), arguments.get("per_node", 0)
 
 
 def read_journal(path: Path) -> tuple[MovePlan, Progress]:

@@ -256,7 +256,7 @@ def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
 def _spindles(count: t.Any, place: str, mistakes: Mistakes) -> int | None:
     """Return the spindles of a disk; Ganeti has null where it counts none."""
     if count is None or is_whole(count):
-        return t.cast("int | None", count)
+        return count
     mistakes.add(place, f"is {shown(count)}; must be a whole number")
     return None
 

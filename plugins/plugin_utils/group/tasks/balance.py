@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...common.errors import Mistakes
+from ...common.fields import refuse_less
 from ...common.libraries import np
 from ...common.parallel import Resources, Solved
 from ...common.units import format_mib, parse_mib
@@ -36,7 +37,10 @@ from ..sources.text import write_text
 from .info import table
 from .place import find_group, moves_table
 
-_LEAST = {"max_moves": 0, "max_moves_at_node": 1, "max_groups": 1, "min_gain": 0, "data_price": 0, "move_price": 0, "time_limit": 0}
+_LEAST = {
+    **{"max_moves": 0, "max_moves_at_node": 1, "max_groups": 1, "min_gain": 0, "data_price": 0, "move_price": 0},
+    **{"time_limit": 0, "workers": 0},
+}
 _ONLY_WITH_SCORE = ("max_data", "data_price", "move_price", "pareto")
 
 
@@ -65,16 +69,7 @@ def read_request(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Request:
     """Return the request that arguments of group_balance make of a cluster. Raises InputError with all mistakes."""
     mistakes = Mistakes()
     mode = Mode(arguments.get("mode", Mode.SCORE))
-    for name, least in (
-        ("max_moves", 0),
-        ("max_moves_at_node", 1),
-        ("max_groups", 1),
-        ("min_gain", 0),
-        ("data_price", 0),
-        ("move_price", 0),
-    ):
-        if arguments.get(name) is not None and arguments[name] < least:
-            mistakes.add(name, f"is {arguments[name]}; must be {least} or more")
+    refuse_less(arguments, _LEAST, mistakes)
     for name in _ONLY_WITH_SCORE:
         if mode == Mode.HTOOLS and arguments.get(name):
             mistakes.add(name, "is nothing that hbal knows; it needs mode: score")

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.errors import Mistakes
+from ...common.fields import refuse_less
 from ..capacity.copies import CopyOptions
 from ..capacity.count import Count, allocable, best_count, count_in, is_bounded, nodes_to_add, pool_limit
 from ..capacity.tiered import count_tiers
@@ -120,8 +121,7 @@ def _question(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Question:
     given = arguments.get("spec") or {}
     instance = _instance(cluster, given, cluster.policy.standard, mistakes)
     wanted = arguments.get("want")
-    if wanted is not None and wanted < 1:
-        mistakes.add("want", f"is {wanted}; must be 1 or more")
+    refuse_less(arguments, {"want": 1, "workers": 0}, mistakes)
     if not mistakes and not is_bounded(cluster, instance):
         mistakes.add("spec", "needs nothing that a node could run out of, so that it fits without end; give memory, vcpus or disk")
     largest: tuple[Instance, ...] = ()

@@ -11,7 +11,8 @@ import shlex
 import typing as t
 from collections.abc import Mapping
 
-from ...common.errors import InputError, Mistake, Mistakes
+from ...common.errors import Mistakes
+from ...common.fields import refuse_less
 from ..cluster.changes import with_places
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState
@@ -38,10 +39,10 @@ def run_maintenance(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
         full=arguments.get("full_evacuation", False),
         non_redundant=NonRedundant(arguments.get("non_redundant", NonRedundant.MOVE)),
     )
-    most = arguments.get("max_nodes")
-    if most is not None and most < 1:
-        raise InputError([Mistake("max_nodes", f"is {most}; must be 1 or more")])
-    rollout = roll(state, _nodes(state, arguments), options, most)
+    mistakes = Mistakes()
+    refuse_less(arguments, {"max_nodes": 1}, mistakes)
+    mistakes.check()
+    rollout = roll(state, _nodes(state, arguments), options, arguments.get("max_nodes"))
     return {
         "sets": [_set_to_plain(state, members) for members in rollout.sets],
         "left_out": [
@@ -94,9 +95,7 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     cluster = loaded.cluster
     mistakes = Mistakes()
     factors = {name: arguments.get(name, 2.0) for name in ("target_resources", "minimal_resources")}
-    for name, factor in factors.items():
-        if not 0 <= factor < float("inf"):
-            mistakes.add(name, f"is {factor}; must be 0 or more")
+    refuse_less(factors, dict.fromkeys(factors, 0), mistakes)
     mistakes.check()
     target, minimum = (room_wanted(cluster, factor) for factor in factors.values())
     found = squeeze(cluster, target, minimum, arguments.get("redundant", True))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from ...common.errors import Mistakes
+from ...common.fields import refuse_less
 from ..cluster.loads import read_loads, with_loads
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState
@@ -78,9 +79,7 @@ def chosen_groups(state: ClusterState, names: Sequence[str] | None) -> list[int]
 
 def _load_options(arguments: Mapping[str, t.Any], groups: list[int]) -> LoadOptions:
     mistakes = Mistakes()
-    for name in ("tolerance", "min_gain", "max_moves"):
-        if (arguments.get(name) or 0) < 0:
-            mistakes.add(name, f"is {arguments[name]}; must be 0 or more")
+    refuse_less(arguments, {"tolerance": 0, "min_gain": 0, "max_moves": 0, "workers": 0}, mistakes)
     mistakes.check()
     given = {name: arguments[name] for name in ("tolerance", "min_gain", "max_moves", "disk_moves") if arguments.get(name) is not None}
     return LoadOptions(sources=tuple(groups), **given)

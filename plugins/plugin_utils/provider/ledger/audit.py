@@ -18,7 +18,7 @@ from ...common.errors import Mistakes
 from ...common.libraries import sa
 from ..world.model import Inventory
 from ..world.names import why_no_provider_name, why_no_trait, why_no_uuid
-from ..world.parse import INVENTORY_FIELDS, parse_inventory
+from ..world.parse import INVENTORY, INVENTORY_FIELDS
 from .tables import allocations, consumers, inventories, provider_traits, providers
 
 
@@ -80,7 +80,7 @@ def _stocks(connection: sa.Connection) -> Iterator[Finding]:
         if used != recomputed:
             yield Finding("sum", uuid, f"{stock}: {used} are counted as used, but the allocations come to {recomputed}")
         mistakes = Mistakes()
-        inventory = parse_inventory(dict(zip(INVENTORY_FIELDS, fields, strict=True)), stock, mistakes)
+        inventory = INVENTORY.read_nested(dict(zip(INVENTORY_FIELDS, fields, strict=True)), stock, mistakes)
         if inventory is None:
             yield Finding("inventory", uuid, f"{stock} has an inventory that no task could have declared: {fields}")
         elif recomputed > inventory.capacity:

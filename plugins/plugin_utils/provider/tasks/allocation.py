@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ...common.errors import InputError, Mistake, NoSolution
+from ...common.errors import InputError, Mistake, Mistakes, NoSolution
+from ...common.fields import refuse_less
 from ..ledger.claim_first import Chosen, claim_first
 from ..ledger.claims import Claim, apply_claims
 from ..ledger.open import Ledger
@@ -107,6 +108,9 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool) ->
 
     Raises InputError, NoSolution, Unavailable.
     """
+    mistakes = Mistakes()
+    refuse_less(arguments, {"retries": 0, "consumer_generation": 0}, mistakes)
+    mistakes.check()
     policy = RetryPolicy(retries=arguments["retries"])
     generations = parse_generations(arguments["generations"] or {}, "generations")
     if arguments["candidates"] is not None:

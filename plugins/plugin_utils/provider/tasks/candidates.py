@@ -10,7 +10,8 @@ import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ...common.errors import InputError, Mistake
+from ...common.errors import Mistakes
+from ...common.fields import refuse_less
 from ..candidates.find import SearchOptions, find_candidates
 from ..candidates.index import Index, build_index
 from ..candidates.why import explain
@@ -49,14 +50,9 @@ def find_in_world(world: World, arguments: Mapping[str, t.Any]) -> dict[str, t.A
 
 
 def _check_counts(arguments: Mapping[str, t.Any]) -> None:
-    least = {"budget": 1, "explain_below": 0, "limit": 1}
-    wrong = [
-        Mistake(name, f"must be a whole number from {number}, not {arguments[name]!r}")
-        for name, number in least.items()
-        if arguments[name] is not None and arguments[name] < number
-    ]
-    if wrong:
-        raise InputError(wrong)
+    mistakes = Mistakes()
+    refuse_less(arguments, {"budget": 1, "explain_below": 0, "limit": 1}, mistakes)
+    mistakes.check()
 
 
 def _world(arguments: Mapping[str, t.Any]) -> World:

@@ -29,6 +29,8 @@ LONGEST_NAME = 255
 LONGEST_PROVIDER_NAME = 200
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+CLASS_PATTERN = TRAIT_PATTERN = "^[A-Z][A-Z0-9_]*$"
+UUID_PATTERN = f"^{_UUID.pattern}$"
 _PROVIDER_NAMESPACE = uuid.UUID("6f1c9e0a-7c0b-5e52-9a53-1d3f6c1b7a44")
 
 

@@ -6,19 +6,93 @@
 
 from __future__ import annotations
 
-import math
 import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
-from ...common.errors import Mistakes, suggest
-from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Amounts, Inventory, Provider, World
-from .names import canonical_uuid, provider_uuid, why_no_class, why_no_provider_name, why_no_trait, why_no_uuid
+from ...common.errors import Mistakes, Place, suggest
+from ...common.fields import Also, Checked, ListOf, MappingOf, Number, Row, Table, Values, Whole, is_whole
+from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Inventory, Provider, World
+from .names import (
+    CLASS_PATTERN,
+    TRAIT_PATTERN,
+    UUID_PATTERN,
+    canonical_uuid,
+    provider_uuid,
+    why_no_class,
+    why_no_provider_name,
+    why_no_trait,
+    why_no_uuid,
+)
 
 INVENTORY_FIELDS = tuple(entry.name for entry in fields(Inventory))
-_LEAST = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
-_PROVIDER_KEYS = frozenset({"uuid", "name", "parent", "inventories", "traits", "aggregates", "generation"})
-_WORLD_KEYS = frozenset({"providers", "allocations", "custom_traits", "custom_classes"})
+_AMOUNT = Whole(1, LARGEST_AMOUNT)
+UUID = Checked(why_no_uuid, "a UUID", UUID_PATTERN, canonical_uuid)
+NAME = Checked(why_no_provider_name, "the name of a provider", r"^\S(.*\S)?$")
+CLASS = Checked(why_no_class, "a resource class", CLASS_PATTERN)
+TRAIT = Checked(why_no_trait, "a trait", TRAIT_PATTERN)
+GENERATION = Whole(0)
+TRAITS = ListOf(TRAIT, "traits")
+AGGREGATES = ListOf(UUID, "UUIDs of aggregates")
+AMOUNTS = MappingOf(_AMOUNT, "resource classes to amounts", CLASS, least=1)
+
+
+class _InventoryTable(Table):
+    """Reads an Inventory; none when anything about it is wrong."""
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
+        found = Mistakes()
+        inventory = Inventory(**super().read_nested(value, place, found))
+        if not found and inventory.reserved > inventory.total:
+            found.add((place, ".", "reserved"), f"is {inventory.reserved}, more than the total of {inventory.total}")
+        mistakes.extend(found.found())
+        return None if found else inventory
+
+
+_INVENTORY_TABLE = _InventoryTable(
+    "an inventory",
+    [
+        Row("total", _AMOUNT, "How much there is.", required=True),
+        Row("reserved", Whole(0, LARGEST_AMOUNT), "How much of it nobody gets.", default=0),
+        Row("min_unit", _AMOUNT, "The least that one consumer may have.", default=1),
+        Row("max_unit", _AMOUNT, "The most that one consumer may have.", default=LARGEST_AMOUNT),
+        Row("step_size", _AMOUNT, "What amounts are multiples of.", default=1),
+        Row("allocation_ratio", Number(0, LARGEST_RATIO), "How often it may be given away.", default=1.0),
+    ],
+)
+INVENTORY = Also(_INVENTORY_TABLE, lambda value: {"total": value} if is_whole(value) else value, _AMOUNT)
+INVENTORIES = MappingOf(INVENTORY, "resource classes", CLASS)
+PROVIDER_ROWS = {
+    row.name: row
+    for row in (
+        Row("uuid", UUID, "Its UUID; by default one that belongs to its name."),
+        Row("name", NAME, "What it is called; by default its UUID."),
+        Row("parent", NAME, "The UUID or the name of the provider that it is below."),
+        Row("inventories", INVENTORIES, "What it has, by resource class; a mere number is a total."),
+        Row("traits", TRAITS, "What can be asked of it."),
+        Row("aggregates", AGGREGATES, "The aggregates that it is in."),
+        Row("generation", GENERATION, "How often it has changed."),
+    )
+}
+_PROVIDER = Table(
+    "a provider",
+    PROVIDER_ROWS.values(),
+    schema={"anyOf": [{"required": ["name"]}, {"required": ["uuid"]}]},
+)
+WORLD = Table(
+    "a world",
+    [
+        Row("providers", ListOf(_PROVIDER, "providers"), "All providers.", default=()),
+        Row(
+            "allocations",
+            MappingOf(MappingOf(AMOUNTS, "providers to amounts"), "consumers", UUID),
+            "What consumers have: amounts by resource class, by provider, by consumer.",
+            default={},
+        ),
+        Row("custom_traits", TRAITS, "Traits that exist although nothing uses them.", default=()),
+        Row("custom_classes", ListOf(CLASS, "resource classes"), "Resource classes that exist although nothing uses them.", default=()),
+    ],
+)
 
 
 def parse_world(data: t.Any, place: str = "world") -> World:
@@ -28,126 +102,36 @@ def parse_world(data: t.Any, place: str = "world") -> World:
     Raises InputError with every mistake.
     """
     mistakes = Mistakes()
-    if not isinstance(data, Mapping):
-        mistakes.add(place, f"must be a mapping with the key providers, not {data!r}")
-        mistakes.check()
-    _refuse_unknown_keys(data, _WORLD_KEYS, place, mistakes)
-    entries = _as_list(data.get("providers", []), f"{place}.providers", mistakes)
-    providers = [parse_provider(entry, f"{place}.providers[{number}]", mistakes) for number, entry in enumerate(entries)]
-    found = [provider for provider in providers if provider is not None]
+    values = WORLD.read_nested(data, place, mistakes)
+    entries = [(f"{place}.providers[{number}]", entry) for number, entry in enumerate(values["providers"])]
+    found = [provider for where, entry in entries for provider in [_provider(entry, where, mistakes)] if provider is not None]
     by_reference = _references(found, place, mistakes)
     placed = _resolve_parents(found, by_reference, place, mistakes)
-    allocations = _parse_all_allocations(data.get("allocations"), by_reference, f"{place}.allocations", mistakes)
-    custom_traits = parse_name_list(data.get("custom_traits"), f"{place}.custom_traits", why_no_trait, mistakes)
-    custom_classes = parse_name_list(data.get("custom_classes"), f"{place}.custom_classes", why_no_class, mistakes)
+    allocations = {
+        consumer: _allocations(entry, by_reference, f"{place}.allocations.{consumer}", mistakes)
+        for consumer, entry in values["allocations"].items()
+    }
     mistakes.check()
-    return World(tuple(placed), allocations, custom_traits, custom_classes)
+    return World(tuple(placed), allocations, frozenset(values["custom_traits"]), frozenset(values["custom_classes"]))
 
 
-def parse_provider(data: t.Any, place: str, mistakes: Mistakes) -> Provider | None:
+def _provider(values: Values, place: str, mistakes: Mistakes) -> Provider | None:
     """Return one provider, its parent still as it was written (UUID or name); None when it has neither name nor UUID."""
-    if not isinstance(data, Mapping):
-        mistakes.add(place, f"must be a mapping with at least a name, not {data!r}")
+    name, uuid = values["name"], values["uuid"]
+    if not name and not uuid:
+        if not mistakes.told(place) and not mistakes.told(f"{place}.name") and not mistakes.told(f"{place}.uuid"):
+            mistakes.add(f"{place}.name", "is missing; a provider needs a name or a uuid")
         return None
-    _refuse_unknown_keys(data, _PROVIDER_KEYS, place, mistakes)
-    name, uuid = data.get("name"), data.get("uuid")
-    says = why_no_provider_name(name if name is not None else uuid)
-    if says:
-        mistakes.add(f"{place}.name", says)
-        return None
-    name = str(name if name is not None else uuid)
-    says = why_no_uuid(uuid) if uuid is not None else ""
-    if says:
-        mistakes.add(f"{place}.uuid", says)
-    parent = data.get("parent")
-    if parent is not None and not isinstance(parent, str):
-        mistakes.add(f"{place}.parent", f"must be the UUID or the name of a provider, not {parent!r}")
-        parent = None
-    generation = data.get("generation", 0)
-    if not _is_integer(generation) or generation < 0:
-        mistakes.add(f"{place}.generation", f"must be a whole number from 0, not {generation!r}")
+    name = name or uuid
     return Provider(
-        uuid=canonical_uuid(uuid) if uuid is not None and not says else provider_uuid(name),
+        uuid=uuid or provider_uuid(name),
         name=name,
-        parent=parent,
-        inventories=parse_inventories(data.get("inventories"), f"{place}.inventories", mistakes),
-        traits=parse_name_list(data.get("traits"), f"{place}.traits", why_no_trait, mistakes),
-        aggregates=parse_aggregates(data.get("aggregates"), f"{place}.aggregates", mistakes),
-        generation=generation,
+        parent=values["parent"],
+        inventories={key: inventory for key, inventory in (values["inventories"] or {}).items() if inventory is not None},
+        traits=frozenset(values["traits"] or ()),
+        aggregates=frozenset(values["aggregates"] or ()),
+        generation=values["generation"] or 0,
     )
-
-
-def parse_inventories(data: t.Any, place: str, mistakes: Mistakes) -> dict[str, Inventory]:
-    """Return {class: Inventory} of {class: {total, reserved, ...}}."""
-    if data is None:
-        return {}
-    if not isinstance(data, Mapping):
-        mistakes.add(place, f"must be a mapping of resource classes, not {data!r}")
-        return {}
-    inventories = {}
-    for name, entry in data.items():
-        says = why_no_class(name)
-        if says:
-            mistakes.add(place, says)
-        inventory = parse_inventory(entry, f"{place}.{name}", mistakes)
-        if inventory is not None:
-            inventories[name] = inventory
-    return inventories
-
-
-def parse_inventory(data: t.Any, place: str, mistakes: Mistakes) -> Inventory | None:
-    """Return one inventory; a mere number is its total. None when anything about it is wrong."""
-    if _is_integer(data):
-        data = {"total": data}
-    if not isinstance(data, Mapping):
-        mistakes.add(place, f"must be a mapping with the key total, not {data!r}")
-        return None
-    before = len(mistakes)
-    _refuse_unknown_keys(data, frozenset(INVENTORY_FIELDS), place, mistakes)
-    if "total" not in data:
-        mistakes.add(place, "needs total")
-    for key, least in _LEAST.items():
-        if key in data and not (_is_integer(data[key]) and least <= data[key] <= LARGEST_AMOUNT):
-            mistakes.add(f"{place}.{key}", f"must be a whole number from {least} to {LARGEST_AMOUNT}, not {data[key]!r}")
-    ratio = data.get("allocation_ratio", 1.0)
-    if not _is_number(ratio) or not 0 <= ratio <= LARGEST_RATIO:
-        mistakes.add(f"{place}.allocation_ratio", f"must be a number from 0 to {LARGEST_RATIO:g}, not {ratio!r}")
-    if len(mistakes) > before:
-        return None
-    inventory = Inventory(**{key: data[key] for key in INVENTORY_FIELDS if key in data})
-    if inventory.reserved > inventory.total:
-        mistakes.add(f"{place}.reserved", f"is {inventory.reserved}, more than the total of {inventory.total}")
-        return None
-    return inventory
-
-
-def parse_amounts(data: t.Any, place: str, mistakes: Mistakes) -> dict[str, int]:
-    """Return {class: amount}, amounts from 1; empty when it is no mapping."""
-    if not isinstance(data, Mapping) or not data:
-        mistakes.add(place, f"must be a mapping of resource classes to amounts, not {data!r}")
-        return {}
-    for name, amount in data.items():
-        says = why_no_class(name)
-        if says:
-            mistakes.add(place, says)
-        if not (_is_integer(amount) and 1 <= amount <= LARGEST_AMOUNT):
-            mistakes.add(f"{place}.{name}", f"must be a whole number from 1 to {LARGEST_AMOUNT}, not {amount!r}")
-    return dict(data)
-
-
-def parse_name_list(data: t.Any, place: str, why_not: t.Callable[[t.Any], str], mistakes: Mistakes) -> frozenset[str]:
-    """Return the names of a list, each of them checked by `why_not`, which says what is wrong or nothing."""
-    names = _as_list(data, place, mistakes)
-    for number, name in enumerate(names):
-        says = why_not(name)
-        if says:
-            mistakes.add(f"{place}[{number}]", says)
-    return frozenset(name for name in names if isinstance(name, str))
-
-
-def parse_aggregates(data: t.Any, place: str, mistakes: Mistakes) -> frozenset[str]:
-    """Return the aggregates' UUIDs of a list."""
-    return frozenset(map(canonical_uuid, parse_name_list(data, place, why_no_uuid, mistakes)))
 
 
 def _references(providers: Sequence[Provider], place: str, mistakes: Mistakes) -> dict[str, Provider]:
@@ -203,57 +187,17 @@ def find_reference(reference: t.Any, by_reference: Mapping[str, Provider]) -> Pr
     return by_reference.get(reference) or by_reference.get(canonical_uuid(reference))
 
 
-def _parse_all_allocations(data: t.Any, by_reference: Mapping[str, Provider], place: str, mistakes: Mistakes) -> dict[str, Allocations]:
-    if data is None:
-        return {}
-    if not isinstance(data, Mapping):
-        mistakes.add(place, f"must be a mapping of consumers, not {data!r}")
-        return {}
-    found: dict[str, Allocations] = {}
-    for consumer, entry in data.items():
-        says = why_no_uuid(consumer)
-        if says:
-            mistakes.add(place, f"the consumer {says}")
-            continue
-        found[canonical_uuid(consumer)] = _parse_allocations(entry, by_reference, f"{place}.{consumer}", mistakes)
-    return found
-
-
-def _parse_allocations(data: t.Any, by_reference: Mapping[str, Provider], place: str, mistakes: Mistakes) -> dict[str, Amounts]:
-    if not isinstance(data, Mapping):
-        mistakes.add(place, f"must be a mapping of providers to amounts, not {data!r}")
-        return {}
-    allocations: dict[str, Amounts] = {}
-    for reference, entry in data.items():
+def _allocations(
+    entries: Mapping[str, Mapping[str, int]], by_reference: Mapping[str, Provider], place: str, mistakes: Mistakes
+) -> Allocations:
+    """Return what one consumer has, by the UUIDs of providers."""
+    allocations: dict[str, Mapping[str, int]] = {}
+    for reference, amounts in entries.items():
         provider = find_reference(reference, by_reference)
         if provider is None:
             mistakes.add(place, f"there is no provider {reference!r}")
             continue
-        amounts = parse_amounts(entry, f"{place}.{reference}", mistakes)
         for name in amounts.keys() - provider.inventories.keys():
             mistakes.add(f"{place}.{reference}", f"{provider.name} has no inventory of {name}")
         allocations[provider.uuid] = amounts
     return allocations
-
-
-def _refuse_unknown_keys(data: Mapping[t.Any, t.Any], known: frozenset[str], place: str, mistakes: Mistakes) -> None:
-    for key in data:
-        if key not in known:
-            mistakes.add(place, f"has the unknown key {key!r}{suggest(str(key), known)}; known are {', '.join(sorted(known))}")
-
-
-def _as_list(data: t.Any, place: str, mistakes: Mistakes) -> Sequence[t.Any]:
-    if data is None:
-        return []
-    if not isinstance(data, (list, tuple, set, frozenset)):
-        mistakes.add(place, f"must be a list, not {data!r}")
-        return []
-    return list(data)
-
-
-def _is_integer(value: t.Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: t.Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

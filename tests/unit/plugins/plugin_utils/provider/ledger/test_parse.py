@@ -36,7 +36,7 @@ def test_all_mistakes_of_providers_at_once():
     ]
     assert places(parse_changes, entries, "providers[{}]") == [
         "providers[0]",
-        "providers[1]",
+        "providers[1].colour",
         "providers[1].uuid",
         "providers[1].name",
         "providers[1].parent",
@@ -48,16 +48,15 @@ def test_all_mistakes_of_providers_at_once():
         "providers[2].inventories.VCPU.step_size",
         "providers[3].name",
         "providers[3].inventories",
-        "providers[3].inventories.VCPU",
-        "providers[3].inventories.DISK_GB",
+        "providers[3].inventories.VCPU.total",
+        "providers[3].inventories.DISK_GB.totl",
         "providers[4].traits[0]",
         "providers[4].traits[1]",
         "providers[4].aggregates[0]",
         "providers[5].inventories",
         "providers[5].traits",
         "providers[6]",
-        "providers[6]",
-        "providers[5]",
+        "providers[5].name",
     ]
 
 
@@ -73,14 +72,14 @@ def test_all_mistakes_of_claims_at_once():
         "consumers[0].allocations.host",
         "consumers[0].allocations.host.DISK_GB",
         "consumers[0].allocations.host.MEMORY_MB",
-        "consumers[1].project",
-        "consumers[1].user",
         "consumers[1].allocations",
         "consumers[1].allocations.host",
+        "consumers[1].project",
+        "consumers[1].user",
         "consumers[1].consumer_generation",
-        "consumers[2]",
+        "consumers[2].colour",
         "consumers[2].allocations",
-        "consumers[2]",
+        "consumers[2].consumer",
     ]
 
 

@@ -112,10 +112,10 @@ def test_every_mistake_of_groups_is_told_at_once():
     for expected in (
         "groups['']: the group without a suffix must ask for resources",
         "groups: 'A B' is no suffix",
-        "groups.A B.resources.VCPU: must be a whole number from 1",
+        "groups.A B.resources.VCPU: is 0; must be a whole number from 1 to 2147483647",
         "groups.C.resources: 'VCPUS' is no standard resource class (did you mean VCPU?)",
         "groups.C.required: there is no trait 'CUSTOM_C'",
-        "groups.C: has the unknown key 'colour'",
+        "groups.C.colour: is no key of a group",
         "groups.D: requires and forbids CUSTOM_A",
         "groups.D.member_of[0]: 'x' is not a UUID",
         "groups.D.in_tree: 'y' is not a UUID",
@@ -126,7 +126,7 @@ def test_every_mistake_of_groups_is_told_at_once():
         "isolate: cannot stand beside group_policy",
         "can_split: names 'VCPU', which the group without a suffix does not ask for",
         "root_required: requires and forbids CUSTOM_A",
-        "limit: must be a whole number from 1",
+        "limit: is 0; must be a whole number, 1 or more",
     ):
         assert any(line.startswith(expected) for line in found), (expected, found)
 
@@ -153,4 +153,5 @@ def test_mistakes_of_a_query(query, says):
 
 @pytest.mark.parametrize("groups", [None, {}, [], "VCPU:1"])
 def test_groups_must_be_given(groups):
-    assert any(line.startswith("groups: must be a mapping") for line in mistakes(parse_groups, {"groups": groups}))
+    (told,) = [line for line in mistakes(parse_groups, {"groups": groups}) if line.startswith("groups: is ")]
+    assert "must be a mapping of suffixes" in told

@@ -1,0 +1,132 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a static schema may hold, by tables: the `schema` of a plan, which disk_layout makes. Sizes and positions are whole MiB.
+
+The host has its own reader, which needs nothing but Python (module_utils/schema/static.py) and asks for more; a test compares the keys.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ....module_utils.storage.filesystems import FILESYSTEMS
+from ....module_utils.storage.raid import RaidLevel, parse_level
+from ...common.fields import Anything, Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
+
+
+class _Level(Kind):
+    """A RAID level, in any spelling of mdadm's."""
+
+    wanted = f"one of {', '.join(RaidLevel)}"
+
+    def read(self, value: t.Any) -> RaidLevel:
+        return (parse_level(value) if isinstance(value, str) else None) or self.refuse(value)
+
+    def json_schema(self) -> Json:
+        return {"enum": [*RaidLevel, *(level.removeprefix("raid") for level in RaidLevel), "stripe", "mirror"]}
+
+
+_NAME, _TEXT, _FLAG, _UUID = Text(filled=True), Text(), Truth(), "A UUID; by default one that follows from what it is of."
+_DEVICES = ListOf(_NAME, "devices", least=1)
+_KEPT = [
+    Row("keep_data", _FLAG, "Whether what is there now stays.", default=False),
+    Row("space_id", _TEXT, "The space of the dynamic schema that it is of."),
+]
+_PARTITION = Table(
+    "a partition",
+    [
+        Row("name", _NAME, "Its device node.", required=True),
+        Row("device", _TEXT, "The node of its disk."),
+        Row("count", Whole(1), "Its number; by default its position."),
+        Row("begin", Whole(1), "The MiB where it begins.", required=True),
+        Row("end", Whole(2), "The MiB where it ends, exclusively.", required=True),
+        Row("partition_type", Word(("primary",)), "A GPT knows no other."),
+        Row("guid", _TEXT, "The GUID of its type; by default that of its flags, else Linux data."),
+        Row("uuid", _TEXT, _UUID),
+        Row("flags", ListOf(_TEXT, "flags"), "parted's flags.", default=()),
+        Row("configdrive", Anything(), "Bareon's; says nothing here."),
+        *_KEPT,
+    ],
+)
+_DISK = Table(
+    "a disk",
+    [
+        Row("name", _TEXT, "Its device node."),
+        Row("disk_id", _NAME, "Its id in plans.", required=True),
+        Row("label", Word(("gpt",)), "Its partition table."),
+        Row("disk_size", Whole(3), "Its size, which the disk must have."),
+        Row("install_bootloader", _FLAG, "Whether the machine boots from it.", default=False),
+        Row("partitions", ListOf(_PARTITION, "partitions"), "Its partitions.", default=()),
+    ],
+)
+_ARRAY = Table(
+    "an array",
+    [
+        Row("name", _NAME, "Its device node, such as /dev/md/root.", required=True),
+        Row("level", _Level(), "Its RAID level.", required=True),
+        Row("devices", _DEVICES, "The partitions that it is made of.", required=True),
+        Row("spares", ListOf(_NAME, "devices"), "Partitions that stand by.", default=()),
+        Row("metadata", Word(("default", "1.0", "1.1", "1.2")), "The version of md's metadata.", default="default"),
+        *_KEPT,
+    ],
+)
+_CONTAINER = Table(
+    "a LUKS container",
+    [
+        Row("name", _NAME, "What it is opened as.", required=True),
+        Row("device", _NAME, "What it lies on.", required=True),
+        *_KEPT,
+    ],
+)
+_PHYSICAL_VOLUME = Table(
+    "a physical volume",
+    [
+        Row("name", _NAME, "The device that it is.", required=True),
+        Row("metadatasize", Whole(0), "MiB of metadata; 0 is LVM's default."),
+        Row("metadatacopies", Whole(0, 2), "How many copies of the metadata there are."),
+        *_KEPT,
+    ],
+)
+_GROUP = Table(
+    "a volume group",
+    [Row("name", _NAME, "What it is called.", required=True), Row("pvnames", _DEVICES, "Its physical volumes.", required=True), *_KEPT],
+)
+_VOLUME = Table(
+    "a logical volume",
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("vgname", _NAME, "Its volume group.", required=True),
+        Row("size", Whole(1), "Its size.", required=True),
+        Row("device", _TEXT, "Its device node."),
+        *_KEPT,
+    ],
+)
+_FILESYSTEM = Table(
+    "a file system",
+    [
+        Row("device", _NAME, "What it lies on.", required=True),
+        Row("mount", _TEXT, "Where it is mounted; none, swap or an absolute path."),
+        Row("fs_type", Word(FILESYSTEMS), "Its kind."),
+        Row("fs_options", _TEXT, "Options of the program that makes it."),
+        Row("fs_label", _TEXT, "Its label."),
+        Row("uuid", _TEXT, _UUID),
+        Row("fstab_enabled", _FLAG, "Whether it is mounted when the machine starts.", default=True),
+        Row("fstab_options", _TEXT, "Options of the mount."),
+        Row("os_id", Anything(), "Bareon's; says nothing here."),
+        *_KEPT,
+    ],
+)
+STATIC = Table(
+    "a static schema",
+    [
+        Row("parteds", ListOf(_DISK, "disks"), "Disks and their partitions.", default=()),
+        Row("mds", ListOf(_ARRAY, "arrays"), "Arrays of md.", default=()),
+        Row("luks", ListOf(_CONTAINER, "LUKS containers"), "LUKS containers.", default=()),
+        Row("pvs", ListOf(_PHYSICAL_VOLUME, "physical volumes"), "LVM's physical volumes.", default=()),
+        Row("vgs", ListOf(_GROUP, "volume groups"), "LVM's volume groups.", default=()),
+        Row("lvs", ListOf(_VOLUME, "logical volumes"), "LVM's logical volumes.", default=()),
+        Row("fss", ListOf(_FILESYSTEM, "file systems"), "File systems and swap.", default=()),
+    ],
+)
