@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint docs bench bench-balance browser clean \
-	peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -69,6 +69,12 @@ sanity: $(DEVELOP)
 
 unit: $(DEVELOP) ## Unit and property tests
 	$(BIN)/python -m pytest -n auto -q
+
+mutants: $(DEVELOP) ## Break a hundred spots of the code by a seed, one at a time, and list those that no test notices
+	$(BENCH) tests/utils/mutants.py --seed $${SEED:-1} --count $${COUNT:-100}
+
+picture: $(DEVELOP) ## Draw the rooms of the code anew from the imports
+	$(BENCH) tests/utils/draw_rooms.py
 
 bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BENCH) tests/bench/disk_plan.py
