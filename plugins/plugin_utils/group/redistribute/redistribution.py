@@ -43,6 +43,8 @@ LEAVE_SECONDS, MOVE_SECONDS, ATTEMPT_SECONDS = 6.0, 2.0, 12.0
 """How long the programs may look for the fewest leavers, then for the fewest moves; and after which no further one is begun."""
 MOST_ATTEMPTS = 8
 """How many assignments are tried when moves to the places of one find no order."""
+MOST_SEARCHED = 8
+"""Instances on offline nodes up to which all ways are tried to place them so that those on shared storage could restart."""
 MOST_ASIDE = 1000
 """Places aside that are tried for instances which wait for each other."""
 QUICK = 0.0
@@ -123,11 +125,18 @@ def _repair_across(state: ClusterState, inside: Repair, healthy: tuple[int, ...]
     best = min([inside, *_together(state, inside, peers, mode)], key=lambda repair: _worth(state, repair))
     if not (best.after.healthy and best.proven):
         best = min(best, _one_by_one(state, inside, peers, mode), key=lambda repair: _worth(state, repair))
-    if inside.before.stranded and not (best.after.healthy and best.proven):
+    few_are_dark = bool(inside.before.offline) and len(inside.causes) <= MOST_SEARCHED and _shares_storage(state, inside.group)
+    if (inside.before.stranded or few_are_dark) and not (best.after.healthy and best.proven):
         best = min(best, _searched(state, best, inside, peers, mode), key=lambda repair: _worth(state, repair))
     if best.after.healthy:
         return best
     return dataclasses.replace(best, missing=_missing(state, best, peers, mode))
+
+
+def _shares_storage(state: ClusterState, group: int) -> bool:
+    """Return whether anything in the group would restart elsewhere when its node fails."""
+    restarts = state.facts.instances.restarts
+    return bool(np.isin(state.primary[restarts], state.group_nodes(group)).any())
 
 
 def leavers(state: ClusterState, repair: Repair) -> list[int]:

@@ -17,6 +17,7 @@ from ...common.errors import Mistakes
 from ...common.fields import refuse_less
 from ...common.libraries import np
 from ...common.parallel import Resources, Solved
+from ...common.table import table
 from ...common.units import format_mib, parse_mib
 from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
@@ -34,7 +35,6 @@ from ..plan.plain import plan_to_plain
 from ..sources.inline import write_inline
 from ..sources.loaded import Loaded
 from ..sources.text import write_text
-from .info import table
 from .place import find_group, moves_table
 
 _LEAST = {
@@ -155,6 +155,7 @@ Plain = dict[str, t.Any]
 Job = Callable[[Assignment, t.Union[float, None]], GroupPlan]
 Solve = Callable[[Job, Mapping[str, Assignment], Resources], Mapping[str, Solved[GroupPlan]]]
 """common.parallel.solve_each, or what takes its place."""
+_CHOICES = ("", "group", "price", "score", "data", "moves")
 _MOST_NAMES = 6
 """How many names a line has at most; all of them are in the data."""
 _WRITERS: Mapping[str, Callable[[Cluster], t.Any]] = {"cluster": write_inline, "ganeti_text": write_text}
@@ -267,10 +268,11 @@ def summary(plans: Sequence[GroupPlan], told: Plain) -> str:
     """Return an answer as text to read: the groups, what is left undone, what could be had for which data, and the stages."""
     if not plans:
         return "\n".join(_remarks(told)) or "There is nothing to improve."
-    parts = [table(("group", "score", "after", "moves", "data", "stages"), [_group_row(*pair) for pair in zip(told["groups"], plans)])]
+    head = ("group", "score", "after", "moves", "data", "stages")
+    parts = [table(head, [_group_row(*pair) for pair in zip(told["groups"], plans)], right=head[1:])]
     parts += ["\n".join(remarks) for remarks in [_remarks(told)] if remarks]
     if told.get("pareto"):
-        parts.append(table(("", "group", "price", "score", "data", "moves"), [_choice_row(choice) for choice in told["pareto"]]))
+        parts.append(table(_CHOICES, [_choice_row(choice) for choice in told["pareto"]], right=_CHOICES[2:]))
     if told["plan"]["moves"]:
         parts.append(moves_table(told["plan"]))
     return "\n\n".join(parts)

@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ...common.libraries import np
+from ...common.table import table
 from ...common.units import format_mib
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity, storage_of
 from ..cluster.model import Cluster, PoolKind, PoolName
@@ -195,8 +196,16 @@ def summary(report: Mapping[str, t.Any]) -> str:
     """Return the report of report.report as lines of text."""
     parts = [
         _head(report),
-        table(("group", "policy", "nodes", "offline", "instances", "free memory", "free disk", "score", "health"), _groups(report)),
-        table(("", "node", "group", "memory", "free", "reserved", "disk", "free", "CPUs", "used", "prim", "sec"), _nodes(report)),
+        table(
+            ("group", "policy", "nodes", "offline", "instances", "free memory", "free disk", "score", "health"),
+            _groups(report),
+            right=("nodes", "offline", "instances", "free memory", "free disk", "score"),
+        ),
+        table(
+            ("", "node", "group", "memory", "free", "reserved", "disk", "free", "CPUs", "used", "prim", "sec"),
+            _nodes(report),
+            right=("memory", "free", "reserved", "disk", "CPUs", "used", "prim", "sec"),
+        ),
         _problems(report["problems"]),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -251,18 +260,3 @@ def _problems(problems: Sequence[Mapping[str, t.Any]]) -> str:
     if len(problems) > _MOST_PROBLEMS:
         lines.append(f"... and {len(problems) - _MOST_PROBLEMS} more")
     return "\n".join(lines)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows in columns: the first ones, which are names, to the left, numbers to the right."""
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    numbers = [all(_is_number(row[column]) for row in rows) for column in range(len(head))]
-    lines = (
-        "  ".join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers))
-        for row in (head, *rows)
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _is_number(text: str) -> bool:
-    return text[:1].isdigit() or text[:1] == "-" and text[1:2].isdigit()

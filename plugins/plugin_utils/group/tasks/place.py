@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Collection, Mapping, Sequence
 
 from ...common.errors import InputError, Mistake, Mistakes, suggest
+from ...common.table import table
 from ...common.units import format_mib
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import Cluster, Instance
@@ -22,7 +23,6 @@ from ..place.refusal import Reason
 from ..sources.iallocator import requested_instances
 from ..sources.inline import parse_new_instances
 from ..sources.loaded import Loaded
-from .info import table
 
 Plain = dict[str, t.Any]
 
@@ -175,7 +175,7 @@ def evacuation_summary(answer: Plain) -> str:
 
 def moves_table(plan: Plain) -> str:
     """Return the moves of a plan that plan.plan_to_plain made, by stage, with MiB that are copied; names are as short as they can be."""
-    return table(("stage", "instance", "move", "from", "to", "group", "copied"), _moves(plan))
+    return table(("stage", "instance", "move", "from", "to", "group", "copied"), _moves(plan), right=("stage", "copied"))
 
 
 def reasons_line(reasons: Sequence[Plain]) -> str:
@@ -204,7 +204,7 @@ def _solution_lines(solution: Plain) -> str:
         for group in taken
     ]
     lines = [f"{refusal['group']} cannot: {reasons_line(refusal['reasons'])}" for refusal in refused]
-    return "\n".join([head, *([table(columns, rows)] if rows else []), *lines])
+    return "\n".join([head, *([table(columns, rows, right=("score", "disk left"))] if rows else []), *lines])
 
 
 def _moves(plan: Plain) -> list[tuple[str, ...]]:

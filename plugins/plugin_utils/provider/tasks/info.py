@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from ...common.errors import Mistakes, suggest
+from ...common.table import table
 from ..ledger.audit import audit
 from ..ledger.open import load_world
 from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
@@ -31,7 +32,7 @@ def summary(
 ) -> str:
     """Return one line for each inventory, below its provider's name; providers come before those below them."""
     depths: dict[str | None, int] = {None: -1}
-    rows: list[Sequence[str]] = [_HEAD]
+    rows: list[Sequence[str]] = []
     for provider in providers:
         depths[provider.uuid] = depths[provider.parent] + 1
         label = "  " * depths[provider.uuid] + provider.name
@@ -41,14 +42,7 @@ def summary(
             label = ""
         if label:
             rows.append((label, "", "", "", "", ""))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    return "\n".join(_line(row, widths) for row in rows)
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    texts = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-    numbers = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
-    return "  ".join([*texts, *numbers]).rstrip()
+    return table(_HEAD, rows, right=_HEAD[2:])
 
 
 def run_provider_info(arguments: Mapping[str, t.Any]) -> Plain:

@@ -108,6 +108,13 @@ def test_what_is_left_out_comes_from_the_policy(bench):
     assert found["count"] == 4
 
 
+def test_the_smallest_tier_is_one_unit(bench):
+    policy = dataclasses.replace(OPEN, intervals=(SpecInterval(OPEN.intervals[0].minimum, Spec(128, 1, 512, 1, 1, 1)),))
+    tight = bench.node("a", total_memory=64.0, free_memory=64, total_disk=256.0, free_disk=256)
+    found = run(bench, [tight], policy=policy, spec={"disk_template": "plain"}, tiered=True)
+    assert [(tier["spec"]["memory"], tier["spec"]["disk"], tier["count"]) for tier in found["tiers"]] == [(64, 256, 1)]
+
+
 def test_tiers_begin_with_the_largest_size(bench):
     policy = Policy(intervals=(SpecInterval(Spec(64, 1, 256, 1, 1, 1), Spec(640, 2, 2560, 1, 1, 2)),), disk_templates=(DiskTemplate.PLAIN,))
     found = run(bench, [bench.node("a")], policy=policy, spec=None, tiered=True)

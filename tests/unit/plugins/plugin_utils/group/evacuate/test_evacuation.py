@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import AllocPolicy, DiskTemplate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import AllocPolicy, DiskTemplate, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
@@ -54,6 +54,17 @@ def test_emptying_a_node_does_not_avoid_the_mirrors_of_its_instances(bench):
     assert all(move["data"] == 1000 for move in found["plan"]["moves"])
     asked = Loaded(bench.cluster(nodes, instances, [open_group("g")]), {"type": "node-evacuate", "instances": ["ib", "ic", "id"]})
     assert len(run_evacuate(asked, {"mode": "all"})["placed"]) == 3
+
+
+def test_running_instances_get_the_better_places(bench):
+    """In the own group there is a CPU for one of the two only; the larger one is stopped."""
+    nodes = [bench.node("a"), bench.node("b", total_cpus=0.25), bench.node("c", "h"), bench.node("d", "h")]
+    stopped = bench.instance("stopped", "a", memory=500, disk_template=DiskTemplate.EXT, status=Status.ADMIN_DOWN)
+    running = bench.instance("running", "a", memory=100, disk_template=DiskTemplate.EXT)
+    groups = [open_group("g"), open_group("h")]
+    found = run(bench, nodes, [stopped, running], groups, nodes=["a"], across_groups="true")
+    assert homes(found)["running"] == ["b"]
+    assert homes(found)["stopped"] in (["c"], ["d"])
 
 
 def test_an_exact_packing_is_found(bench):

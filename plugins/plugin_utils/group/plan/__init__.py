@@ -1,0 +1,14 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From "who goes where" to a plan that can be carried out, and how far it has been.
+
+In come the places that instances are to have; out goes a `Plan`: moves, what each comes after, and stages whose moves may run
+side by side, their steps in any order.
+
+In reading order: order (a sequence in which each step keeps what a *guard* asks for: limits, and what shared storage keeps for
+failures), stages (as few as the limits allow), plain (a plan as the data that actions return), page (the same as a picture in
+HTML), progress (what of a plan is done, what comes next, and the journal that remembers it). Kinds of moves are those of
+Ganeti's hbal; seed 001 asks for "a sequence of moves".
+"""
