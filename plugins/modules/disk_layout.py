@@ -67,6 +67,7 @@ options:
   luks_key:
     description:
       - The passphrase of the LUKS containers of the layout.
+      - Where a container is there already it is tried on its header first, and refused where it does not open it.
       - It is taken as it is, no newline is added, and goes to C(cryptsetup) by its standard input. It shows nowhere.
     type: str
   luks_key_file:

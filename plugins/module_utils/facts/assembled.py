@@ -57,7 +57,9 @@ def volume_uuid(mapper_uuid: str) -> t.Optional[str]:
 
 
 def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Notes) -> Tree:
-    changed = [_running_array(host, tree, device) for device in devices if device.kind.startswith("raid") and device.running]
+    changed = [
+        _running_array(host, tree, device) for device in devices if device.running and (device.kind.startswith("raid") or device.inactive)
+    ]
     stopped: dict[str, list[tuple[Device, Signature]]] = {}
     for device, signature in _members(devices, "linux_raid_member"):
         if not any(child.kind.startswith(("raid", "linear", "md")) for child in tree.children(device.name)):

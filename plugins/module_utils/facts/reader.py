@@ -40,7 +40,7 @@ def read_contents(host: Host, tree: Tree, disks: Iterable[str], notes: Notes) ->
     for name in disks:
         tree = _read_table(host, tree, tree.devices[name], notes)
         for device in tree.descendants(name):
-            if device.kind.startswith("raid"):
+            if device.kind.startswith("raid") and not device.inactive:
                 tree = _read_table(host, tree, device, notes)
         tree = _read_all_signatures(host, tree, name, known)
     return share_btrfs_mounts(tree)
@@ -195,7 +195,8 @@ def _read_signatures_at_once(host: Host, devices: Iterable[Device]) -> Mapping[s
 
     It names devices by the last part of their path, and ends with the first that it cannot read.
     """
-    nodes = {posixpath.basename(device.dev): device.dev for device in devices if device.dev is not None and not device.row.get("suspended")}
+    readable = [device for device in devices if device.dev is not None and device.size and not device.row.get("suspended")]
+    nodes = {posixpath.basename(str(device.dev)): str(device.dev) for device in readable}
     text = _output(host.run(signatures.several_command(nodes.values()))) if nodes else None
     found = signatures.parse_several(text or "")
     return {node: found.get(name, ()) for name, node in nodes.items()} if text is not None and found.keys() <= nodes.keys() else {}
@@ -209,6 +210,8 @@ def _read_all_signatures(host: Host, tree: Tree, name: str, known: Mapping[str, 
 
 def _read_signatures(host: Host, tree: Tree, device: Device, known: Mapping[str, tuple[Signature, ...]]) -> Device:
     """Return the device with what is written on it: by its node, a partition without one through its disk, else what udev knows."""
+    if device.inactive:
+        return replace(device, read=True)
     if device.dev is not None and device.dev in known:
         return _with_signatures(device, known[device.dev])
     if not device.row.get("suspended") and device.dev is not None:

@@ -80,6 +80,11 @@ class Device:
         return self.dev is not None
 
     @property
+    def inactive(self) -> bool:
+        """Whether it is an md array that the kernel has put together and not started: it holds its members, and has no size."""
+        return self.running and not self.size and self.kind.startswith(("raid", "linear", "md"))
+
+    @property
     def logical_block(self) -> int:
         """Bytes of a logical sector."""
         return int(self.row.get("log-sec") or 512)
@@ -153,9 +158,9 @@ def _merge(found: list[tuple[str, Row]]) -> Row:
 
 
 def build_tree(rows: Rows, links: Mapping[str, tuple[str, ...]], mounts: Mounts) -> Tree:
-    """Return the tree of the devices that have a size; `links` are by kernel name."""
-    devices = [_device(name, row, links.get(name, ()), mounts) for name, row in rows.items() if row.get("size")]
-    return Tree({device.name: device for device in devices})
+    """Return the tree of the devices that have a size, and of arrays that hold members without one; `links` are by kernel name."""
+    devices = [_device(name, row, links.get(name, ()), mounts) for name, row in rows.items() if row.get("size") or row.get("parents")]
+    return Tree({device.name: device for device in devices if device.size or device.inactive})
 
 
 def _device(name: str, row: Row, links: tuple[str, ...], mounts: Mounts) -> Device:
@@ -167,7 +172,7 @@ def _device(name: str, row: Row, links: tuple[str, ...], mounts: Mounts) -> Devi
         name=name,
         dev=node,
         kind=row["type"],
-        size=row["size"],
+        size=row["size"] or 0,
         parents=row["parents"],
         row=row,
         links=links,

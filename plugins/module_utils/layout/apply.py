@@ -21,8 +21,10 @@ from ..schema.model import Layout
 from ..steps import requirements
 from ..steps.carry_out import carry_out, lacks_key
 from ..steps.kinds import Step
-from ..steps.luks import Key
+from ..steps.luks import Key, opens
 from ..steps.machine import Machine, StepFailed
+from .disks import find_disks
+from .identified import headers
 from .plan import LayoutPlan, plan_steps
 from .present import Present
 from .read_present import read_present
@@ -71,7 +73,7 @@ def foresee(request: Request, machine: Machine) -> Report:
     if plan.refusals:
         return replace(report, problem=_listed("The layout cannot be made", plan.refusals))
     partial = (_PARTIAL,) if plan.again else ()
-    return replace(report, notes=(*plan.notes, *_missing(request, machine, plan.steps), *partial))
+    return replace(report, notes=(*plan.notes, *_missing(request, machine, present, plan.steps), *partial))
 
 
 def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
@@ -100,7 +102,7 @@ def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
 
 def _carry_out_all(report: Report, plan: LayoutPlan, request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
     """Return the report with the steps of a plan carried out, as far as that goes."""
-    refused = _refused(request, machine, plan)
+    refused = _refused(request, machine, report.now or report.before, plan)
     if refused is not None:
         return replace(report, pending=plan.steps, problem=refused)
     requirements.load_abilities(machine, plan.steps)
@@ -123,18 +125,30 @@ def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
     return len(kinds) == 1 or kinds[0] != kinds[1]
 
 
-def _refused(request: Request, machine: Machine, plan: LayoutPlan) -> t.Optional[str]:
+def _refused(request: Request, machine: Machine, present: Present, plan: LayoutPlan) -> t.Optional[str]:
     if plan.refusals:
         return _listed("The layout cannot be made, and nothing on the disks was changed", plan.refusals)
-    lacking = _missing(request, machine, plan.steps)
+    lacking = _missing(request, machine, present, plan.steps)
     return _listed("The host lacks what the layout takes, and nothing on the disks was changed", lacking) if lacking else None
 
 
-def _missing(request: Request, machine: Machine, steps: tuple[Step, ...]) -> tuple[str, ...]:
+def _missing(request: Request, machine: Machine, present: Present, steps: tuple[Step, ...]) -> tuple[str, ...]:
     lacking = requirements.missing(machine, steps)
     if any(lacks_key(step, request.key) for step in steps):
         return (*lacking, "there are LUKS containers to make or to open: give luks_key or luks_key_file")
-    return lacking
+    return (*lacking, *_wrong_keys(request, machine, present))
+
+
+def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterator[str]:
+    """Give the containers whose headers the given keys do not open: open or not, they are opened with them at the next start."""
+    found, _refusals = find_disks(request.layout, present, request.wipe)
+    for name, node in headers(request.layout, present, found).items():
+        key = request.key.of(name)
+        try:
+            if key.given and not opens(node, machine, key):
+                yield f"the key that is given for the LUKS container {name} does not open {node}; give the one that it was made with"
+        except StepFailed as error:
+            yield f"whether the key that is given for the LUKS container {name} opens {node} cannot be told: {error}"
 
 
 def _checked(report: Report, plan: LayoutPlan) -> Report:

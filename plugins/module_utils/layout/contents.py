@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from ..facts.tree import Device, Tree
 from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, Layout
-from ..steps.kinds import OpenLuks, StartArray, Step
+from ..steps.kinds import OpenLuks, StartArray, Step, StopArray
 from ..storage.filesystems import FILESYSTEMS
 from .partitions import PartitionMatch, Status
 from .present import Present, VolumeGroup
@@ -142,6 +142,9 @@ def _array_device(tree: Tree, stack: Stack) -> Found:
     if not candidates:
         return Found(problem=f"{stack.matches[0].node} is there, but not as a member of the array {array.device}")
     device = candidates[0]
+    if device.inactive and set(device.parents) <= set(members):
+        # What udev put together by halves is taken apart, and started with all its members.
+        return Found(opening=StopArray(str(device.dev)))
     odd = [name for name in members if device.name not in {child.name for child in tree.children(name)}]
     if lacking is not None or odd:
         without = lacking.node if lacking is not None else members[odd[0]].node

@@ -71,6 +71,17 @@ def open_luks(step: OpenLuks, machine: Machine, key: Key) -> None:
     machine.wait_for([f"/dev/mapper/{step.name}"])
 
 
+def opens(device: str, machine: Machine, key: Key) -> bool:
+    """Return whether a key opens the header on a device; nothing is opened, and nothing changed."""
+    try:
+        _with_key(machine, ["cryptsetup", "open", "--test-passphrase", "--type=luks"], [device], key)
+    except CommandFailed as error:
+        if error.code == _WRONG_KEY:
+            return False
+        raise
+    return True
+
+
 def resize_luks(step: ResizeLuks, machine: Machine, key: Key) -> None:
     """Let the mapping follow its device. LUKS 2 asks for the key, for the kernel does not give it back."""
     _with_key(machine, ["cryptsetup", "resize"], [step.name], key.of(step.name))

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.disks import find_disks
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.identified import identities
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import Picture, after, picture_of, render
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import identities
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, SimulatedHost

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.facts import sysfs
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.mounts import read_mounts
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import build_tree, merge_rows
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 
 B = "/sys/class/block"
@@ -144,3 +146,14 @@ def test_a_loop_device_lies_on_the_disk_that_it_shows_a_part_of():
     assert sysfs.read_rows(RecordedHost(record))["loop3"]["parents"] == ("sda",)
     files[f"{block}/loop/backing_file"] = "/srv/disk.img"
     assert sysfs.read_rows(RecordedHost(record))["loop3"]["parents"] == ()
+
+
+@pytest.mark.parametrize(("members", "seen"), [(("sda1", "sdb1"), True), ((), False)])
+def test_an_array_that_holds_members_without_being_started_is_seen(members, seen):
+    block = "/sys/class/block/md127"
+    files = {f"{block}/size": "0", f"{block}/md/level": "", f"{block}/md/array_state": "inactive"}
+    host = RecordedHost({"files": files, "directories": {"/sys/class/block": ["md127"], f"{block}/slaves": list(members)}})
+    tree = build_tree(merge_rows({}, {}, sysfs.read_rows(host)), {}, read_mounts(host))
+    assert [(device.dev, device.parents, device.inactive) for device in tree.devices.values()] == (
+        [("/dev/md127", members, True)] if seen else []
+    )

@@ -17,10 +17,12 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan impor
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CreateVolumeGroup, MakeFilesystem, OpenLuks, StopArray
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import installed, maker_on
 
 STOP = StopArray("/dev/md127")
 GROUP = CreateVolumeGroup("os", ("/dev/sda1",))
@@ -109,6 +111,41 @@ def test_refusals_after_an_opening_say_what_was_opened(monkeypatch):
     assert report.done == (OPEN,)
     assert "xfs is on it" in report.problem
     assert "open /dev/sda1 as /dev/mapper/keys" in as_failure(report)["msg"]
+
+
+def encrypted():
+    """The state of a host with a LUKS container that is open, and its layout."""
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "keys"), 100, "luks-fs", "keys", "ext4")
+    maker.fill(maker.partition("sda", 50, "plain"), 50, "fs", "plain", "ext4")
+    return parse_static_schema(maker.schema), installed(maker).present()
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "said"),
+    [
+        (Key(b"right"), 0, None),
+        (Key(b"wrong"), 2, "the key that is given for the LUKS container keys-crypt does not open /dev/sda1"),
+        (Key(file="/keys/wrong"), 2, "does not open /dev/sda1"),
+        (Key(b"right", files={"keys-crypt": "/keys/wrong"}), 2, "does not open /dev/sda1"),
+        (Key(b"right"), 1, "cannot be told: cryptsetup open"),
+        (Key(), 2, None),
+    ],
+)
+def test_a_key_that_does_not_open_what_is_there_is_refused_although_it_is_open(monkeypatch, key, code, said):
+    """It would be named in crypttab, and the next start would find out."""
+    layout, present = encrypted()
+    monkeypatch.setattr(layout_run, "read_present", lambda *_arguments: present)
+    machine = RecordingMachine(failing={"cryptsetup open --test-passphrase": code})
+    report = layout_run.apply(Request(layout, key=key), machine, lambda: False)
+    assert report.done == ()
+    assert (report.problem is None) if said is None else (said in str(report.problem))
+    file = key.of("keys-crypt").file or "-"
+    tested = [f"cryptsetup open --test-passphrase --type=luks --key-file={file} /dev/sda1"] if key.given else []
+    assert machine.commands == tested
+    assert list(machine.given.values()) == ([key.passphrase] if key.passphrase and not key.files else [])
+    seen = layout_run.foresee(Request(layout, key=key), RecordingMachine(failing={"cryptsetup open --test-passphrase": code}))
+    assert any(said in note for note in seen.notes) if said else seen.notes == ()
 
 
 def test_what_the_host_lacks_is_told_before_anything_is_done(monkeypatch):

@@ -6,7 +6,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Tree
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
 from ansible_collections.bareon.allocator.tests.support.host.simulated_host import new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import (
@@ -198,3 +203,45 @@ def test_what_grows_only_unmounted_is_refused_while_it_is_mounted(in_volume):
     host.mounts.clear()
     grown = [step for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)]
     assert [step.type for step in grown] == ["f2fs", "f2fs"]
+
+
+def with_array(present, *devices):
+    """The state with these devices in the place of the array that runs."""
+    tree = present.tree
+    others = {name: device for name, device in tree.devices.items() if not device.kind.startswith("raid")}
+    return dataclasses.replace(present, tree=Tree({**others, **{device.name: device for device in devices}}))
+
+
+@pytest.mark.parametrize("held", [("sda1", "sdb1"), ("sda1",)])
+def test_an_array_that_was_put_together_and_not_started_is_stopped_and_started_whole(held):
+    """After a power cut: `md127 : inactive sda1(S) sdb1(S)`."""
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "data", "1.2"), 99, "fs", "data", "ext4")
+    host, layout = installed(maker), parse_static_schema(maker.schema)
+    present = host.present()
+    (array,) = [device for device in present.tree.devices.values() if device.kind.startswith("raid")]
+    inactive = dataclasses.replace(array, name="md127", dev="/dev/md127", kind="md", size=0, parents=held, filesystem=None, signatures=())
+    found = plan_steps(layout, with_array(present, inactive))
+    assert (found.steps, found.again) == ((kinds.StopArray("/dev/md127"),), True)
+    stopped = dataclasses.replace(inactive, name="md:x", dev=None, kind="raid1", parents=("sda1", "sdb1"))
+    found = plan_steps(layout, with_array(present, stopped))
+    assert [type(step) for step in found.steps] == [kinds.StartArray]
+    assert found.again
+
+
+def test_an_inactive_array_of_others_is_named_and_stopped_where_its_disks_may_be_wiped():
+    host = new_host()
+    old_array(host, [host.media.disk("sda"), host.media.disk("sdb")], "1.2", "theirs")
+    host.start_all()
+    present = host.present()
+    (array,) = [device for device in present.tree.devices.values() if device.kind.startswith("raid")]
+    inactive = dataclasses.replace(array, name="md127", dev="/dev/md127", kind="md", size=0, filesystem=None, signatures=())
+    maker = maker_on("sda", "sdb")
+    for disk in ("sda", "sdb"):
+        maker.fill(maker.partition(disk, 100, f"new{disk}"), 100, "fs", f"new{disk}", "ext4")
+    layout = parse_static_schema(maker.schema)
+    assert all("md /dev/md127" in said for said in plan_steps(layout, with_array(present, inactive)).refusals)
+    wipe = [disk.id for disk in layout.disks]
+    (one,) = plan_steps(layout, with_array(present, inactive), wipe[:1]).refusals[:1]
+    assert one
+    assert plan_steps(layout, with_array(present, inactive), wipe).steps[0] == kinds.StopArray("/dev/md127")
