@@ -48,7 +48,6 @@ lint: $(DEVELOP)
 	$(BIN)/yamllint --strict .
 	$(BIN)/reuse --suppress-deprecation lint --quiet || { $(BIN)/reuse lint; exit 1; }
 	$(BIN)/ansible-lint --profile production
-	$(BIN)/python tests/utils/sanity_ignores.py --check
 
 typing: $(DEVELOP)
 	cd .venv/collections && ../bin/mypy --config-file ../../mypy.ini $(COLLECTION)/plugins

@@ -59,10 +59,9 @@ class PlanningAction(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Validate the arguments, plan, and return the result; a problem without a solution fails with `msg` and `conflict`."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        arguments = self._validated_arguments()
         try:
             refuse_missing()
-            planned = self.plan(arguments, task_vars or {})
+            planned = self.plan(self._validated_arguments(), task_vars or {})
         except (InputError, MissingLibraries, Unavailable) as error:
             raise AnsibleActionFail(str(error)) from None
         except ImportError as error:

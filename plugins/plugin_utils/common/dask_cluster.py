@@ -6,7 +6,7 @@
 
 The code goes to the workers as an archive, since collections are no packages that could be installed there. Jobs and
 results pass the scheduler as bytes, so that it needs neither the code nor its libraries; workers need the libraries.
-Dask is optional: only what asks for a cluster imports this file (parallel.py).
+Dask is optional: only what asks for a cluster loads it, which takes a second.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-
-import cloudpickle
-import distributed
 
 from .errors import Unavailable
 
@@ -42,6 +39,8 @@ class ClusterExecutor(Executor):
 
     def submit(self, fn: Callable[..., t.Any], /, *arguments: t.Any, **named: t.Any) -> Future[t.Any]:
         """Return a future of what the function returns there."""
+        import cloudpickle
+
         done = self._pool.submit(_call_there, self._archive, cloudpickle.dumps((fn, arguments, named)))
         future: Future[t.Any] = Future()
         future.add_done_callback(lambda ours: done.cancel() if ours.cancelled() else None)
@@ -57,8 +56,13 @@ class ClusterExecutor(Executor):
 def cluster_executor(address: str) -> Iterator[tuple[Executor, int]]:
     """Yield an executor on the Dask cluster whose scheduler is at `address`, and how many functions it runs at a time.
 
-    Raises Unavailable when nothing answers, or the cluster has no workers.
+    Raises Unavailable when nothing answers, the cluster has no workers, or there is no Dask here.
     """
+    try:
+        import cloudpickle
+        import distributed
+    except ImportError as error:
+        raise Unavailable(f"scheduler {address}: a Dask cluster needs the Python library {error.name} on the controller") from error
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -123,6 +127,9 @@ def _call_there(archive: str, pickled: bytes) -> bytes:
 
 def _pass_on(theirs: Future[bytes], ours: Future[t.Any]) -> None:
     """Complete our future as theirs was; one that was cancelled meanwhile stays so."""
+    import cloudpickle
+    import distributed
+
     if theirs.cancelled():
         ours.cancel()
     elif ours.set_running_or_notify_cancel():

@@ -4,18 +4,22 @@
 
 """The third-party libraries of the controller's side, guarded in one place.
 
-Rooms write `from ..common.libraries import np, sa`. A library that is not there, or is broken, is stood in for by
+Rooms write `from ..common.libraries import np, sa`. A library that is not there, is too old or broken, is stood in for by
 something that lets files be imported and types be named, and that fails as soon as it is asked to compute. No door lets
-it come to that: each asks `refuse_missing` first, which names all that is missing at once, and how to install it.
+it come to that: each asks `refuse_missing` first, which names all that is missing at once, and how to install it. What is
+dear to load and seldom needed is announced with `expect` and taken as `libraries.networkx` by the function that needs it.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.metadata
+import importlib.util
 import inspect
 import os
+import re
 import sys
+import types
 import typing as t
 from pathlib import Path
 
@@ -25,6 +29,7 @@ if t.TYPE_CHECKING:
     import alembic.runtime.migration as alembic_migration
     import alembic.script as alembic_script
     import highspy
+    import networkx
     import numpy as np
     import numpy.typing as npt
     import os_resource_classes
@@ -47,7 +52,9 @@ __all__ = [
     "alembic_operations",
     "alembic_script",
     "describe_missing",
+    "expect",
     "highspy",
+    "networkx",
     "np",
     "npt",
     "os_resource_classes",
@@ -65,7 +72,7 @@ __all__ = [
 ]
 
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "requirements.txt"
-"""What the collection needs on the controller, one requirement a line."""
+"""What the collection needs on the controller, one requirement a line, with bounds of the kinds `>=` and `!=`."""
 
 _MODULES = {
     "alembic_migration": "alembic.runtime.migration",
@@ -73,6 +80,7 @@ _MODULES = {
     "alembic_operations": "alembic.operations",
     "alembic_script": "alembic.script",
     "highspy": "highspy",
+    "networkx": "networkx",
     "np": "numpy",
     "npt": "numpy.typing",
     "os_resource_classes": "os_resource_classes",
@@ -87,6 +95,8 @@ _MODULES = {
     "yaql_utils": "yaql.language.utils",
     "yaqltypes": "yaql.language.yaqltypes",
 }
+_COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
+_BOUND = re.compile(r"(>=|!=)\s*([\d.]+)")
 
 
 class MissingLibraries(Exception):
@@ -105,16 +115,23 @@ class _Absent:
         return self
 
     def __call__(self, *arguments: object, **options: object) -> t.Any:
-        # Code of a module or of a class declares; code of a function computes.
-        if sys._getframe(1).f_code.co_flags & inspect.CO_OPTIMIZED:
-            raise MissingLibraries(describe_missing(self.cause))
-        return self
-
-    def __getitem__(self, key: object) -> _Absent:
+        self._only_declare()
         return self
 
     def __iter__(self) -> t.Iterator[t.Any]:
+        self._only_declare()
         return iter(())
+
+    def _only_declare(self) -> None:
+        # Code of a module or of a class declares; code of a function computes. Comprehensions belong to what is around them.
+        frame: types.FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
+            frame = frame.f_back
+        if frame is None or frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            raise MissingLibraries(describe_missing(self.cause))
+
+    def __getitem__(self, key: object) -> _Absent:
+        return self
 
     def __add__(self, other: object) -> _Absent:
         return self
@@ -129,7 +146,7 @@ class _Absent:
 
 
 _causes: dict[str, ImportError] = {}
-"""What went wrong, by the attribute that was asked for."""
+"""What is wrong with a library, by its module."""
 
 
 def __getattr__(name: str) -> t.Any:
@@ -137,18 +154,29 @@ def __getattr__(name: str) -> t.Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # One thread per process: programs of numpy are small here, and making a pool of threads takes longer than they do.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    module = _MODULES[name]
     loaded: t.Any
     try:
-        loaded = importlib.import_module(_MODULES[name])
+        loaded = importlib.import_module(module)
+        _refuse_old(module.partition(".")[0])
     except ImportError as error:
-        _causes[name] = error
-        loaded = _Absent(error)
+        loaded = _Absent(_causes.setdefault(module.partition(".")[0], error))
     globals()[name] = loaded
     return loaded
 
 
+def expect(module: str) -> None:
+    """Note whether a library is there that is dear to load, and is loaded by the function that needs it."""
+    try:
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+        _refuse_old(module)
+    except ImportError as error:
+        _causes.setdefault(module, error)
+
+
 def refuse_missing() -> None:
-    """Raise MissingLibraries where a library that was asked for is not there.
+    """Raise MissingLibraries where a library that was asked for, or is expected, is not there or too old.
 
     Asked by every door before it computes; costs nothing while all is well.
     """
@@ -158,27 +186,66 @@ def refuse_missing() -> None:
 
 def describe_missing(cause: ImportError) -> str:
     """Return one sentence on all that is missing or too old, by the names of packages, and the command that installs it."""
-    missing = [line for line in _requirements() if not _is_installed(line)]
+    missing = [said for said in map(_fault, _requirements().values()) if said]
     install = f"Install what is needed with: {sys.executable} -m pip install -r {REQUIREMENTS}"
     if not missing:
         return f"bareon.allocator cannot load a Python library that {sys.executable} has: {cause}. {install}"
-    return f"bareon.allocator needs Python libraries that {sys.executable} does not have: {', '.join(missing)} ({cause}). {install}"
+    return f"bareon.allocator needs Python libraries that {sys.executable} does not have: {', '.join(missing)}. {install}"
 
 
-def _requirements() -> list[str]:
+@functools.cache
+def _requirements() -> dict[str, str]:
+    """Return the requirements by the modules that they bring."""
     try:
         lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return []
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+        return {}
+    return {_package(line).replace("-", "_"): line.strip() for line in lines if line.strip() and not line.startswith("#")}
 
 
-def _is_installed(line: str) -> bool:
-    # Ansible itself depends on packaging; it is loaded only where something is missing.
-    from packaging.requirements import Requirement
+def _package(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
 
-    requirement = Requirement(line)
+
+def _fault(requirement: str) -> str:
+    """Return what to say about a requirement that is not met, else nothing."""
+    module = _package(requirement).replace("-", "_")
+    version = _version(module, requirement)
+    if version is None:
+        return requirement if importlib.util.find_spec(module) is None else ""
+    return "" if _fits(version, requirement) else f"{requirement} (it has {version})"
+
+
+def _refuse_old(module: str) -> None:
+    """Raise ImportError when a library that is there is of a version that requirements.txt leaves out."""
+    requirement = _requirements().get(module, "")
+    version = _version(module, requirement) if requirement else None
+    if version is not None and not _fits(version, requirement):
+        raise ImportError(f"{requirement} is needed, {version} is there", name=module)
+
+
+def _version(module: str, requirement: str) -> str | None:
+    """Return the version of a library that is there; None where it does not say."""
+    known: dict[str, t.Any] = getattr(sys.modules.get(module), "__dict__", {})
+    if "__version__" in known:
+        return str(known["__version__"])
+    if "HIGHS_VERSION_MAJOR" in known:
+        return ".".join(str(known[f"HIGHS_VERSION_{part}"]) for part in ("MAJOR", "MINOR", "PATCH"))
+    # Loaded here because it is dear, and hardly any library comes to it.
+    import importlib.metadata
+
     try:
-        return requirement.specifier.contains(importlib.metadata.version(requirement.name), prereleases=True)
+        return importlib.metadata.version(_package(requirement))
     except importlib.metadata.PackageNotFoundError:
-        return False
+        return None
+
+
+def _fits(version: str, requirement: str) -> bool:
+    release = _release(version)
+    return all(release >= _release(bound) if kind == ">=" else release != _release(bound) for kind, bound in _BOUND.findall(requirement))
+
+
+def _release(version: str) -> list[int]:
+    """Return the numbers of a release, `1.12` as `1.12.0`."""
+    numbers = [int(part) for part in re.findall(r"\d+", version)[:3]]
+    return numbers + [0] * (3 - len(numbers))

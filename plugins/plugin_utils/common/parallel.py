@@ -24,6 +24,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from .dask_cluster import cluster_executor
 from .errors import Unavailable
 
 Task = t.TypeVar("Task")
@@ -101,11 +102,6 @@ def executor(scheduler: str, processes: int) -> Iterator[tuple[Executor, int]]:
     at work when the context is left are ended.
     """
     if scheduler:
-        try:
-            # The library takes a second to load and is not needed without a cluster.
-            from .dask_cluster import cluster_executor
-        except ImportError as error:
-            raise Unavailable(f"scheduler {scheduler}: a Dask cluster needs the Python library {error.name} on the controller") from error
         with cluster_executor(scheduler) as cluster:
             yield cluster
         return

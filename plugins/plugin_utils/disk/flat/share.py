@@ -30,7 +30,7 @@ from .levels import Grower, fill, whole_weights
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-NO_MAXIMUM = int(np.iinfo(np.int64).max)
+NO_MAXIMUM = 2**63 - 1
 UNPREFERRED = 127
 
 

@@ -5,7 +5,7 @@
 """Expressions of a schema: a text that begins with `yaql=` stands for what YAQL makes of the hardware (`$`).
 
 The prefix and the language are the seed's ("Dynamic parameters"). One engine serves the whole process: to create it costs
-as much as some hundred evaluations, and what is created at import is there before Ansible forks.
+as much as some hundred evaluations, so it is made for the first expression, which a warm-up reads before Ansible forks.
 """
 
 from __future__ import annotations
@@ -65,16 +65,12 @@ _LONGEST_COLLECTION = 100_000
 _MEMORY_QUOTA = 64 * 1024**2
 _EVALUATION_ERRORS = (yaql_exceptions.YaqlException, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
-_ENGINE = yaql.YaqlFactory().create(
-    options={
-        "yaql.limitIterators": _LONGEST_COLLECTION,
-        "yaql.memoryQuota": _MEMORY_QUOTA,
-        "yaql.convertInputData": False,
-        "yaql.convertOutputData": False,
-    }
-)
-_LIBRARY = yaql.create_context()
-register(_LIBRARY)
+_OPTIONS = {
+    "yaql.limitIterators": _LONGEST_COLLECTION,
+    "yaql.memoryQuota": _MEMORY_QUOTA,
+    "yaql.convertInputData": False,
+    "yaql.convertOutputData": False,
+}
 
 
 class ExpressionError(ValueError):
@@ -106,7 +102,7 @@ class Evaluator:
 
 
 def _evaluate(source: str, facts: t.Any) -> t.Any:
-    return _collected(_parsed(source).evaluate(data=facts, context=_LIBRARY.create_child_context()))
+    return _collected(_parsed(source).evaluate(data=facts, context=_library().create_child_context()))
 
 
 def _collected(value: t.Any) -> t.Any:
@@ -118,11 +114,24 @@ def _collected(value: t.Any) -> t.Any:
     return value
 
 
+@functools.cache
+def _engine() -> t.Callable[[str], yaql_expressions.Statement]:
+    return t.cast("t.Callable[[str], yaql_expressions.Statement]", yaql.YaqlFactory().create(options=_OPTIONS))
+
+
+@functools.cache
+def _library() -> yaql_contexts.ContextBase:
+    """Return the functions of YAQL's standard library and ours."""
+    context = yaql.create_context()
+    register(context)
+    return context
+
+
 @functools.lru_cache(maxsize=1024)
 def _parsed(source: str) -> yaql_expressions.Statement:
     if not source:
         raise ValueError("it is empty")
-    return _ENGINE(source)
+    return _engine()(source)
 
 
 def _reason(error: Exception) -> str:

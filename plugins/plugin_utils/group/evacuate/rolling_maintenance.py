@@ -21,14 +21,15 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-import networkx
-
+from ...common import libraries
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.state import ClusterState
 from ..metrics.shared_redundancy import SharedReserve
 from .downtime import Departure, DowntimeOptions, Stuck, conflicts, leave, lost_copies
+
+libraries.expect("networkx")
 
 _TOLERANCE = 1e-6
 
@@ -207,6 +208,7 @@ def _colourings(state: ClusterState, nodes: Sequence[int], options: DowntimeOpti
     """Return partitions of the nodes into feasible sets, by every order of colouring of both graphs."""
     if not nodes:
         return []
+    networkx = libraries.networkx
     graph = networkx.Graph()
     graph.add_nodes_from(nodes)
     members = set(nodes)

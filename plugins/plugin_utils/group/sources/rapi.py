@@ -47,7 +47,8 @@ class Server:
         address = self.url.rstrip("/") + path
         try:
             request = urllib.request.Request(address, headers=self._headers())
-            with urllib.request.urlopen(request, timeout=self.timeout, context=self._context()) as answer:
+            opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=self._context()))
+            with opener.open(request, timeout=self.timeout) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise Unavailable(f"{address} answers {error.code} {error.reason}") from error

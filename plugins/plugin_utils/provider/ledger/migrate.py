@@ -9,26 +9,34 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
+from ...common import libraries
 from ...common.errors import Unavailable
-from ...common.libraries import alembic_migration, alembic_operations, alembic_script, sa
+from ...common.libraries import sa
+
+libraries.expect("alembic")
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+NEWEST = "ledger"
+"""The revision of tables.py; where a database has it already, Alembic, which is dear to load, has nothing to do."""
 _LOCK = 0x62617265
 """Any number that no other program uses for an advisory lock of the same database: the letters `bare`."""
 _LOCK_SECONDS = 60
 
 
-def read_scripts(directory: Path = MIGRATIONS) -> alembic_script.ScriptDirectory:
+def read_scripts(directory: Path = MIGRATIONS) -> libraries.alembic_script.ScriptDirectory:
     """Return the migrations in their one order."""
-    return alembic_script.ScriptDirectory(directory)
+    return libraries.alembic_script.ScriptDirectory(directory)
 
 
 def current_revision(connection: sa.Connection) -> str | None:
     """Return the revision of a database's tables, None when it has none."""
-    return alembic_migration.MigrationContext.configure(connection).get_current_revision()
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return revision
 
 
-def upgrade(connection: sa.Connection, scripts: alembic_script.ScriptDirectory) -> None:
+def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptDirectory) -> None:
     """Run the migrations that a database lacks, inside the caller's transaction.
 
     Whoever comes at the same time waits, and then finds nothing to do. Raises Unavailable when the database is of a newer revision.
@@ -36,15 +44,17 @@ def upgrade(connection: sa.Connection, scripts: alembic_script.ScriptDirectory) 
     _lock(connection)
     revision = current_revision(connection)
     refuse_newer(revision, scripts)
-    missing = [script for script in scripts.iterate_revisions("head", revision or "base") if isinstance(script, alembic_script.Script)]
-    context = alembic_migration.MigrationContext.configure(connection, opts={"render_as_batch": True})
-    with alembic_operations.Operations.context(context):
+    missing = [
+        script for script in scripts.iterate_revisions("head", revision or "base") if isinstance(script, libraries.alembic_script.Script)
+    ]
+    context = libraries.alembic_migration.MigrationContext.configure(connection, opts={"render_as_batch": True})
+    with libraries.alembic_operations.Operations.context(context):
         for script in reversed(missing):
             t.cast("t.Any", script.module).upgrade()
     context.stamp(scripts, "head")
 
 
-def refuse_newer(revision: str | None, scripts: alembic_script.ScriptDirectory) -> None:
+def refuse_newer(revision: str | None, scripts: libraries.alembic_script.ScriptDirectory) -> None:
     """Raise Unavailable when a revision is none of ours."""
     known = {script.revision for script in scripts.walk_revisions()}
     if revision is not None and revision not in known:

@@ -20,7 +20,7 @@ from ...common.libraries import sa
 from ..world.model import World
 from .database import is_missing_file, make_engine, memory_engine, reading, unavailable
 from .import_world import store_world
-from .migrate import current_revision, read_scripts, refuse_newer, upgrade
+from .migrate import NEWEST, current_revision, read_scripts, refuse_newer, upgrade
 from .read import read_world
 from .retry import PATIENT, OutOfRetries, RetryPolicy, run_transaction
 from .url import describe, parse_database
@@ -111,11 +111,11 @@ def _engine(url: sa.URL) -> sa.Engine:
 
 
 def _with_tables(ledger: Ledger) -> Ledger:
-    scripts = read_scripts()
     revision = ledger.read(current_revision)
-    refuse_newer(revision, scripts)
-    if revision == scripts.get_current_head():
+    if revision == NEWEST:
         return ledger
+    scripts = read_scripts()
+    refuse_newer(revision, scripts)
     if not ledger.dry_run:
         ledger.write(lambda connection: upgrade(connection, scripts))
         return ledger

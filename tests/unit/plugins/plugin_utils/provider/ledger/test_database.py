@@ -109,9 +109,14 @@ def test_older_revision_is_upgraded_but_not_in_a_dry_run(url, tmp_path, monkeypa
     (newer / "versions" / "more.py").write_text("\n".join(lines))
     scripts = schema.read_scripts(newer)
     monkeypatch.setattr(open_module, "read_scripts", lambda: scripts)
+    monkeypatch.setattr(open_module, "NEWEST", "more")
     assert "is of an older release" in says(url, dry_run=True)
     with open_ledger(url) as ledger:
         assert ledger.read(schema.current_revision) == "more"
+
+
+def test_the_newest_revision_is_that_of_the_migrations():
+    assert schema.read_scripts().get_current_head() == schema.NEWEST
 
 
 def test_file_of_another_kind(url):
