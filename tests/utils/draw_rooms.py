@@ -199,7 +199,10 @@ def draw() -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-20 -20 {wide + 40:.0f} {high + 40:.0f}" width="{wide + 40:.0f}"'
         f' height="{high + 40:.0f}" font-family="system-ui, sans-serif" role="img" aria-label="The rooms of the code and their imports">',
-        "<!-- SPDX-License-Identifier: GPL-3.0-or-later; made by tests/utils/draw_rooms.py -->",
+        # REUSE-IgnoreStart
+        "<!-- SPDX-License-Identifier: GPL-3.0-or-later -->",
+        # REUSE-IgnoreEnd
+        "<!-- made by tests/utils/draw_rooms.py -->",
         *(
             f'<marker id="{_tip(name)}" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9"'
             f' orient="auto"><path d="M0 0 8 4 0 8z" fill="{colour}"/></marker>'

@@ -6,7 +6,7 @@
 """Break spots of the code by a seed, one at a time, and tell which of them no test notices.
 
     make mutants
-    PYTHONPATH=.venv/collections .venv/bin/python tests/utils/mutants.py [--seed 1] [--count 100] [--room group] [--jobs 1]
+    PYTHONPATH=.venv/collections .venv/bin/python tests/utils/mutants.py [--seed 1] [--count 100] [--room group] [--quick] [--jobs 1]
 
 A spot is a comparison, a condition, a number, a sum, a call of min, max or sorted. For each the tests that belong to the broken file run
 until the first one fails: the unit tests beside it and those that import it, and the property tests that reach it by imports. Tests that
@@ -161,14 +161,16 @@ class Tests:
         self._direct = {path: self._imported(path) for path in tests}
         self._reached = {path: self._reachable(direct) for path, direct in self._direct.items()}
 
-    def of(self, place: Place) -> list[str]:
-        """Return the tests of a file, the nearest first."""
+    def of(self, place: Place, quick: bool) -> list[str]:
+        """Return the tests of a file, the nearest first; when it must be quick, none of properties."""
         beside = ROOT / "tests/unit/plugins" / Path(*place)
         near = [beside.with_name(f"test_{beside.name}.py")]
         folder = [path for path in self._direct if path.parent == beside.parent]
         importing = [path for path, direct in self._direct.items() if place in direct]
         properties = [path for path in self._direct if "property" in path.parts and place in self._reached[path]]
         ordered = dict.fromkeys([*near, *(path for path in importing if path in folder), *importing, *folder, *properties])
+        if quick:
+            ordered = dict.fromkeys(path for path in ordered if "property" not in path.parts)
         return [str(path.relative_to(ROOT)) for path in ordered if path.exists()]
 
     def _imported(self, path: Path) -> set[Place]:
@@ -262,6 +264,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many spots to break")
     parser.add_argument("--room", choices=ROOMS, help="break this room only")
     parser.add_argument("--path", help="break only files with this in their path")
+    parser.add_argument("--quick", action="store_true", help="run unit tests only, no property tests")
     parser.add_argument("--jobs", type=int, default=1, help="how many copies to try in at a time")
     parser.add_argument("--patience", type=int, default=900, help="seconds of CPU that the tests of one spot may take")
     options = parser.parse_args()
@@ -269,7 +272,7 @@ def main() -> int:
     spots = chosen(options.seed, options.count, options.room, options.path)
     survived = []
     with copies(options.jobs) as free, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        tried = pool.map(lambda spot: is_caught(spot, tests.of(spot.place), free, options.patience), spots)
+        tried = pool.map(lambda spot: is_caught(spot, tests.of(spot.place, options.quick), free, options.patience), spots)
         for spot, caught in zip(spots, tried):
             print(f"{'caught  ' if caught else 'SURVIVED'} {spot}", flush=True)
             survived += [] if caught else [spot]
