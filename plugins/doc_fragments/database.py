@@ -21,6 +21,13 @@ options:
         C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set.
       - SQLite needs a file system of the controller itself, since it does not work over NFS.
     type: str
+  timeout:
+    description:
+      - For how many seconds the database may be waited for, all in all, for connecting, for locks that others hold, for answers, and for
+        what is run again. The time that candidates take to compute does not count.
+      - When it is over, the message says whether the change was made, or that this is not known. Running the task again is always safe.
+    type: float
+    default: 60
   world:
     description:
       - Providers and what is allotted of them, written out, in place of a database. Nothing is kept when the task is over.
@@ -42,6 +49,10 @@ options:
       - Default is the environment variable E(BAREON_DATABASE) on the controller, else the SQLite file
         C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set.
     type: str
+  timeout:
+    description: For how many seconds the database may be waited for, all in all.
+    type: float
+    default: 60
 requirements:
   - SQLAlchemy 2, alembic, os-traits and os-resource-classes on the controller
   - psycopg 3 for PostgreSQL, PyMySQL for MariaDB, on the controller

@@ -72,6 +72,6 @@ class LookupModule(LookupBase):
         look_up = look_up_tree_usages if self.get_option("tree") else look_up_usages
         try:
             refuse_missing()
-            return t.cast("list[t.Any]", plain(look_up(plain(terms), plain(self.get_option("database")))))
+            return t.cast("list[t.Any]", plain(look_up(plain(terms), plain(self.get_option("database")), self.get_option("timeout"))))
         except (InputError, MissingLibraries, Unavailable) as error:
             raise AnsibleLookupError(str(error)) from None

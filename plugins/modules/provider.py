@@ -183,6 +183,12 @@ providers:
       type: list
       elements: str
       returned: success
+recovered:
+  description:
+    - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while
+      the change was being committed. RV(ignore:changed) is then true, although this run changed nothing, so that handlers are notified.
+  returned: after a change that was in doubt
+  type: bool
 world:
   description: What has become of the world.
   returned: with O(world)

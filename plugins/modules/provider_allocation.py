@@ -47,7 +47,9 @@ options:
       - What the consumer needs, with the options of M(bareon.allocator.provider_candidates) except C(database) and C(world).
         Candidates are looked for and the first one that can be had is claimed, in this one task. When others were quicker with all of
         them, candidates are looked for again.
-      - A consumer that has what is requested already keeps it. What it has otherwise counts as free, since it is given back.
+      - A consumer that has what is requested already keeps it. This is checked on what it has, so that others cannot push it out, nor
+        an inventory that has shrunk. What it has otherwise counts as free, since it is given back.
+      - A candidate whose providers, or their roots, have changed their traits, aggregates or parents since it was found is passed over.
       - Mutually exclusive with O(allocations), O(candidates), O(consumers), O(inventories) and O(generations).
     type: dict
   consumers:
@@ -88,7 +90,9 @@ options:
     description: Who it was claimed for. Default is what it was.
     type: str
   retries:
-    description: How often a transaction that has lost a race is run again, after a random pause.
+    description:
+      - How often a transaction that has lost a race is run again, after a random pause, and how often candidates for O(request) are
+        looked for again. O(timeout) ends it earlier.
     type: int
     default: 40
 attributes:
@@ -203,6 +207,12 @@ inventories:
   description: The inventories that were changed along, by provider's UUID.
   returned: with O(inventories)
   type: dict
+recovered:
+  description:
+    - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while
+      the change was being committed. RV(ignore:changed) is then true, although this run changed nothing, so that handlers are notified.
+  returned: after a change that was in doubt
+  type: bool
 world:
   description: What has become of the world.
   returned: with O(world)

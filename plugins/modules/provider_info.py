@@ -23,7 +23,7 @@ options:
   providers:
     description:
       - UUIDs or names of providers. Only the trees that they belong to are returned, and what is allotted of these.
-      - Default is all. One that is not there has no tree.
+      - Default is all. One that is not there has no tree, and is warned of.
     type: list
     elements: str
   consumers:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 DATABASE_ARGUMENTS: Mapping[str, t.Any] = {
     "database": {"type": "str"},
+    "timeout": {"type": "float", "default": 60.0},
     "world": {"type": "dict"},
 }
 

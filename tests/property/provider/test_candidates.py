@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""On small worlds the search finds exactly what trying everything finds, for every feature and every options of looking."""
+"""On small worlds the search finds exactly what trying everything finds, for every feature and all search options."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import random
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.held import held_candidate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
@@ -191,6 +192,51 @@ def crowded(draw):
     elif kind == 2:
         ask["isolate"] = [draw(st.lists(st.sampled_from(sorted(asked)), min_size=1, max_size=2, unique=True))]
     return world, ask
+
+
+def roomy(world):
+    """The same world with so much of everything everywhere that only the rules between providers count."""
+    plenty = {"total": 1000, "reserved": 0, "min_unit": 1, "max_unit": 1000, "step_size": 1, "allocation_ratio": 1.0}
+    return {
+        **world,
+        "providers": [{**entry, "inventories": dict.fromkeys(CLASSES, plenty)} for entry in world["providers"]],
+        "allocations": {},
+    }
+
+
+def as_allocations(parts):
+    found = {}
+    for uuid, name, amount in parts:
+        found.setdefault(uuid, {})[name] = amount
+    return found
+
+
+@given(case=st.one_of(cases(), crowded()), data=st.data())
+@settings(COMMON, max_examples=400)
+def test_what_is_held_is_known_again(case, data):
+    """Whatever trying everything finds is kept by who has it, full or not; what no candidate is, is not."""
+    world, ask = case
+    parsed = parse_world(world)
+    try:
+        request = parse_groups(ask, parsed.known_names())
+    except InputError:
+        assume(False)
+    possible = {allocations for allocations, _mappings in brute_force(world, ask)}
+    if possible:
+        held = as_allocations(data.draw(st.sampled_from(sorted(possible, key=sorted))))
+        answer = held_candidate(parsed, held, request, budget=10_000)
+        assert [candidate["allocations"] for candidate in answer.candidates] == [held]
+    assume(not ask.get("can_split"))
+    anywhere = {allocations for allocations, _mappings in brute_force(roomy(world), ask)}
+    uuids = [provider["uuid"] for provider in world["providers"]]
+    guess = {uuid: {name: data.draw(st.integers(1, 4)) for name in data.draw(subset(CLASSES, 2))} for uuid in data.draw(subset(uuids, 3))}
+    if anywhere and data.draw(st.booleans()):
+        guess = as_allocations(data.draw(st.sampled_from(sorted(anywhere, key=sorted))))
+        moved = dict(zip(uuids, data.draw(st.permutations(uuids)), strict=True))
+        guess = {moved[uuid]: amounts for uuid, amounts in guess.items()}
+    guess = {uuid: amounts for uuid, amounts in guess.items() if amounts}
+    is_candidate = frozenset((uuid, name, amount) for uuid, amounts in guess.items() for name, amount in amounts.items()) in anywhere
+    assert bool(held_candidate(parsed, guess, request, budget=10_000).candidates) == is_candidate
 
 
 @given(case=crowded())

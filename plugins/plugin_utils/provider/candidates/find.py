@@ -22,7 +22,7 @@ from ..request.model import UNSUFFIXED, Request
 from .columns import Column
 from .constraints import Positions
 from .index import Index
-from .levels import Levels, interchange_key, make_levels
+from .levels import Levels, Rank, interchange_key, make_levels, mean_depth
 from .order import joined, option_key, ordered_trees
 from .search import Budget, BudgetSpent, Choice, tree_choices
 from .write import Candidate, candidate_writer, choice_loads
@@ -51,10 +51,10 @@ class Answer:
     truncated: bool
 
 
-def find_candidates(index: Index, request: Request, options: SearchOptions | None = None) -> Answer:
-    """Return at most `request.limit` candidates for a request that was checked against the index' names."""
+def find_candidates(index: Index, request: Request, options: SearchOptions | None = None, rank: Rank = mean_depth) -> Answer:
+    """Return at most `request.limit` candidates for a request that was checked against the index' names; columns are chosen by rank."""
     options = options or SearchOptions()
-    levels = make_levels(index, request, interchangeable_once=options.distinct == "allocations")
+    levels = make_levels(index, request, interchangeable_once=options.distinct == "allocations", rank=rank)
     found: list[Candidate] = []
     try:
         with _paused_collection():

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...common.libraries import np
@@ -40,11 +40,21 @@ class Levels:
     bounded: bool
 
 
-def make_levels(index: Index, request: Request, *, interchangeable_once: bool) -> Levels:
+Rank = Callable[[Index, Column], float]
+"""Which columns are chosen first: those of the least rank."""
+
+
+def mean_depth(index: Index, column: Column) -> float:
+    """Columns that are chosen high in the trees come first, since an ancestor narrows its subtree's choices at once."""
+    depths = index.depth[column.own]
+    return float(depths.mean()) if len(depths) else 0.0
+
+
+def make_levels(index: Index, request: Request, *, interchangeable_once: bool, rank: Rank = mean_depth) -> Levels:
     """Return the levels of a request; with `interchangeable_once` groups that differ in nothing but the suffix are not permuted."""
     asked = request_columns(index, request)
     feasible = np.flatnonzero(feasible_trees(index, request, asked))
-    whole = _in_order(index, request, [column for column in asked if not column.can_split])
+    whole = _in_order(index, request, [column for column in asked if not column.can_split], rank)
     splits = tuple(column for column in asked if column.can_split)
     contended = _contended(request, whole)
     constraints: list[list[Constraint]] = [[] for _column in whole]
@@ -85,7 +95,7 @@ def interchange_key(request: Request, column: Column) -> tuple[object, ...]:
     return (group, roles, suffix in request.isolated, column.unsuffixed and column.amounts)
 
 
-def _in_order(index: Index, request: Request, columns: Sequence[Column]) -> list[Column]:
+def _in_order(index: Index, request: Request, columns: Sequence[Column], rank: Rank) -> list[Column]:
     """Columns that nothing ties to another come last, where every combination of them is a candidate."""
 
     def is_free(column: Column) -> bool:
@@ -93,7 +103,7 @@ def _in_order(index: Index, request: Request, columns: Sequence[Column]) -> list
         together = column.unsuffixed and bool(column.group.required)
         return not (tied or together or _competes(request, column, columns))
 
-    return sorted(columns, key=lambda column: (is_free(column), _mean_depth(index, column)))
+    return sorted(columns, key=lambda column: (is_free(column), rank(index, column)))
 
 
 def _competes(request: Request, column: Column, columns: Sequence[Column]) -> bool:
@@ -103,12 +113,6 @@ def _competes(request: Request, column: Column, columns: Sequence[Column]) -> bo
         for other in columns
         if other is not column
     )
-
-
-def _mean_depth(index: Index, column: Column) -> float:
-    """Columns that are chosen high in the trees come first, since an ancestor narrows its subtree's choices at once."""
-    depths = index.depth[column.own]
-    return float(depths.mean()) if len(depths) else 0.0
 
 
 def _overlap(first: Column, second: Column) -> bool:

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ...common.errors import NoSolution
-from .claims import Claim, Claimed, ClaimRefused, apply_claims
+from .claims import Claim, Claimed, ClaimRefused, Outdated, apply_claims
 from .open import Ledger
 from .read import read_holdings, read_numbers
 
@@ -25,26 +25,36 @@ class Chosen:
     refused: Sequence[str]
 
 
+class NoneLeft(NoSolution):
+    """None of the candidates can be had now; looking for candidates again may find others."""
+
+
 def claim_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
     """Claim the best of several ways to give one consumer what it asks for; each is tried in a transaction of its own.
 
-    A consumer that has one of them already keeps it. Raises NoSolution with every refusal when none can be had, GenerationMoved when
-    the consumer is not as the caller saw it.
+    Raises NoneLeft with every refusal when none can be had, GenerationMoved when the consumer is not as the caller saw it.
     """
-    held = _held_already(ledger, candidates)
     refused: list[str] = []
     conflicts = []
-    for index in [held] if held is not None else range(len(candidates)):
+    for index in range(len(candidates)):
         try:
             claimed = ledger.write(partial(apply_claims, claims=[candidates[index]]))
-        except ClaimRefused as error:
+        except (ClaimRefused, Outdated) as error:
             refused.append(str(error))
             conflicts.append({"candidate": index, **error.conflict})
         else:
             return Chosen(index, claimed, refused)
     reasons = "; ".join(f"candidate {index}: {says}" for index, says in enumerate(refused[:3]))
     more = f" (and {len(refused) - 3} more)" if len(refused) > 3 else ""
-    raise NoSolution(f"none of {len(candidates)} candidates can be had now: {reasons}{more}", {"candidates": conflicts})
+    raise NoneLeft(f"none of {len(candidates)} candidates can be had now: {reasons}{more}", {"candidates": conflicts})
+
+
+def claim_held_or_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
+    """Do the same, but a consumer that has one of the candidates already keeps it."""
+    held = _held_already(ledger, candidates)
+    if held is None:
+        return claim_first(ledger, candidates)
+    return replace(claim_first(ledger, [candidates[held]]), index=held)
 
 
 def _held_already(ledger: Ledger, candidates: Sequence[Claim]) -> int | None:

@@ -11,7 +11,7 @@ may change places. Providers on the losing side of a move get a new generation l
 from __future__ import annotations
 
 import typing as t
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +20,21 @@ from ...common.errors import NoSolution
 from ...common.libraries import sa
 from ..world.model import Allocations
 from .guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers
-from .read import Consumer, Guarded, Holding, StoredInventory, batches, read_guarded, read_holdings, read_numbers
+from .read import (
+    Consumer,
+    Guarded,
+    Holding,
+    StoredInventory,
+    StoredProvider,
+    amounts_by_provider,
+    batches,
+    read_generations,
+    read_guarded,
+    read_holdings,
+    read_numbers,
+    read_parent,
+    read_providers,
+)
 from .statements import Statement
 from .tables import allocations, inventories
 
@@ -54,7 +68,7 @@ class Claim:
     """What a consumer shall have: amounts by provider (UUID or name) and class; nothing at all takes everything back.
 
     `generation` is the consumer's that the caller saw, 0 for a consumer that must not exist yet, None for any.
-    `project` and `user` stay as they are where they are None.
+    `project` and `user` stay as they are where they are None. `seen` are the providers that it was judged by.
     """
 
     consumer: str
@@ -62,6 +76,19 @@ class Claim:
     project: str | None = None
     user: str | None = None
     generation: int | None = None
+    seen: Sequence[Seen] = ()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A provider as it was when a candidate was found; `above` are the UUIDs of its ancestors, its parent first."""
+
+    uuid: str
+    name: str
+    generation: int
+    above: tuple[str, ...]
+    traits: frozenset[str]
+    aggregates: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -91,6 +118,13 @@ class ClaimRefused(NoSolution):
 
     def __init__(self, refusals: Sequence[Mapping[str, t.Any]]) -> None:
         super().__init__("; ".join(str(refusal["says"]) for refusal in refusals), {"refused": [dict(refusal) for refusal in refusals]})
+
+
+class Outdated(NoSolution):
+    """A provider is not any more what it was when the candidate was found."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"{', '.join(names)} changed since the candidate was found", {"outdated": list(names)})
 
 
 @dataclass(frozen=True)
@@ -143,12 +177,14 @@ class ClaimPlan:
 def apply_claims(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
     """Carry claims out in the caller's transaction; a consumer that has what it claims is left as it is.
 
-    `generations` are those of providers (by UUID or name) that the caller saw. Raises ClaimRefused, GenerationMoved, LostRace.
+    `generations` are those of providers (by UUID or name) that the caller saw. Raises ClaimRefused, GenerationMoved, Outdated, LostRace.
     """
     plan = plan_claims(connection, claims, generations or {})
     consumers = guard_consumers(connection, plan.needed)
     guard_providers(connection, plan.providers)
     guarded = read_guarded(connection, plan.providers)
+    if plan.needed:
+        _refuse_outdated(connection, [seen for claim in claims for seen in claim.seen], guarded)
     settle(connection, plan, consumers, guarded)
     return describe_claims(plan, guarded)
 
@@ -184,17 +220,47 @@ def settle(connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, i
     _write(connection, plan.needed, consumers)
 
 
+def _refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Guarded) -> None:
+    """Raise Outdated for providers that changed since they were seen.
+
+    Where a generation has moved, it may have been for another claim; then the provider itself is looked at. Those that the claim takes
+    from are guarded, so that they stay as they are; a root that changes from now on changes after the claim.
+    """
+    present = read_generations(connection, [entry.uuid for entry in seen])
+    moved = []
+    for entry in seen:
+        number, generation = present.get(entry.uuid, (0, -1))
+        if generation != entry.generation + (number in guarded.generations):
+            moved.append(entry)
+    if not moved:
+        return
+    stored = read_providers(connection, [entry.uuid for entry in moved])
+    outdated = [entry.name for entry in moved if not _is_as_seen(connection, entry, stored.get(entry.uuid))]
+    if outdated:
+        raise Outdated(outdated)
+
+
+def _is_as_seen(connection: sa.Connection, entry: Seen, stored: StoredProvider | None) -> bool:
+    if stored is None or (stored.traits, stored.aggregates) != (entry.traits, entry.aggregates):
+        return False
+    above, parent = [], stored.parent
+    while parent is not None:
+        above.append(parent)
+        parent = read_parent(connection, parent)
+    return tuple(above) == entry.above
+
+
 def describe_claims(plan: ClaimPlan, guarded: Guarded) -> Claimed:
     """Return what a settled plan has changed."""
     before, after = {}, {}
     for change in plan.changes:
         consumer = change.wanted.uuid
         if change.held is not None:
-            before[consumer] = ConsumerState(change.held.consumer, _by_provider(change.had, plan.uuids))
+            before[consumer] = ConsumerState(change.held.consumer, amounts_by_provider(change.had, plan.uuids))
         if change.amounts:
             generation = change.wanted.generation + (1 if change.is_needed else 0)
             present = Consumer(consumer, generation, change.wanted.project, change.wanted.user)
-            after[consumer] = ConsumerState(present, _by_provider(change.amounts, plan.uuids))
+            after[consumer] = ConsumerState(present, amounts_by_provider(change.amounts, plan.uuids))
     return Claimed(before, after, {plan.uuids[number]: generation for number, generation in guarded.generations.items()})
 
 
@@ -285,10 +351,3 @@ def _write(connection: sa.Connection, needed: Sequence[Change], consumers: Mappi
     for change in needed:
         if not change.amounts:
             drop_consumer(connection, consumers[change.wanted.uuid])
-
-
-def _by_provider(amounts: Mapping[Key, int], uuids: Mapping[int, str]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for (number, name), amount in amounts.items():
-        found[uuids[number]][name] = amount
-    return dict(found)

@@ -10,6 +10,7 @@ sees what was committed before it, which is what the ledger's guards rely on.
 
 from __future__ import annotations
 
+import math
 import random
 import sqlite3
 import time
@@ -20,12 +21,13 @@ from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Unavailable
 from ...common.libraries import sa
+from .deadline import Deadline, Watchdog, cut_psycopg, cut_pymysql
 from .retry import mysql_code, sqlite_code
 from .url import describe, without_secrets
 
 _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
-_WAIT_SECONDS = 30.0
-_CONNECT_SECONDS = 10
+_LONGEST_WAIT = 31536000
+"""A year, in seconds: what servers are told where there is no deadline."""
 _POLL_SECONDS = 0.004
 _SQLITE_BUSY = 5
 
@@ -83,33 +85,50 @@ def reading(engine: sa.Engine) -> sa.Engine:
 
 def memory_engine() -> sa.Engine:
     """Return an empty database of this process, for a dry run or a world given inline."""
-    return make_engine(sa.make_url("sqlite+pysqlite://"))
+    return make_engine(sa.make_url("sqlite+pysqlite://"), Deadline(None))
 
 
-def make_engine(url: sa.URL) -> sa.Engine:
-    """Return the engine of a database; nothing is opened yet.
+def make_engine(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None = None) -> sa.Engine:
+    """Return the engine of a database, which waits no longer than the deadline; nothing is opened yet.
 
     Raises Unavailable when the driver is not installed, InputError for options in the URL that it does not take.
     """
     try:
-        engine = _make_sqlite_engine(url) if url.get_backend_name() == "sqlite" else _make_server_engine(url)
+        is_file = url.get_backend_name() == "sqlite"
+        engine = _make_sqlite_engine(url, deadline) if is_file else _make_server_engine(url, deadline)
     except ModuleNotFoundError as error:
         library = _LIBRARIES.get(url.get_backend_name(), error.name)
         raise Unavailable(f"the database {describe(url)} needs the Python library {library} on the controller") from None
     except (TypeError, ValueError, sa.exc.ArgumentError):
         raise _wrong_options(url) from None
-    sa.event.listen(engine, "do_connect", _connector(url))
+    sa.event.listen(engine, "do_connect", _connector(url, deadline, watchdog))
     return engine
 
 
-def _connector(url: sa.URL) -> Callable[..., t.Any]:
+def make_watchdog(url: sa.URL) -> Watchdog | None:
+    """Return what cuts the connections to a server when time is up; a file needs none."""
+    cut = {"postgresql+psycopg": cut_psycopg, "mysql+pymysql": cut_pymysql}.get(url.drivername)
+    return None if cut is None else Watchdog(cut)
+
+
+def _connector(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None) -> Callable[..., t.Any]:
     """Return what connects; drivers answer options that they do not know in as many ways as there are drivers."""
 
     def connect(dialect: t.Any, _record: t.Any, arguments: t.Any, options: t.Any) -> t.Any:
+        seconds = _whole_seconds(deadline)
+        waits = {
+            "postgresql+psycopg": {"connect_timeout": seconds},
+            # PyMySQL waits for the greeting of the server as long as for any other answer.
+            "mysql+pymysql": {"connect_timeout": min(seconds, _LONGEST_WAIT), "read_timeout": seconds, "write_timeout": seconds},
+        }
         try:
-            return dialect.connect(*arguments, **options)
+            connection = dialect.connect(*arguments, **{**options, **waits.get(url.drivername, {})})
         except (TypeError, ValueError):
             raise _wrong_options(url) from None
+        if watchdog is not None:
+            # At once: SQLAlchemy asks the server a few things before it tells anybody of the connection.
+            watchdog.watch(connection)
+        return connection
 
     return connect
 
@@ -118,16 +137,22 @@ def _wrong_options(url: sa.URL) -> InputError:
     return InputError([Mistake("database", f"{describe(url)}: what follows the ? has options that the driver does not take")])
 
 
-def _make_server_engine(url: sa.URL) -> sa.Engine:
+def _whole_seconds(deadline: Deadline) -> int:
+    return max(1, math.ceil(min(deadline.left, _LONGEST_WAIT)))
+
+
+def _make_server_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
     backend = url.get_backend_name()
-    connect = {"connect_timeout": _CONNECT_SECONDS, **({"charset": "utf8mb4"} if backend == "mysql" else {})}
-    engine = sa.create_engine(url, isolation_level="READ COMMITTED", connect_args=connect)
-    if backend == "mysql":
-        sa.event.listen(engine, "connect", _read_own_writes)
+    engine = sa.create_engine(url, isolation_level="READ COMMITTED", connect_args={"charset": "utf8mb4"} if backend == "mysql" else {})
+
+    def prepare(connection: t.Any, _record: t.Any) -> None:
+        (_prepare_mysql if backend == "mysql" else _prepare_postgresql)(connection, _whole_seconds(deadline))
+
+    sa.event.listen(engine, "connect", prepare)
     return engine
 
 
-def _make_sqlite_engine(url: sa.URL) -> sa.Engine:
+def _make_sqlite_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
     if _is_in_memory(url):
         engine = sa.create_engine(url, poolclass=sa.pool.StaticPool)
     else:
@@ -137,7 +162,7 @@ def _make_sqlite_engine(url: sa.URL) -> sa.Engine:
             warnings.simplefilter("ignore", sa.exc.SAWarning)
             engine = sa.create_engine(url, connect_args={"timeout": 0})
     sa.event.listen(engine, "connect", _prepare_sqlite)
-    sa.event.listen(engine, "begin", _begin_sqlite)
+    sa.event.listen(engine, "begin", lambda connection: _begin_sqlite(connection, deadline))
     return engine
 
 
@@ -160,7 +185,7 @@ def _prepare_sqlite(connection: t.Any, _record: t.Any) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
-def _begin_sqlite(connection: sa.Connection) -> None:
+def _begin_sqlite(connection: sa.Connection, deadline: Deadline) -> None:
     """Begin at once as a reader, or wait to be the one writer.
 
     A transaction that read first and wrote later would fail, without waiting, when another one wrote in between.
@@ -169,9 +194,8 @@ def _begin_sqlite(connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN")
         return
     # SQLite itself would wait longer each time, up to 0.1 s. A claim takes one millisecond, so that the file would mostly lie idle.
-    deadline = time.monotonic() + _WAIT_SECONDS
     cursor = connection.connection.cursor()
-    while time.monotonic() < deadline:
+    while not deadline.is_over:
         try:
             cursor.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -184,18 +208,65 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _read_own_writes(connection: t.Any, _record: t.Any) -> None:
-    """On a Galera node, let reads wait for what other nodes have committed; elsewhere the variable is not there or has no effect."""
+def _prepare_postgresql(connection: t.Any, seconds: int) -> None:
+    """Let the server give up what its client has given up; compiling a statement takes longer than to run any of ours."""
+    mode, connection.autocommit = connection.autocommit, True
+    limits = f"SET lock_timeout = '{seconds}s'; SET idle_in_transaction_session_timeout = '{seconds}s'"
+    connection.execute(f"{limits}; SET jit = off")
+    connection.autocommit = mode
+
+
+def _prepare_mysql(connection: t.Any, seconds: int) -> None:
+    """Let the server give up what its client has given up; on a Galera node, let reads wait for what other nodes have committed.
+
+    A variable that a server does not have is left out.
+    """
+    wanted = {
+        "innodb_lock_wait_timeout": seconds,
+        "lock_wait_timeout": seconds,
+        "idle_transaction_timeout": seconds,
+        "wsrep_sync_wait": 1,
+    }
     with connection.cursor() as cursor:
-        cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
-        row = cursor.fetchone()
-        if row is not None and row[1] == "ON":
-            cursor.execute("SET SESSION wsrep_sync_wait = 1")
+        names = ", ".join(f"'{name}'" for name in (*wanted, "wsrep_on"))
+        cursor.execute(f"SHOW VARIABLES WHERE Variable_name IN ({names})")
+        present = dict(cursor.fetchall())
+        if present.get("wsrep_on") != "ON":
+            present.pop("wsrep_sync_wait", None)
+        cursor.execute("SET " + ", ".join(f"SESSION {name} = {value}" for name, value in wanted.items() if name in present))
+
+
+class OutcomeUnknown(Unavailable):
+    """The way to the database was lost while a change was being committed; only asking again tells whether it was made."""
+
+
+_NOTHING_DONE = "Nothing was changed; running the task again is safe"
+_IN_DOUBT = (
+    "It was lost while the change was being committed, so that it is not known whether the change was made. Running the task again is "
+    "safe: it finds out, and makes no change twice"
+)
 
 
 def unavailable(url: sa.URL, error: sa.exc.DBAPIError) -> Unavailable:
     """Return what an error of the database means, as one sentence."""
-    return Unavailable(f"the database {describe(url)} {without_secrets(_meaning(error), url)}")
+    return Unavailable(f"the database {describe(url)} {_told(url, error)}")
+
+
+def overdue(url: sa.URL, error: Exception, seconds: float) -> Unavailable:
+    """Return what kept a task waiting until its deadline."""
+    return Unavailable(f"the database {describe(url)} {_told(url, error)}, for the {seconds:g} seconds of timeout. {_NOTHING_DONE}")
+
+
+def in_doubt(url: sa.URL, error: Exception, seconds: float | None = None) -> OutcomeUnknown:
+    """Return what left a change in doubt."""
+    limit = "" if seconds is None else f", for the {seconds:g} seconds of timeout"
+    return OutcomeUnknown(f"the database {describe(url)} {_told(url, error)}{limit}. {_IN_DOUBT}")
+
+
+def _told(url: sa.URL, error: Exception) -> str:
+    if not isinstance(error, sa.exc.DBAPIError):
+        return "is busy: other writers were always quicker"
+    return without_secrets(_meaning(error), url)
 
 
 def _meaning(error: sa.exc.DBAPIError) -> str:

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 
 from ...common.errors import NoSolution, Unavailable
 from ...common.libraries import sa
 from ..world.model import World
-from .database import is_missing_file, make_engine, memory_engine, reading, unavailable
+from .database import in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
+from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
 from .migrate import NEWEST, current_revision, read_scripts, refuse_newer, upgrade
 from .read import read_world
-from .retry import PATIENT, OutOfRetries, RetryPolicy, run_transaction
+from .retry import PATIENT, LostRace, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
 from .url import describe, parse_database
 
 T = t.TypeVar("T")
@@ -36,25 +37,44 @@ class Ledger:
     engine: sa.Engine
     policy: RetryPolicy = PATIENT
     dry_run: bool = False
+    deadline: Deadline = field(default_factory=Deadline)
+    watchdog: Watchdog | None = None
+    outcome: Outcome = field(default_factory=Outcome)
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
-        return self._run(reading(self.engine), work)
+        return self._run(reading(self.engine), work, Outcome())
 
     def write(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns, all of its changes made at once or none.
 
-        Lost races are run again. Raises NoSolution when every attempt was lost, Unavailable, and what `work` raises.
+        Lost races are run again. Raises NoSolution when every attempt was lost, Unavailable (OutcomeUnknown where the changes may have
+        been made), and what `work` raises.
         """
-        return self._run(self.engine, _taken_back(work) if self.dry_run else work)
+        return self._run(self.engine, _taken_back(work) if self.dry_run else work, self.outcome)
 
-    def _run(self, engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+        if self.watchdog is not None:
+            self.watchdog.close()
+
+    def _run(self, engine: sa.Engine, work: Callable[[sa.Connection], T], outcome: Outcome) -> T:
+        armed = nullcontext() if self.watchdog is None else self.watchdog.armed(self.deadline.left)
         try:
-            return run_transaction(engine, self.policy, work)
+            with self.deadline.running(), armed:
+                return run_transaction(engine, self.policy, work, self.deadline, outcome)
         except OutOfRetries as error:
-            raise NoSolution(f"the ledger is busy: {error}; allow more retries, or fewer writers", {"attempts": error.attempts}) from None
+            if outcome.in_doubt:
+                raise in_doubt(self.url, error) from None
+            raise NoSolution(
+                f"the ledger is busy: {error}; nothing was changed. Allow more retries, or fewer writers", {"attempts": error.attempts}
+            ) from None
+        except Overdue as error:
+            cause = t.cast("sa.exc.DBAPIError | LostRace", error.__cause__)
+            raise (in_doubt if outcome.in_doubt else overdue)(self.url, cause, self.deadline.seconds) from None
         except sa.exc.DBAPIError as error:
-            raise unavailable(self.url, error) from None
+            raise in_doubt(self.url, error) if outcome.in_doubt else unavailable(self.url, error) from None
 
 
 def _taken_back(work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
@@ -69,19 +89,23 @@ def _taken_back(work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection],
 
 
 @contextmanager
-def open_ledger(database: str | None = None, policy: RetryPolicy = PATIENT, *, dry_run: bool = False) -> Iterator[Ledger]:
+def open_ledger(
+    database: str | None = None, policy: RetryPolicy = PATIENT, *, dry_run: bool = False, timeout: float = DEFAULT_TIMEOUT
+) -> Iterator[Ledger]:
     """Open a database (see parse_database), its tables made or brought up to date first.
 
     A dry run leaves even a database that is not there yet as it is, and works on an empty one in memory instead; so it is also the
-    way to open for reading only. Raises InputError for what is no URL, Unavailable for what cannot be used.
+    way to open for reading only. `timeout` is for how many seconds the database may be waited for, all in all. Raises InputError for
+    what is no URL, Unavailable for what cannot be used.
     """
     url = parse_database(database)
-    engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url)
-    ledger = Ledger(url, engine, policy, dry_run)
+    deadline, watchdog = Deadline(timeout), make_watchdog(url)
+    engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
+    ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog)
     try:
         yield _with_tables(ledger)
     finally:
-        engine.dispose()
+        ledger.close()
 
 
 @contextmanager
@@ -94,18 +118,18 @@ def ledger_of(world: World, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
         ledger.write(lambda connection: store_world(connection, world))
         yield ledger
     finally:
-        engine.dispose()
+        ledger.close()
 
 
-def load_world(database: str | None = None) -> World:
+def load_world(database: str | None = None, timeout: float = DEFAULT_TIMEOUT) -> World:
     """Return all that a database holds at this moment; one that is not there yet holds nothing. Raises InputError and Unavailable."""
-    with open_ledger(database, dry_run=True) as ledger:
+    with open_ledger(database, dry_run=True, timeout=timeout) as ledger:
         return ledger.read(read_world)
 
 
-def _engine(url: sa.URL) -> sa.Engine:
+def _engine(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None) -> sa.Engine:
     try:
-        return make_engine(url)
+        return make_engine(url, deadline, watchdog)
     except OSError as error:
         raise Unavailable(f"the directory of the database {describe(url)} cannot be made ({error.strerror})") from None
 
@@ -117,7 +141,8 @@ def _with_tables(ledger: Ledger) -> Ledger:
     scripts = read_scripts()
     refuse_newer(revision, scripts)
     if not ledger.dry_run:
-        ledger.write(lambda connection: upgrade(connection, scripts))
+        # What is in doubt of a task is not what is in doubt of its tables.
+        replace(ledger, outcome=Outcome()).write(lambda connection: upgrade(connection, scripts))
         return ledger
     if revision is not None:
         raise Unavailable(

@@ -14,12 +14,14 @@ from functools import cache
 
 from ...common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
-from ..world.names import STANDARD_CLASSES, STANDARD_TRAITS, canonical_uuid
+from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, canonical_uuid
 from .statements import Statement, fill, padded, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 
 _BATCH = 4096
 """How many values one statement names; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+
+_MOST_SUGGESTED = 20_000
 
 Value = t.TypeVar("Value")
 
@@ -93,6 +95,11 @@ class Holding:
     amounts: Mapping[tuple[int, str], int]
     uuids: Mapping[int, str]
 
+    @property
+    def by_provider(self) -> Allocations:
+        """The amounts by provider's UUID and class."""
+        return amounts_by_provider(self.amounts, self.uuids)
+
 
 @dataclass(frozen=True)
 class Guarded:
@@ -102,13 +109,72 @@ class Guarded:
     stocks: Mapping[tuple[int, str], StoredInventory]
 
 
+def amounts_by_provider(amounts: Mapping[tuple[int, str], int], uuids: Mapping[int, str]) -> dict[str, dict[str, int]]:
+    """Return amounts by provider's UUID and class of those by its number and class."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for (number, name), amount in amounts.items():
+        found[uuids[number]][name] = amount
+    return dict(found)
+
+
 def read_world(connection: sa.Connection) -> World:
     """Return all providers in the order they were made, all allocations, and the names that exist."""
-    rows = connection.execute(_WORLD_PROVIDERS).all()
+    return _read_providers_of_world(connection, None)
+
+
+def read_trees(connection: sa.Connection, references: Iterable[str]) -> World:
+    """Return the same of the trees alone that some providers (by UUID or name) belong to; unknown ones have no tree."""
+    numbers = {number for number, _uuid in read_numbers(connection, references).values()}
+    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers))
+
+
+def read_tree_numbers(connection: sa.Connection, numbers: Iterable[int]) -> set[int]:
+    """Return the numbers of all providers in the trees of some."""
+    roots: set[int] = set()
+    above = set(numbers)
+    while above:
+        found: set[int] = set()
+        for part in batches(above):
+            for number, parent in connection.execute(sa.select(providers.c.id, providers.c.parent_id).where(providers.c.id.in_(part))):
+                roots.update([number] if parent is None else [])
+                found.update([] if parent is None else [parent])
+        above = found
+    members, level = set(roots), roots
+    while level:
+        level = set(read_children(connection, level)) - members
+        members |= level
+    return members
+
+
+def read_members(connection: sa.Connection, aggregates: Iterable[str]) -> set[int]:
+    """Return the numbers of the providers that are in at least one of the aggregates."""
+    found: set[int] = set()
+    for part in batches(aggregates):
+        found.update(connection.scalars(sa.select(provider_aggregates.c.provider_id).where(provider_aggregates.c.aggregate.in_(part))))
+    return found
+
+
+def read_neighbourhood(connection: sa.Connection, holding: Holding) -> World:
+    """Return the world of all trees that what a consumer has could belong to.
+
+    These are the trees that it has something of; where all of that is shared, also those that share it.
+    """
+    numbers = set(holding.uuids)
+    stored = read_providers(connection, holding.uuids.values()).values()
+    if all(SHARING_TRAIT in provider.traits for provider in stored):
+        numbers |= read_members(connection, frozenset().union(*(provider.aggregates for provider in stored)))
+    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers))
+
+
+def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int] | None) -> World:
+    rows = list(_rows(connection, _WORLD_PROVIDERS, providers.c.id, numbers))
     uuids = {row.id: row.uuid for row in rows}
-    stocks = _read_inventories(connection, sa.select(inventories.c.provider_id, inventories.c.resource_class, *_INVENTORY_COLUMNS))
-    trait_sets = _read_sets(connection, sa.select(provider_traits.c.provider_id, provider_traits.c.trait))
-    aggregate_sets = _read_sets(connection, sa.select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate))
+    inventory_rows = sa.select(inventories.c.provider_id, inventories.c.resource_class, *_INVENTORY_COLUMNS)
+    stocks = _inventories_of(_rows(connection, inventory_rows, inventories.c.provider_id, numbers))
+    trait_rows = sa.select(provider_traits.c.provider_id, provider_traits.c.trait)
+    trait_sets = _sets_of(_rows(connection, trait_rows, provider_traits.c.provider_id, numbers))
+    aggregate_rows = sa.select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate)
+    aggregate_sets = _sets_of(_rows(connection, aggregate_rows, provider_aggregates.c.provider_id, numbers))
     nothing: frozenset[str] = frozenset()
     found = tuple(
         Provider(
@@ -124,13 +190,22 @@ def read_world(connection: sa.Connection) -> World:
     )
     custom_traits = frozenset(connection.scalars(sa.select(traits.c.name))) - STANDARD_TRAITS
     custom_classes = frozenset(connection.scalars(sa.select(resource_classes.c.name))) - STANDARD_CLASSES
-    return World(found, _read_allocations(connection, uuids), custom_traits, custom_classes)
+    return World(found, _read_allocations(connection, uuids, numbers), custom_traits, custom_classes)
 
 
-def read_consumers(connection: sa.Connection) -> dict[str, Consumer]:
-    """Return all consumers by UUID."""
-    rows = connection.execute(sa.select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user))
-    return {row.uuid: Consumer(*row) for row in rows}
+def _rows(connection: sa.Connection, chosen: sa.Select[t.Any], column: sa.Column[int], numbers: Collection[int] | None) -> Iterable[t.Any]:
+    """Return all rows, or those of some providers."""
+    if numbers is None:
+        return connection.execute(chosen)
+    return [row for part in batches(sorted(numbers)) for row in connection.execute(chosen.where(column.in_(part)))]
+
+
+def read_consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -> dict[str, Consumer]:
+    """Return consumers by UUID: all, or those that exist among `uuids`."""
+    columns = sa.select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user)
+    if uuids is None:
+        return {row.uuid: Consumer(*row) for row in connection.execute(columns)}
+    return {row.uuid: Consumer(*row) for part in batches(uuids) for row in connection.execute(columns.where(consumers.c.uuid.in_(part)))}
 
 
 def read_providers(connection: sa.Connection, references: Iterable[str]) -> dict[str, StoredProvider]:
@@ -158,6 +233,20 @@ def read_numbers(connection: sa.Connection, references: Iterable[str]) -> dict[s
             by_uuid[uuid] = by_name[name] = (number, uuid)
     found = {reference: by_uuid.get(canonical_uuid(reference)) or by_name.get(reference) for reference in wanted}
     return {reference: numbered for reference, numbered in found.items() if numbered is not None}
+
+
+def read_generations(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return the ledger's own number and the generation of each provider, by UUID; unknown ones are left out."""
+    found: dict[str, tuple[int, int]] = {}
+    for part in batches(set(uuids)):
+        rows = _generations_of(padded(len(part))).rows(connection, fill("uuid", part))
+        found.update((uuid, (number, generation)) for number, uuid, generation in rows)
+    return found
+
+
+def read_some_names(connection: sa.Connection) -> list[str]:
+    """Return names of providers to suggest; not all of them where they are very many."""
+    return list(connection.scalars(sa.select(providers.c.name).order_by(providers.c.id).limit(_MOST_SUGGESTED)))
 
 
 def read_parent(connection: sa.Connection, uuid: str) -> str | None:
@@ -234,6 +323,12 @@ def _numbers_of(count: int) -> Statement:
 
 
 @cache
+def _generations_of(count: int) -> Statement:
+    columns = sa.select(providers.c.id, providers.c.uuid, providers.c.generation)
+    return Statement(columns.where(providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))))
+
+
+@cache
 def _holdings_of(count: int) -> Statement:
     return Statement(_HOLDINGS.where(consumers.c.uuid.in_(slots(consumers.c.uuid, "uuid", count))))
 
@@ -252,9 +347,9 @@ def _with_belongings(connection: sa.Connection, rows: Collection[sa.Row[t.Any]])
     aggregate_sets: dict[int, frozenset[str]] = {}
     for part in batches(numbers):
         chosen = sa.select(provider_traits.c.provider_id, provider_traits.c.trait).where(provider_traits.c.provider_id.in_(part))
-        trait_sets.update(_read_sets(connection, chosen))
+        trait_sets.update(_sets_of(connection.execute(chosen)))
         members = sa.select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate)
-        aggregate_sets.update(_read_sets(connection, members.where(provider_aggregates.c.provider_id.in_(part))))
+        aggregate_sets.update(_sets_of(connection.execute(members.where(provider_aggregates.c.provider_id.in_(part)))))
     nothing: frozenset[str] = frozenset()
     return [
         StoredProvider(
@@ -271,11 +366,11 @@ def _with_belongings(connection: sa.Connection, rows: Collection[sa.Row[t.Any]])
     ]
 
 
-def _read_inventories(connection: sa.Connection, chosen: sa.Select[t.Any]) -> dict[int, dict[str, Inventory]]:
+def _inventories_of(rows: Iterable[t.Any]) -> dict[int, dict[str, Inventory]]:
     found: dict[int, dict[str, Inventory]] = defaultdict(dict)
     # A fleet has few kinds of inventory: equal ones are made once, which is half the time of reading it.
     kinds: dict[tuple[t.Any, ...], Inventory] = {}
-    for row in connection.execute(chosen):
+    for row in rows:
         fields = row[2:]
         inventory = kinds.get(fields)
         if inventory is None:
@@ -284,16 +379,16 @@ def _read_inventories(connection: sa.Connection, chosen: sa.Select[t.Any]) -> di
     return found
 
 
-def _read_sets(connection: sa.Connection, chosen: sa.Select[t.Any]) -> dict[int, frozenset[str]]:
+def _sets_of(rows: Iterable[t.Any]) -> dict[int, frozenset[str]]:
     members: dict[int, list[str]] = defaultdict(list)
-    for number, member in connection.execute(chosen):
+    for number, member in rows:
         members[number].append(member)
     return {number: frozenset(names) for number, names in members.items()}
 
 
-def _read_allocations(connection: sa.Connection, uuids: Mapping[int, str]) -> dict[str, Allocations]:
+def _read_allocations(connection: sa.Connection, uuids: Mapping[int, str], numbers: Collection[int] | None) -> dict[str, Allocations]:
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    columns = (consumers.c.uuid, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used)
-    for consumer, number, name, used in connection.execute(sa.select(*columns).join_from(allocations, consumers)):
+    columns = sa.select(consumers.c.uuid, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used)
+    for consumer, number, name, used in _rows(connection, columns.join_from(allocations, consumers), allocations.c.provider_id, numbers):
         found[consumer][uuids[number]][name] = used
     return {consumer: dict(amounts) for consumer, amounts in found.items()}

@@ -6,6 +6,9 @@
 
 A race is lost as a deadlock or serialisation failure (on Galera at COMMIT, when another node was first), as a locked SQLite file,
 as a unique key that somebody else has just inserted, or as a generation that moved between reading and writing.
+
+A connection that is lost is a race, too, and one that is lost at COMMIT leaves in doubt whether the transaction was carried out. What the
+ledger does is declared, not added: run again, it finds out.
 """
 
 from __future__ import annotations
@@ -17,17 +20,33 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...common.libraries import sa
+from .deadline import Deadline
 
 T = t.TypeVar("T")
 
 _POSTGRESQL_RACES = frozenset({"40001", "40P01", "55P03"})
 _MYSQL_RACES = frozenset({1205, 1213, 1020})
+_POSTGRESQL_LOST = ("08", "57P", "25P03")
+_MYSQL_LOST = frozenset({0, 1053, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031})
+_SQLITE_BUSY = 5
+_LOCKED_PAUSE = 0.02
 _SQLITE_RACES = frozenset({5, 6})
 _SQLITE_PRIMARY_CODE = 0xFF
 
 
 class LostRace(Exception):
     """Another transaction changed what this one had read."""
+
+
+class Overdue(Exception):
+    """The deadline is over; the last attempt's error is the cause."""
+
+
+@dataclass
+class Outcome:
+    """What is known of a ledger's writes: `in_doubt` once a connection was lost while a transaction was being committed."""
+
+    in_doubt: bool = False
 
 
 class OutOfRetries(Exception):
@@ -59,23 +78,51 @@ PATIENT = RetryPolicy()
 """What is used where nobody says otherwise."""
 
 
-def run_transaction(engine: sa.Engine, policy: RetryPolicy, work: Callable[[sa.Connection], T]) -> T:
-    """Return what `work` returns, its changes committed; lost races are run again.
+def run_transaction(engine: sa.Engine, policy: RetryPolicy, work: Callable[[sa.Connection], T], deadline: Deadline, outcome: Outcome) -> T:
+    """Return what `work` returns, its changes committed; lost races are run again until the deadline.
 
-    Raises OutOfRetries, what `work` raises, and DBAPIError for what is no race.
+    Raises OutOfRetries, Overdue, what `work` raises, and DBAPIError for what is no race; `outcome` says whether a COMMIT was lost.
     """
     pauses = policy.pauses()
     while True:
+        begun = committing = False
         try:
-            with engine.begin() as connection:
-                return work(connection)
+            with engine.connect() as connection, connection.begin() as transaction:
+                begun = True
+                result = work(connection)
+                committing = transaction.is_active
+            return result
         except (LostRace, sa.exc.DBAPIError) as error:
-            if not is_lost_race(error):
+            is_cut = begun and is_lost_connection(error)
+            outcome.in_doubt = outcome.in_doubt or (is_cut and committing)
+            is_race = is_cut or is_lost_race(error)
+            if deadline.is_over and (is_race or is_lost_connection(error)):
+                raise Overdue from error
+            if not is_race:
                 raise
-            pause = next(pauses, None)
+            pause = _LOCKED_PAUSE if is_locked(error) else next(pauses, None)
             if pause is None:
                 raise OutOfRetries(policy.retries + 1) from error
-        time.sleep(pause)
+        if is_cut:
+            engine.dispose()
+        time.sleep(min(pause, deadline.left))
+
+
+def is_locked(error: Exception) -> bool:
+    """Tell whether a file of SQLite stayed locked until the deadline, or while it was opened: a wait, and no race."""
+    return sqlite_code(getattr(error, "orig", None)) == _SQLITE_BUSY
+
+
+def is_lost_connection(error: Exception) -> bool:
+    """Tell whether the server, or the way to it, is gone; whatever was sent last may have arrived or not."""
+    if not isinstance(error, sa.exc.DBAPIError) or sqlite_code(error.orig) is not None:
+        return False
+    state, number = getattr(error.orig, "sqlstate", None), mysql_code(error.orig)
+    if number is not None:
+        return number in _MYSQL_LOST
+    if state is None:
+        return isinstance(error, (sa.exc.OperationalError, sa.exc.InterfaceError))
+    return state.startswith(_POSTGRESQL_LOST)
 
 
 def is_lost_race(error: Exception) -> bool:

@@ -32,6 +32,10 @@ _QUOTE = "special characters of a password are written as % and two digits: %40 
 _PLAIN = re.compile(r"[\w.$-]{1,255}", re.ASCII)
 _PLAIN_HOST = re.compile(r"[\w.-]{1,255}|[0-9a-fA-F:.]{2,45}(%[\w.-]{1,16})?", re.ASCII)
 _PLAIN_PATH = re.compile(r"[\w./ +-]{1,4096}", re.ASCII)
+_KNOWN_KEYS = re.compile(
+    "application_name|charset|connect_timeout|db|host|mode|options|passwd|password|port|ssl(cert|key|mode|password|rootcert)|ssl_(ca|cert|key)"
+    "|timeout|unix_socket|uri|user"
+)
 _LONGEST_OPEN = 3
 """What is longer than this, among the values of a URL's query, may be a password under a key that nobody foresaw."""
 
@@ -110,5 +114,5 @@ def _secrets(url: sa.URL) -> set[str]:
     given += [part for part in (url.username, url.database) if part and url.get_backend_name() != "sqlite" and _shown(part) == _HIDDEN]
     for values in url.query.values():
         given += [value for value in ([values] if isinstance(values, str) else values) if len(value) > _LONGEST_OPEN]
-    given += [key for key in url.query if not _PLAIN.fullmatch(key)]
+    given += [key for key in url.query if not _KNOWN_KEYS.fullmatch(key) and len(key) > _LONGEST_OPEN]
     return {form for secret in given for form in (secret, urllib.parse.quote(secret, safe=""), urllib.parse.quote_plus(secret)) if form}

@@ -13,19 +13,25 @@ from functools import partial
 
 from ...common.errors import InputError, Mistake, Mistakes, NoSolution
 from ...common.fields import refuse_less
-from ..ledger.claim_first import Chosen, claim_first
-from ..ledger.claims import Claim, apply_claims
+from ...common.libraries import sa
+from ..candidates.held import held_candidate
+from ..candidates.index import Index, build_index
+from ..candidates.write import Candidate
+from ..ledger.claim_first import Chosen, NoneLeft, claim_first, claim_held_or_first
+from ..ledger.claims import Claim, Seen, apply_claims
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
 from ..ledger.plain import Plain, plain_claimed, plain_inventories
-from ..ledger.read import read_world
+from ..ledger.read import read_holdings, read_neighbourhood, read_world
 from ..ledger.reshape import Reshaped, reshape
 from ..ledger.retry import RetryPolicy
+from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
-from .candidates import find_in_world
+from ..world.names import KnownNames
+from .candidates import find_in_index, parse_request
 from .provider import inline_world, task_ledger
+from .recovery import run_recoverably
 
-_LOOKS = 5
 _TRIED_AT_ONCE = 20
 """How many candidates are tried before the ledger is looked at again; what was found before that is likely gone."""
 
@@ -35,7 +41,7 @@ class Placed:
     """What was claimed, and the candidate it was."""
 
     chosen: Chosen
-    candidate: Mapping[str, t.Any]
+    candidate: Candidate
 
 
 def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
@@ -44,60 +50,75 @@ def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
     What the consumer has counts as free, for it is given back when it moves. Raises InputError, and NoSolution with the reasons when
     nothing fits or others were always quicker.
     """
-    lost: NoSolution | None = None
-    for _look in range(_LOOKS):
-        world = ledger.read(read_world)
-        without = replace(world, allocations={uuid: held for uuid, held in world.allocations.items() if uuid != claim.consumer})
-        found = _candidates(without, world.allocations.get(claim.consumer), request)
+    kept = _keep(ledger, claim, request)
+    if kept is not None:
+        return kept
+    looks = 0
+    while True:
+        looks += 1
+        index, found = _look(ledger, claim, request)
+        claims = [replace(claim, amounts=candidate["allocations"], seen=_seen(index, candidate)) for candidate in found]
         try:
-            chosen = claim_first(ledger, [replace(claim, amounts=candidate["allocations"]) for candidate in found])
-        except NoSolution as error:
-            if "candidates" not in error.conflict:
-                raise
-            lost = error
+            chosen = claim_first(ledger, claims)
+        except NoneLeft as error:
+            if looks > ledger.policy.retries or ledger.deadline.is_over:
+                raise NoSolution(f"others were quicker each of {looks} times: {error}", error.conflict) from None
         else:
             return Placed(chosen, found[chosen.index])
-    raise NoSolution(f"others were quicker each of {_LOOKS} times: {lost}", lost.conflict if lost else {})
 
 
-def _candidates(world: World, held: Allocations | None, request: Mapping[str, t.Any]) -> list[Mapping[str, t.Any]]:
-    """Return the candidate that is held, or else the best ones. Raises NoSolution with `why` when there is none."""
-    if held:
-        near = _near(world, held)
-        for candidate in _find(near, {**request, "limit": None, "explain_below": 0})["candidates"]:
-            if candidate["allocations"] == held:
-                return [candidate]
-    found = _find(world, {**request, "limit": request["limit"] or _TRIED_AT_ONCE})
+def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed | None:
+    """Return what a consumer has if that is what the request asks for; None if it has nothing, or something else."""
+
+    def read(connection: sa.Connection) -> tuple[Allocations, World] | None:
+        holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
+        return None if holding is None else (holding.by_provider, read_neighbourhood(connection, holding))
+
+    found = ledger.read(read)
+    if found is None:
+        return None
+    held, world = found
+    answer = held_candidate(world, held, _parse(request, world.known_names()), request["budget"])
+    if answer.truncated:
+        says = "it cannot be told within the budget whether the consumer has what is requested, so nothing was changed; raise budget"
+        raise NoSolution(says, {"held": held})
+    if not answer.candidates:
+        return None
+    return Placed(claim_first(ledger, [replace(claim, amounts=held)]), answer.candidates[0])
+
+
+def _look(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> tuple[Index, list[Candidate]]:
+    """Return the best candidates, and the index they were found in. Raises NoSolution with `why` when there is none."""
+    world = ledger.read(read_world)
+    index = build_index(replace(world, allocations={uuid: held for uuid, held in world.allocations.items() if uuid != claim.consumer}))
+    asked = _parse(request, index.known)
+    found = find_in_index(index, replace(asked, limit=asked.limit or _TRIED_AT_ONCE), request)
     if not found["candidates"]:
         raise NoSolution(found.get("msg") or "there is no candidate", {"why": found.get("why", {})})
-    return list(found["candidates"])
+    return index, list(found["candidates"])
 
 
-def _find(world: World, request: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _parse(request: Mapping[str, t.Any], known: KnownNames) -> Request:
     try:
-        return find_in_world(world, request)
+        return parse_request(request, known)
     except InputError as error:
         raise InputError(Mistake(f"request.{mistake.place}", mistake.says) for mistake in error.mistakes) from None
 
 
-def _near(world: World, held: Allocations) -> World:
-    """Return the world without the trees that a consumer has nothing of; whether it has what is asked for shows in the others."""
-    parents = {provider.uuid: provider.parent for provider in world.providers}
-    roots = {uuid: _root(uuid, parents) for uuid in parents}
-    wanted = {roots[uuid] for uuid in held}
-    near = {uuid for uuid, root in roots.items() if root in wanted}
-    allocations = {
-        consumer: {uuid: amounts for uuid, amounts in parts.items() if uuid in near} for consumer, parts in world.allocations.items()
-    }
-    known = world.known_names()
-    return World(tuple(entry for entry in world.providers if entry.uuid in near), allocations, known.traits, known.classes)
+def _seen(index: Index, candidate: Candidate) -> list[Seen]:
+    """Return the candidate's providers and the roots of their trees, as they are in the index."""
+    positions = {index.positions[uuid] for found in candidate["mappings"].values() for uuid in found}
+    positions.update(index.root[sorted(positions)].tolist())
+    return [_seen_at(index, position) for position in sorted(positions)]
 
 
-def _root(uuid: str, parents: Mapping[str, str | None]) -> str:
-    above = parents[uuid]
-    while above is not None:
-        uuid, above = above, parents[above]
-    return uuid
+def _seen_at(index: Index, position: int) -> Seen:
+    provider = index.providers[position]
+    above, parent = [], provider.parent
+    while parent is not None:
+        above.append(parent)
+        parent = index.providers[index.positions[parent]].parent
+    return Seen(provider.uuid, provider.name, provider.generation, tuple(above), provider.traits, provider.aggregates)
 
 
 _OWN = ("consumer", "allocations", "project", "user", "consumer_generation")
@@ -123,7 +144,7 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool) ->
     else:
         wanted = partial(_claim, claims=_parse_claims(arguments), generations=generations)
     with task_ledger(arguments, dry_run=dry_run, policy=policy) as ledger:
-        return {**wanted(ledger), **inline_world(arguments, ledger)}
+        return {**run_recoverably(ledger, arguments, wanted), **inline_world(arguments, ledger)}
 
 
 def _claim(ledger: Ledger, claims: Sequence[Claim], generations: Mapping[str, int]) -> Plain:
@@ -145,7 +166,7 @@ def _reshape(
 
 
 def _choose(ledger: Ledger, candidates: Sequence[Claim]) -> Plain:
-    chosen: Chosen = claim_first(ledger, candidates)
+    chosen: Chosen = claim_held_or_first(ledger, candidates)
     return {**plain_claimed(chosen.claimed), "candidate": chosen.index, "refused": list(chosen.refused)}
 
 

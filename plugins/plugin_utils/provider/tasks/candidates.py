@@ -21,7 +21,9 @@ from ..request.groups import parse_groups
 from ..request.model import Request
 from ..request.query import parse_query
 from ..world.model import World
+from ..world.names import KnownNames
 from ..world.parse import parse_world
+from .provider import timeout_of
 
 
 def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -29,14 +31,12 @@ def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
 
     Raises InputError and Unavailable.
     """
-    return find_in_world(_world(arguments), arguments)
+    index = build_index(_world(arguments))
+    return find_in_index(index, parse_request(arguments, index.known), arguments)
 
 
-def find_in_world(world: World, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the same of a world that has been read already. Raises InputError."""
-    _check_counts(arguments)
-    index = build_index(world)
-    request = _request(arguments, index)
+def find_in_index(index: Index, request: Request, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the same of a world and a request that have been read already."""
     answer = find_candidates(index, request, SearchOptions(arguments["distinct"], arguments["order"], arguments["budget"]))
     result = {
         "candidates": answer.candidates,
@@ -49,6 +49,15 @@ def find_in_world(world: World, arguments: Mapping[str, t.Any]) -> dict[str, t.A
     return result
 
 
+def parse_request(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
+    """Return the request of the arguments, made of the names that exist. Raises InputError."""
+    _check_counts(arguments)
+    if arguments["query"] is None:
+        return parse_groups(arguments, known)
+    request = parse_query(arguments["query"], known)
+    return request if arguments["limit"] is None else replace(request, limit=arguments["limit"])
+
+
 def _check_counts(arguments: Mapping[str, t.Any]) -> None:
     mistakes = Mistakes()
     refuse_less(arguments, {"budget": 1, "explain_below": 0, "limit": 1}, mistakes)
@@ -56,14 +65,7 @@ def _check_counts(arguments: Mapping[str, t.Any]) -> None:
 
 
 def _world(arguments: Mapping[str, t.Any]) -> World:
-    return load_world(arguments["database"]) if arguments["world"] is None else parse_world(arguments["world"])
-
-
-def _request(arguments: Mapping[str, t.Any], index: Index) -> Request:
-    if arguments["query"] is None:
-        return parse_groups(arguments, index.known)
-    request = parse_query(arguments["query"], index.known)
-    return request if arguments["limit"] is None else replace(request, limit=arguments["limit"])
+    return load_world(arguments["database"], timeout_of(arguments)) if arguments["world"] is None else parse_world(arguments["world"])
 
 
 def _names(index: Index, candidates: Iterable[Candidate]) -> dict[str, str]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import typing as t
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from ...common.errors import Mistakes, suggest
+from ...common.errors import InputError, Mistake, suggest
+from ...common.libraries import sa
 from ...common.table import table
 from ..ledger.audit import audit
-from ..ledger.open import load_world
+from ..ledger.deadline import DEFAULT_TIMEOUT
+from ..ledger.open import Ledger, open_ledger
 from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
-from ..ledger.read import Consumer, read_consumers, read_world
+from ..ledger.read import Consumer, read_consumers, read_some_names, read_trees, read_world
 from ..world.model import Allocations, Provider, World
 from ..world.names import canonical_uuid
 from ..world.parse import find_reference
@@ -47,14 +49,32 @@ def summary(
 
 def run_provider_info(arguments: Mapping[str, t.Any]) -> Plain:
     """Return the providers, usages and allocations that the filters leave. Raises InputError and Unavailable."""
+    wanted = arguments["providers"]
     with task_ledger(arguments, dry_run=True) as ledger:
-        world, consumers = ledger.read(lambda connection: (read_world(connection), read_consumers(connection)))
+        world, consumers = ledger.read(lambda connection: _read(connection, wanted))
         findings = [asdict(finding) for finding in ledger.read(audit)] if arguments["audit"] else None
-    providers = _wanted_trees(world.providers, arguments["providers"])
-    allocations = _wanted_allocations(world, consumers, {provider.uuid for provider in providers}, arguments)
+        warnings = [] if wanted is None else _unknown(ledger, wanted, world)
+    providers = _tree_after_tree(world.providers)
+    allocations = _wanted_allocations(world, consumers, arguments)
     result = describe_providers(providers, world, allocations, consumers)
     result["summary"] = summary(providers, result["usages"], result["allocations_by_provider"])
+    result["warnings"] = warnings
     return result if findings is None else {**result, "audit": findings}
+
+
+def _read(connection: sa.Connection, wanted: Sequence[str] | None) -> tuple[World, dict[str, Consumer]]:
+    if wanted is None:
+        return read_world(connection), read_consumers(connection)
+    world = read_trees(connection, wanted)
+    return world, read_consumers(connection, world.allocations)
+
+
+def _unknown(ledger: Ledger, references: Sequence[str], world: World) -> list[str]:
+    """Return a sentence for each reference that means no provider."""
+    by_reference = _by_reference(world.providers)
+    missing = [reference for reference in references if find_reference(reference, by_reference) is None]
+    known = ledger.read(read_some_names) if missing else []
+    return [f"there is no provider {reference!r}{suggest(str(reference), known)}" for reference in missing]
 
 
 def describe_providers(
@@ -76,36 +96,28 @@ def describe_providers(
     }
 
 
-def _wanted_trees(providers: Sequence[Provider], references: Collection[str] | None) -> list[Provider]:
-    """Return the providers tree after tree, each before those below it: all, or the trees that the references belong to."""
+def _tree_after_tree(providers: Sequence[Provider]) -> list[Provider]:
+    """Return the providers tree after tree by name, each before those below it."""
     children: dict[str | None, list[Provider]] = defaultdict(list)
-    for provider in sorted(providers, key=lambda provider: provider.name):
+    for provider in sorted(providers, key=lambda provider: provider.name, reverse=True):
         children[provider.parent].append(provider)
-    wanted = None if references is None else {*references, *map(canonical_uuid, references)}
     found: list[Provider] = []
-    for root in children[None]:
-        tree, waiting = [], [root]
-        while waiting:
-            here = waiting.pop()
-            tree.append(here)
-            waiting.extend(reversed(children[here.uuid]))
-        if wanted is None or any(provider.uuid in wanted or provider.name in wanted for provider in tree):
-            found.extend(tree)
+    waiting = list(children[None])
+    while waiting:
+        here = waiting.pop()
+        found.append(here)
+        waiting.extend(children[here.uuid])
     return found
 
 
-def _wanted_allocations(
-    world: World, consumers: Mapping[str, Consumer], providers: Collection[str], arguments: Mapping[str, t.Any]
-) -> dict[str, Allocations]:
+def _wanted_allocations(world: World, consumers: Mapping[str, Consumer], arguments: Mapping[str, t.Any]) -> dict[str, Allocations]:
     wanted = None if arguments["consumers"] is None else set(map(canonical_uuid, arguments["consumers"]))
     projects = None if arguments["projects"] is None else set(arguments["projects"])
-    found: dict[str, Allocations] = {}
-    for consumer, parts in world.allocations.items():
-        inside = {provider: amounts for provider, amounts in parts.items() if provider in providers}
-        is_asked = wanted is None or consumer in wanted
-        if inside and is_asked and (projects is None or consumers[consumer].project in projects):
-            found[consumer] = inside
-    return found
+    return {
+        consumer: parts
+        for consumer, parts in world.allocations.items()
+        if parts and (wanted is None or consumer in wanted) and (projects is None or consumers[consumer].project in projects)
+    }
 
 
 def _trees(providers: Sequence[Provider]) -> list[Plain]:
@@ -137,43 +149,49 @@ def _by_project(allocations: Mapping[str, Allocations], consumers: Mapping[str, 
 Usages = Mapping[str, Mapping[str, int]]
 
 
-def look_up_usages(references: Sequence[str], database: str | None) -> list[Usages]:
+def look_up_usages(references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT) -> list[Usages]:
     """Return {class: {capacity, used, free}} of each provider; without references, that of all providers together.
 
     Raises InputError for unknown providers, Unavailable.
     """
-    world = load_world(database)
+    world = _load(references, database, timeout)
     usages = plain_usages(world.providers, world.usages())
     if not references:
         return [plain_totals(usages)]
-    return [usages[provider.uuid] for provider in _find_all(references, world.providers)]
+    return [usages[provider.uuid] for provider in _find_all(references, world)]
 
 
-def look_up_tree_usages(references: Sequence[str], database: str | None) -> list[Usages]:
+def look_up_tree_usages(references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT) -> list[Usages]:
     """Return the same as look_up_usages, but that of each provider together with all below it."""
-    world = load_world(database)
+    world = _load(references, database, timeout)
     usages = plain_usages(world.providers, world.usages())
     if not references:
         return [plain_totals(usages)]
     children: dict[str | None, list[str]] = defaultdict(list)
     for provider in world.providers:
         children[provider.parent].append(provider.uuid)
-    found = _find_all(references, world.providers)
-    return [plain_totals({uuid: usages[uuid] for uuid in _subtree(provider.uuid, children)}) for provider in found]
+    return [plain_totals({uuid: usages[uuid] for uuid in _subtree(provider.uuid, children)}) for provider in _find_all(references, world)]
 
 
-def _find_all(references: Sequence[str], providers: Sequence[Provider]) -> list[Provider]:
-    by_reference = {**{provider.name: provider for provider in providers}, **{provider.uuid: provider for provider in providers}}
-    mistakes = Mistakes()
-    found = []
-    for reference in references:
-        provider = find_reference(reference, by_reference)
-        if provider is None:
-            mistakes.add("usages", f"there is no provider {reference!r}{suggest(str(reference), by_reference)}")
-        else:
-            found.append(provider)
-    mistakes.check()
-    return found
+def _load(references: Sequence[str], database: str | None, timeout: float) -> World:
+    """Return the trees of the providers, or everything without any. Raises InputError for unknown ones."""
+    with open_ledger(database, dry_run=True, timeout=timeout) as ledger:
+        if not references:
+            return ledger.read(read_world)
+        world = ledger.read(lambda connection: read_trees(connection, list(map(str, references))))
+        unknown = _unknown(ledger, references, world)
+    if unknown:
+        raise InputError(Mistake("usages", says) for says in unknown)
+    return world
+
+
+def _find_all(references: Sequence[str], world: World) -> list[Provider]:
+    by_reference = _by_reference(world.providers)
+    return [provider for reference in references if (provider := find_reference(reference, by_reference)) is not None]
+
+
+def _by_reference(providers: Sequence[Provider]) -> dict[str, Provider]:
+    return {**{provider.name: provider for provider in providers}, **{provider.uuid: provider for provider in providers}}
 
 
 def _subtree(root: str, children: Mapping[str | None, Sequence[str]]) -> list[str]:

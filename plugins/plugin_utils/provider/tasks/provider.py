@@ -7,10 +7,14 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+from ...common.errors import InputError, Mistake
+from ...common.libraries import sa
+from ..ledger.changes import ProviderChange, ProvidersChanged
+from ..ledger.deadline import LONGEST_TIMEOUT
 from ..ledger.open import Ledger, ledger_of, open_ledger
 from ..ledger.parse import parse_changes
 from ..ledger.plain import Plain, plain_stored, plain_world
@@ -18,6 +22,9 @@ from ..ledger.providers import put_providers, remove_providers
 from ..ledger.read import read_world
 from ..ledger.retry import PATIENT, RetryPolicy
 from ..world.parse import parse_world
+from .recovery import run_recoverably
+
+Work = Callable[[sa.Connection, Sequence[ProviderChange]], ProvidersChanged]
 
 _OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
 
@@ -32,16 +39,18 @@ def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
     changes = parse_changes(entries, "providers[{}]" if several else "")
     work = put_providers if arguments["state"] == "present" else remove_providers
     with task_ledger(arguments, dry_run=dry_run) as ledger:
-        done = ledger.write(partial(work, changes=changes))
-        result: Plain = {
-            "changed": done.changed,
-            "providers": [plain_stored(provider) for provider in done.after.values()],
-            "diff": {
-                side: {p.name: plain_stored(p) for p in found.values()} for side, found in (("before", done.before), ("after", done.after))
-            },
-            "warnings": list(done.warnings),
-        }
-        return {**result, **inline_world(arguments, ledger)}
+        return {**run_recoverably(ledger, arguments, partial(_change, work=work, changes=changes)), **inline_world(arguments, ledger)}
+
+
+def _change(ledger: Ledger, work: Work, changes: Sequence[ProviderChange]) -> Plain:
+    done = ledger.write(lambda connection: work(connection, changes))
+    sides = (("before", done.before), ("after", done.after))
+    return {
+        "changed": done.changed,
+        "providers": [plain_stored(provider) for provider in done.after.values()],
+        "diff": {side: {provider.name: plain_stored(provider) for provider in found.values()} for side, found in sides},
+        "warnings": list(done.warnings),
+    }
 
 
 @contextmanager
@@ -51,8 +60,16 @@ def task_ledger(arguments: Mapping[str, t.Any], *, dry_run: bool, policy: RetryP
         with ledger_of(parse_world(arguments["world"]), policy) as ledger:
             yield ledger
     else:
-        with open_ledger(arguments["database"], policy, dry_run=dry_run) as ledger:
+        with open_ledger(arguments["database"], policy, dry_run=dry_run, timeout=timeout_of(arguments)) as ledger:
             yield ledger
+
+
+def timeout_of(arguments: Mapping[str, t.Any]) -> float:
+    """Return for how many seconds a task may wait for its database. Raises InputError."""
+    seconds = arguments["timeout"]
+    if not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST_TIMEOUT):
+        raise InputError([Mistake("timeout", f"must be a number of seconds above 0, at most {LONGEST_TIMEOUT}, not {seconds!r}")])
+    return float(seconds)
 
 
 def inline_world(arguments: Mapping[str, t.Any], ledger: Ledger) -> Plain:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claim_first import claim_first
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claim_first import claim_held_or_first as claim_first
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import GenerationMoved
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_claims

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution, Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.deadline import Deadline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import Ledger, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.retry import (
     LostRace,
+    Outcome,
     RetryPolicy,
     is_lost_race,
     run_transaction,
@@ -138,5 +140,5 @@ def test_pauses_grow_up_to_the_longest_and_differ():
 
 
 def test_result_is_that_of_the_attempt_that_was_kept(ledger):
-    assert run_transaction(ledger.engine, QUICK, count_traits) == 0
+    assert run_transaction(ledger.engine, QUICK, count_traits, Deadline(), Outcome()) == 0
     assert isinstance(ledger, Ledger)

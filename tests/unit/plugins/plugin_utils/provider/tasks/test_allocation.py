@@ -11,6 +11,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks import allocation as placing
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
 DEFAULTS = {name: spec.get("default") for name, spec in REQUEST_ARGUMENTS.items()}
@@ -48,6 +49,81 @@ def test_consumer_that_has_what_it_asks_for_stays(hosts):
     assert hosts.used == before
 
 
+def test_a_shared_pool_is_kept_while_others_use_it_too(bench):
+    """Who asks for something of a shared pool and of no host stays in its pool, although others would now come first."""
+    pools = [f"pool{number:02}" for number in range(25)]
+    rack = provider_uuid("rack")
+    shared = {"traits": ["MISC_SHARES_VIA_AGGREGATE"], "aggregates": [rack]}
+    bench.put(
+        {"name": "host", "inventories": {"VCPU": 8}, "traits": ["CUSTOM_READY"], "aggregates": [rack]},
+        *({"name": name, "inventories": {"DISK_GB": 100}, **shared} for name in pools),
+    )
+    request = {**DEFAULTS, "groups": {"": {"resources": {"DISK_GB": 10}}}, "root_required": ["CUSTOM_READY"], "order": "spread"}
+    place(bench, "vm", request)
+    ((pool, _name),) = bench.used
+    bench.claim(("other", {pool: {"DISK_GB": 60}}))
+    assert not place(bench, "vm", request).chosen.claimed.changed
+    assert bench.used == {(pool, "DISK_GB"): 70}
+    bench.put({"name": "host", "traits": []})
+    with pytest.raises(NoSolution):
+        place(bench, "vm", request)
+
+
+def test_what_is_held_is_checked_and_not_searched(bench):
+    """16 GPUs and six unequal groups of their own GPU each: millions of candidates, one of which is held."""
+    bench.put(
+        {"name": "host"}, *({"name": f"gpu{number:02}", "parent": "host", "inventories": {"CUSTOM_GPU_MIB": 100}} for number in range(16))
+    )
+    groups = {f"G{number}": {"resources": {"CUSTOM_GPU_MIB": 10 + number}} for number in range(6)}
+    request = {**DEFAULTS, "groups": groups, "group_policy": "isolate", "order": "spread"}
+    place(bench, "vm", request)
+    before = bench.used
+    placed = place(bench, "vm", {**request, "budget": 100})
+    assert not placed.chosen.claimed.changed
+    assert set(placed.candidate["mappings"]) == set(groups)
+    assert bench.used == before
+
+
+def test_what_was_given_is_kept_when_the_inventory_shrinks(hosts):
+    place(hosts, "vm", wants(3, order="none"))
+    hosts.put({"name": "host0", "inventories": {"VCPU": 2}})
+    assert not place(hosts, "vm", wants(3)).chosen.claimed.changed
+    hosts.put({"name": "host0", "inventories": {"VCPU": 4}})
+
+
+def test_provider_that_changes_between_search_and_claim_is_passed_over(hosts, monkeypatch):
+    """The first choice loses the trait that was asked for, and the second its parent's, before the claim; both are passed over."""
+    hosts.put(
+        {"name": "above"},
+        *({"name": f"host{number}", "parent": "above" if number == 1 else "", "traits": ["CUSTOM_GOOD"]} for number in range(4)),
+    )
+    find = placing.find_in_index
+
+    def find_and_spoil(index, request, arguments):
+        found = find(index, request, arguments)
+        hosts.put({"name": "host0", "traits": []}, {"name": "above", "traits": ["COMPUTE_STATUS_DISABLED"]})
+        return found
+
+    monkeypatch.setattr(placing, "find_in_index", find_and_spoil)
+    request = {"groups": {"": {"resources": {"VCPU": 4}, "required": ["CUSTOM_GOOD"]}}, "root_forbidden": ["COMPUTE_STATUS_DISABLED"]}
+    placed = place(hosts, "vm", {**wants(4), **request, "order": "none"})
+    assert list(hosts.used) == [("host2", "VCPU")]
+    assert [refusal.split()[0] for refusal in placed.chosen.refused] == ["above", "host0"]
+
+
+def test_other_claims_on_the_same_provider_do_not_spoil_a_candidate(hosts, monkeypatch):
+    find = placing.find_in_index
+
+    def find_while_others_claim(index, request, arguments):
+        found = find(index, request, arguments)
+        hosts.claim(("other", {"host0": {"VCPU": 1}}))
+        return found
+
+    monkeypatch.setattr(placing, "find_in_index", find_while_others_claim)
+    placed = place(hosts, "vm", wants(3, order="none"))
+    assert (hosts.used["host0", "VCPU"], placed.chosen.index) == (4, 0)
+
+
 def test_consumer_moves_when_it_asks_for_something_else(hosts):
     for number in range(4):
         place(hosts, f"vm{number}", wants(3))
@@ -58,10 +134,10 @@ def test_consumer_moves_when_it_asks_for_something_else(hosts):
 def test_loser_of_a_race_looks_again(hosts, monkeypatch):
     """Another consumer takes the best place between looking and claiming, again and again until the third look."""
     quicker = iter(["other0", "other1"])
-    find = placing.find_in_world
+    find = placing.find_in_index
 
-    def find_and_lose(world, request):
-        found = find(world, request)
+    def find_and_lose(index, request, arguments):
+        found = find(index, request, arguments)
         found["candidates"] = found["candidates"][:1]
         other = next(quicker, None)
         if other:
@@ -72,7 +148,7 @@ def test_loser_of_a_race_looks_again(hosts, monkeypatch):
 
     from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import apply_claims as placing_claims
 
-    monkeypatch.setattr(placing, "find_in_world", find_and_lose)
+    monkeypatch.setattr(placing, "find_in_index", find_and_lose)
     assert place(hosts, "vm", wants(4)).chosen.claimed.changed
     assert list(hosts.used.values()) == [4, 4, 4]
 

@@ -24,6 +24,7 @@ WORLD = {
 DEFAULTS = {
     "database": None,
     "world": None,
+    "timeout": 60.0,
     "query": None,
     "limit": None,
     "distinct": "allocations",
