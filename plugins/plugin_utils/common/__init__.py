@@ -1,0 +1,11 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What every room of the controller needs, and no room of its own does: no disks, no providers, no clusters.
+
+In reading order: errors (mistakes with their places, conflicts, what is unavailable), fields (one reader of untrusted data, by tables),
+units (sizes as people write them), plain (data that may pass Ansible's door), table and html (how results are shown), libraries
+(third-party libraries, imported nowhere else), highs (linear programs with integers), parallel and dask_cluster (independent solves
+side by side), action (the base of all planning actions).
+"""

@@ -1,0 +1,12 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Disk planning: from a dynamic schema and the facts of a machine to exact sizes and a static schema.
+
+In comes plain data: a schema as people write it, and hardware as disk_facts tells it. Out goes a plan as plain data, or the
+constraints that conflict and by how many MiB. The packages go from left to right: schema (parse), problem (what the solvers see),
+flat, fair and ordered (solve), static (convert), render (show). Read model.py (the words), then planner.py, which calls them in this
+order, once for all machines alike; warm_up.py plans once before Ansible forks. After "High level architecture"
+(seed 000). Sizes are whole MiB.
+"""

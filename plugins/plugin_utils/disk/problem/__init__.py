@@ -1,0 +1,10 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The problem: what the solvers see of a machine and its schema, with no types of the schema left in it.
+
+In come `Schema` and `Hardware`; out goes a `Problem`: areas with room, demands with bounds, weights and preferences, pools of areas.
+In reading order: model, formulate (which demand may lie where, what stays, what a machine that boots needs), program (the problem at its
+minimums as rows with names, for HiGHS). After "Allocation solver" (seed 000).
+"""

@@ -1,0 +1,9 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan to look at: text for a terminal, a drawing for a document, a page for a fleet.
+
+In comes a plan as plain data, and the hardware where what is there matters; out goes text. Nothing is decided here. In reading order:
+picture (what there is to see), words and reasons (what is said of it), text, geometry and svg (drawn to scale), html.
+"""

@@ -1,0 +1,10 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reading what people write: the dynamic schema, profiles with overrides, and the facts of a machine.
+
+In comes untrusted plain data; out go `Schema` and `Hardware`, or every mistake with its place. In reading order: values (the keys of a
+space, by tables), parse (a flat list of spaces), disks (sets of disks by names and expressions), yaql (expressions), hardware (facts),
+memo (which facts a schema read, so that alike machines share a plan), profiles. After "Dynamic schema parser" (seed 000).
+"""

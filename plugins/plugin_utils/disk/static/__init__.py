@@ -1,0 +1,10 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From an allocation to what is made on a host: the static schema, in the seed's form and in Bareon's explicit one.
+
+In come an `Allocation` and the hardware; out goes plain data that disk_layout takes. In reading order: explicit (every object to be made),
+partitions (where each begins and ends), fingerprint (who a disk is), index (which object belongs to which space), table (what a static
+schema may hold, by tables), host_files (mounts, swap, crypttab and mdadm.conf of a layout). After "Solution convertor" (seed 000).
+"""
