@@ -95,7 +95,11 @@ options:
             type: float
             default: 1.0
           offline:
-            description: Whether it is down, drained, or otherwise not to be used.
+            description: Whether it is down. Nothing is placed there, and what ran there is failed over.
+            type: bool
+            default: false
+          drained:
+            description: Whether it works, but takes nothing new, and all is to leave it. What runs there is migrated live.
             type: bool
             default: false
           master:
@@ -246,7 +250,7 @@ options:
           - V(ledger) is the database that M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) keep. A tree of
             providers with C(VCPU) or C(MEMORY_MB) is a node with the sums of its providers, named as its root; consumers are instances.
             What may be in use at once counts, the total less what is reserved, times the allocation ratio. Traits are the
-            node's tags; with C(COMPUTE_STATUS_DISABLED) at its root a node is offline. Where a consumer has disk on two nodes, the one
+            node's tags; with C(COMPUTE_STATUS_DISABLED) at its root a node is drained. Where a consumer has disk on two nodes, the one
             with its memory is the primary. A provider with the trait C(MISC_SHARES_VIA_AGGREGATE) is an external storage pool.
         type: str
         choices: [ganeti_text, iallocator, ganeti_rapi, proxmox, ledger]

@@ -199,7 +199,7 @@ groups:
       type: list
       elements: str
     offline:
-      description: Instances that still have a node that is down.
+      description: Instances that still have a node that is down or drained.
       type: list
       elements: str
     complete:
@@ -327,8 +327,11 @@ plan:
           description: Its group.
           type: str
         offline:
-          description: Whether it is down.
+          description: Whether it takes nothing, being down or drained.
           type: bool
+        state:
+          description: V(up), V(drained) or V(offline). One that is drained works, but takes nothing new.
+          type: str
         capacity:
           description: Its memory and disk in MiB, and how many virtual CPUs it may carry.
           type: dict

@@ -26,7 +26,7 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - Nodes to empty. Default is those that are offline, or what the request in an IAllocator message asks for.
+      - Nodes to empty. Default is those that are offline or drained, or what the request in an IAllocator message asks for.
       - Mutually exclusive with O(instances).
     type: list
     elements: str
@@ -218,8 +218,11 @@ plan:
           description: Its group.
           type: str
         offline:
-          description: Whether it is down.
+          description: Whether it takes nothing, being down or drained.
           type: bool
+        state:
+          description: V(up), V(drained) or V(offline). One that is drained works, but takes nothing new.
+          type: str
         capacity:
           description: Its memory and disk in MiB, and how many virtual CPUs it may carry.
           type: dict

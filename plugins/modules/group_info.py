@@ -177,7 +177,7 @@ groups:
       description: How many nodes it has.
       type: int
     offline:
-      description: How many of them are offline.
+      description: How many of them are offline or drained.
       type: int
     instances:
       description: How many instances live in it.
@@ -221,8 +221,11 @@ nodes:
       description: Its group.
       type: str
     offline:
-      description: Whether it is offline.
+      description: Whether it takes nothing, being offline or drained.
       type: bool
+    state:
+      description: V(up), V(drained) or V(offline). One that is drained works, but takes nothing new, and all is to leave it.
+      type: str
     master:
       description: Whether it is the master.
       type: bool

@@ -128,18 +128,40 @@ def at_once(cluster: StandIn, words: list[str], node: str | None = None) -> int:
     return 0
 
 
+def asked(question: str) -> bool:
+    """Ask on the terminal, as Ganeti does, not on the standard input."""
+    try:
+        with open("/dev/tty", "r+b", buffering=0) as terminal:
+            terminal.write(f"{question} y/[n]: ".encode())
+            return terminal.readline().strip().lower() == b"y"
+    except OSError:
+        return False
+
+
 def gnt_instance(cluster: StandIn, arguments: list[str]) -> int:
-    """Answer as Ganeti's command does; steps must be submitted."""
+    """Answer as Ganeti's command does: options stand before the name, and steps must be submitted.
+
+    Whether consistency is to be ignored is asked on the terminal, whatever the options say; without one the answer is no.
+    """
     if arguments[0] == "list":
         with cluster.open() as state:
             for name, instance in state["instances"].items():
                 print(f"{name}|{instance['nodes'][0]}|{','.join(instance['nodes'][1:])}")
         return 0
     kind, *rest = arguments
-    target = [rest[rest.index("-n") + 1]] if "-n" in rest else []
-    names = [word for word in rest if not word.startswith("-") and word not in target]
-    if "--submit" not in rest or len(names) != 1:
+    options, target = [], []
+    while rest and rest[0].startswith("-"):
+        options.append(rest.pop(0))
+        if options[-1] == "-n":
+            target = [rest.pop(0)]
+    names = rest
+    if len(names) != 1:
+        print(f"Error: Command {kind} expects 1 argument(s)", file=sys.stderr)
+        return 1
+    if "--submit" not in options:
         print(f"not understood: {arguments}", file=sys.stderr)
+        return 1
+    if "--ignore-consistency" in options and not asked("Is the source node marked offline?"):
         return 1
     if re.search("unknown", names[0]):
         print(f"Failure: prerequisites not met: {names[0]}", file=sys.stderr)

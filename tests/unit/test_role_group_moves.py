@@ -47,6 +47,16 @@ MIRRORED = {
     ],
     "stages": [[0, 1], [2]],
 }
+DEAD = {
+    "moves": [
+        move(
+            "web",
+            step("failover", ["a", "b"], ["b", "a"]) | {"online": False, "command": "gnt-instance failover -f --ignore-consistency NAME"},
+            step("replace_disks", ["b", "a"], ["b", "c"]),
+        )
+    ],
+    "stages": [[0]],
+}
 SHARED = {
     "moves": [
         move("101-web", step("migrate", ["a"], ["c"])),
@@ -178,6 +188,12 @@ def test_ganeti_stops_and_goes_on(bed):
     finishes(bed)
     stays(bed)
     assert bed.log("done") == ["migrate web", "replace-disks db a", "replace-disks web c", "failover idle"]
+
+
+@pytest.mark.parametrize("bed", [DEAD], indirect=True)
+def test_ganeti_starts_from_the_mirror_of_a_node_that_does_not_answer(bed):
+    finishes(bed)
+    assert bed.log("submit") == ["failover web", "replace-disks web c"]
 
 
 def test_a_job_that_outlasts_its_time_is_waited_for_by_the_next_run(bed):

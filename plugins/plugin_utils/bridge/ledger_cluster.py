@@ -10,7 +10,7 @@
 A tree with CPUs or memory is a node with the sums of its providers. What may be in use at once counts, that is
 `(total - reserved) * allocation_ratio`; so memory and disk are never overcommitted further, and every group's policy allows one
 virtual CPU for each CPU of a node and instances of every size. A provider that shares its DISK_GB is an external storage pool of the
-trees that have an aggregate in common with it. A tree whose root has COMPUTE_STATUS_DISABLED takes nothing new: it is offline.
+trees that have an aggregate in common with it. A tree whose root has COMPUTE_STATUS_DISABLED takes nothing new: it is drained.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _node(tree: _Tree, group: str, pools: Sequence[_Tree]) -> Node:
         free_disk=free_disk,
         total_cpus=float(tree.capacity.get(_CPUS, 0)),
         node_cpus=0,
-        offline=os_traits.COMPUTE_STATUS_DISABLED in tree.root.traits,
+        drained=os_traits.COMPUTE_STATUS_DISABLED in tree.root.traits,
         tags=tuple(sorted(tree.traits)),
         storage=own + reached,
     )

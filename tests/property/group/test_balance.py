@@ -39,7 +39,7 @@ def stranded(cluster: Cluster, name: str) -> int:
     failing = next(node for node in cluster.nodes if node.name == name)
     prefixes = [tag.removeprefix("htools:iextags:") for tag in cluster.tags if tag.startswith("htools:iextags:")]
     ratio = next(group.policy.vcpu_ratio for group in cluster.groups if group.name == failing.group)
-    targets = [node for node in cluster.nodes if node.group == failing.group and node.name != name and not node.offline]
+    targets = [node for node in cluster.nodes if node.group == failing.group and node.name != name and node.state == "up"]
     rooms = []
     for node in targets:
         book = Book(cluster, node)
@@ -79,7 +79,7 @@ class Watch:
 
     def __init__(self, state: ClusterState, shared: bool) -> None:
         start = state.to_cluster()
-        self.online = [node.name for node in start.nodes if not node.offline]
+        self.online = [node.name for node in start.nodes if node.state == "up"]
         self.before = {name: excess(start, name) for name in self.online}
         self.stranded = {name: stranded(start, name) for name in self.online} if shared else {}
 

@@ -44,7 +44,7 @@ def test_emptied_groups_are_empty_and_no_limit_gets_worse(cluster, lot: random.R
                 now.place(plan.moves[number].instance, *plan.moves[number].target)
                 then = now.to_cluster()
                 for node in plan.moves[number].takes():
-                    if not cluster.nodes[node].offline:
+                    if cluster.nodes[node].state == "up":
                         before, after = excess(start, cluster.nodes[node].name), excess(then, cluster.nodes[node].name)
                         assert all(value <= max(0, before[limit]) for limit, value in after.items())
         if found.possible:
@@ -57,7 +57,7 @@ def test_emptied_groups_are_empty_and_no_limit_gets_worse(cluster, lot: random.R
 def can_be_emptied(state: ClusterState) -> bool:
     """Return whether any arrangement of all instances in the second group keeps its limits and its health."""
     cluster = state.facts.cluster
-    spare = [node.name for node in cluster.nodes if node.group == "spare" and not node.offline]
+    spare = [node.name for node in cluster.nodes if node.group == "spare" and node.state == "up"]
     start = state.to_cluster()
     for homes in itertools.product(
         *(itertools.permutations(spare, 2) if i.secondary else [(n, "") for n in spare] for i in cluster.instances)

@@ -136,7 +136,7 @@ def test_squeezing_empties_nodes_and_breaks_no_limit(cluster, factor, redundant)
     if found.power_off:
         left = state.to_cluster()
         for node in left.nodes:
-            if not node.offline:
+            if node.state == "up":
                 room = dataclasses.replace(wanted, name="room", primary=node.name)
                 tight = ClusterState.from_cluster(dataclasses.replace(left, instances=(*left.instances, room))).to_cluster()
                 # The room is not yet off what the node reports.

@@ -57,7 +57,7 @@ def keeps_all(start, before, state, move):
         now = trial.to_cluster()
         for node in start.nodes:
             worse = {limit for limit, value in excess(now, node.name).items() if value > max(0, before[node.name][limit])}
-            if worse and not node.offline:
+            if worse and node.state == "up":
                 return False
     return True
 

@@ -30,7 +30,7 @@ MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(Hea
 
 def arrangements(cluster: Cluster):
     """Yield every way to give each instance a place: where it is, or any online node or pair of one group."""
-    groups = {name: [n.name for n in cluster.nodes if n.group == name and not n.offline] for name in ("ill", "spare")}
+    groups = {name: [n.name for n in cluster.nodes if n.group == name and n.state == "up"] for name in ("ill", "spare")}
     yield from itertools.product(*([(i.primary, i.secondary), *places(groups, i)] for i in cluster.instances))
 
 
@@ -102,7 +102,7 @@ def test_no_limit_gets_worse_in_any_order(cluster, lot: random.Random):
             move = plan.moves[number]
             state.place(move.instance, *move.target)
             now = state.to_cluster()
-            for name in {cluster.nodes[node].name for node in move.takes() if not cluster.nodes[node].offline}:
+            for name in {cluster.nodes[node].name for node in move.takes() if cluster.nodes[node].state == "up"}:
                 worse = {limit: value for limit, value in excess(now, name).items() if value > max(0, before[name][limit])}
                 assert not worse, (name, move, worse)
             for group, was in enumerate(health):

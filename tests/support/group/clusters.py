@@ -49,6 +49,7 @@ def nodes(draw, name, group, pools):
         total_cpus=float(draw(st.integers(1, 8))),
         cpu_speed=draw(st.sampled_from([1.0, 0.5, 1.5])),
         offline=draw(st.sampled_from([False, False, False, True])),
+        drained=draw(st.sampled_from([False, False, False, False, True])),
         tags=tuple(draw(st.lists(st.sampled_from(["rack:1", "rack:2", "kernel:a", "other"]), unique=True, max_size=2))),
         exclusive_storage=draw(st.sampled_from([False, False, True])),
         spindles=spindles,

@@ -106,8 +106,8 @@ def spread(values) -> float:
 def htools_metrics(cluster: Cluster) -> dict[str, float]:
     """Return htools' metrics of a freshly loaded cluster without nodes of no memory, CPUs or spindle limit."""
     books = [Book(cluster, node) for node in cluster.nodes]
-    online = [book for book in books if not book.node.offline]
-    dark = [book for book in books if book.node.offline]
+    online = [book for book in books if book.node.state == "up"]
+    dark = [book for book in books if book.node.state != "up"]
     pairs = [pair for book in online for pair in book.location_tags]
 
     def count(book):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE
-from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance, Node
+from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance, Node, NodeState
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
@@ -221,7 +221,9 @@ def _usual_node(cluster: Cluster, group: int) -> int:
     name = cluster.groups[group].name
     members = [position for position, node in enumerate(cluster.nodes) if node.group == name]
     usual = collections.Counter(_hardware(cluster.nodes[position]) for position in members)
-    return max(members, key=lambda position: (usual[_hardware(cluster.nodes[position])], not cluster.nodes[position].offline, -position))
+    return max(
+        members, key=lambda position: (usual[_hardware(cluster.nodes[position])], cluster.nodes[position].state == NodeState.UP, -position)
+    )
 
 
 def _hardware(node: Node) -> tuple[float, ...]:
@@ -237,6 +239,7 @@ def _with_nodes(cluster: Cluster, like: Node, number: int) -> Cluster:
         free_disk=int(like.total_disk),
         free_spindles=like.spindles if like.exclusive_storage else like.free_spindles,
         offline=False,
+        drained=False,
         master=False,
         storage=storage,
     )

@@ -114,6 +114,7 @@ def node_loads(before: ClusterState, after: ClusterState, groups: Iterable[int])
             "node": nodes.names[node],
             "group": before.facts.cluster.groups[nodes.group[node]].name,
             "offline": bool(before.offline[node]),
+            "state": str(before.node_state(node)),
             "capacity": {
                 "memory": round(nodes.total_memory[node]),
                 "disk": round(nodes.total_disk[node]),

@@ -51,6 +51,8 @@ class Status(StrEnum):
     USER_DOWN = "USER_down"
 
 
+RUNS = frozenset({Status.RUNNING, Status.ERROR_UP, Status.ERROR_WRONG_NODE})
+"""Of instances that can be migrated without being stopped."""
 USES_MEMORY = frozenset(
     {Status.RUNNING, Status.ERROR_UP, Status.ERROR_NODE_DOWN, Status.ERROR_NODE_OFFLINE, Status.ERROR_WRONG_NODE},
 )
@@ -62,6 +64,16 @@ class AllocPolicy(StrEnum):
     PREFERRED = "preferred"
     LAST_RESORT = "last_resort"
     UNALLOCABLE = "unallocable"
+
+
+class NodeState(StrEnum):
+    """Whether a node takes instances, and whether it answers."""
+
+    UP = "up"
+    DRAINED = "drained"
+    """It works, but takes nothing new, and all is to leave it: its instances run, and its disks can be read."""
+    OFFLINE = "offline"
+    """It does not answer; what ran there is down."""
 
 
 class PoolKind(StrEnum):
@@ -162,12 +174,20 @@ class Node:
     node_cpus: int = 1
     cpu_speed: float = 1.0
     offline: bool = False
+    drained: bool = False
     master: bool = False
     tags: tuple[str, ...] = ()
     exclusive_storage: bool = False
     spindles: int = 1
     free_spindles: int = 0
     storage: tuple[StoragePool, ...] = ()
+
+    @property
+    def state(self) -> NodeState:
+        """Whether it takes instances, and whether it answers."""
+        if self.offline:
+            return NodeState.OFFLINE
+        return NodeState.DRAINED if self.drained else NodeState.UP
 
 
 @dataclass(frozen=True)
@@ -216,6 +236,11 @@ class Instance:
     forthcoming: bool = False
     load: Load = USUAL_LOAD
     networks: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs, if its node answers."""
+        return self.status in RUNS and not self.forthcoming
 
     @property
     def uses_memory(self) -> bool:

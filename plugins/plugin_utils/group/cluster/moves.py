@@ -68,7 +68,7 @@ class StepKind(StrEnum):
     MIGRATE = "migrate"
     """A running instance changes its primary without being stopped."""
     FAILOVER = "failover"
-    """One that is stopped, or whose primary is down, changes its primary."""
+    """One that is stopped, or whose primary does not answer, changes its primary."""
     REPLACE_DISKS = "replace_disks"
     """The disks are copied to a new secondary."""
 
@@ -149,27 +149,27 @@ def can_move(state: ClusterState, instance: int) -> bool:
     if secondary == NOWHERE:
         return state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
     group = state.facts.nodes.group
-    return bool(group[primary] == group[secondary]) and not (state.offline[primary] and state.offline[secondary])
+    return bool(group[primary] == group[secondary]) and (state.answers(primary) or not state.offline[secondary])
 
 
 def reachable(state: ClusterState, source: Place, primaries: Integers, secondaries: Integers) -> Booleans:
     """Return [P, S], or [P, 1] without secondary: whether some way leads to a place, by what is up and by migration tags."""
     primary, secondary = source
-    accepts, offline = state.facts.nodes.accepts, state.offline
+    accepts, is_dark = state.facts.nodes.accepts, not state.answers(primary)
     direct = accepts[primary, primaries] | (primaries == primary)
     if secondary == NOWHERE:
-        return (direct | offline[primary])[:, None]
-    over = not offline[secondary] and (offline[primary] or bool(accepts[primary, secondary]))
+        return (direct | is_dark)[:, None]
+    over = not state.offline[secondary] and (is_dark or bool(accepts[primary, secondary]))
     indirect = over & (accepts[secondary, primaries] | (primaries == secondary))
-    reached: Booleans = np.where(secondaries == primary, False, indirect[:, None])
-    # While the primary is up a new mirror can be made beside it, which then takes over.
-    return reached | (direct & (primaries != secondary))[:, None] & ~offline[primary] | (primaries == secondary)[:, None] & over
+    reached: Booleans = np.where((secondaries == primary) | (primaries == primary)[:, None], False, indirect[:, None])
+    # While the primary answers a new mirror can be made beside it, which then takes over.
+    return reached | (direct & (primaries != secondary))[:, None] & (not is_dark) | (primaries == secondary)[:, None] & over
 
 
 def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Move]:
     """Return the ways from where an instance is to `target`, the cheapest first; none when no disk can be read.
 
-    Nodes that are offline can be left by a failover, but no disk is copied from or to them.
+    Nothing goes to nodes that are offline or drained. One that does not answer can be left by a failover, but no disk is copied from it.
     """
     source = int(state.primary[instance]), int(state.secondary[instance])
     if source == target:
@@ -211,7 +211,7 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
     for before, after in zip(places, places[1:]):
         kind = _step_kind(state, move.instance, before, after)
         node = names[after[1]] if kind == StepKind.REPLACE_DISKS else names[after[0]]
-        online = not bool(state.offline[before[0]])
+        online = state.answers(before[0])
         told.append(
             {
                 "kind": str(kind),
@@ -233,7 +233,7 @@ def commands(state: ClusterState, move: Move) -> list[str]:
 def _step_kind(state: ClusterState, instance: int, before: Place, after: Place) -> StepKind:
     if _replaces(before, after):
         return StepKind.REPLACE_DISKS
-    live = state.facts.instances.models[instance].uses_memory and not state.offline[before[0]]
+    live = state.facts.instances.models[instance].runs and state.answers(before[0])
     return StepKind.MIGRATE if live else StepKind.FAILOVER
 
 
@@ -263,11 +263,14 @@ def _ways(source: Place, target: Place) -> Iterator[tuple[MoveKind, tuple[Place,
 
 
 def _can_run(state: ClusterState, move: Move) -> bool:
-    """Return whether every step has a source and a target that are up, and migration tags let it pass."""
+    """Return whether disks are copied from nodes that answer, nothing comes to one that takes nothing, and migration tags let it pass."""
     places = (move.source, *move.steps)
     for before, after in zip(places, places[1:]):
-        if state.offline[after[0]] or (_replaces(before, after) and state.offline[after[1]]):
-            return False
-        if before[0] != after[0] and not state.offline[before[0]] and not state.facts.nodes.accepts[before[0], after[0]]:
+        if _replaces(before, after):
+            runs = state.answers(before[0]) and not state.offline[after[1]]
+        else:
+            passes = not state.answers(before[0]) or bool(state.facts.nodes.accepts[before[0], after[0]])
+            runs = passes and not state.offline[after[0]]
+        if not runs:
             return False
     return True

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from ...common.libraries import np
 from .arrays import ANYWHERE, NOWHERE, Booleans, Facts, Floats, Integers, Quantity, collect_facts, storage_of
-from .model import Cluster, Instance, Node
+from .model import Cluster, Instance, Node, NodeState
 
 
 @dataclass
@@ -54,7 +54,7 @@ class ClusterState:
     location: Floats
     """[N]: htools' location score of the primaries: shared failure domains and desired locations missed."""
     offline: Booleans
-    """[N]"""
+    """[N]: takes nothing, and all is to leave it: drained, or does not answer; so htools counts them."""
     pool_free: Floats
     """[N, P]: free space; infinite where unknown. All nodes of a shared pool see the same number."""
     missing_memory: Floats
@@ -82,7 +82,7 @@ class ClusterState:
             fails_n1=reported < reserved,
             tag_counts=_initial_tags(facts, primary),
             location=_initial_locations(facts, primary, secondary),
-            offline=np.array([node.offline for node in cluster.nodes], dtype=bool),
+            offline=np.array([node.state != NodeState.UP for node in cluster.nodes], dtype=bool),
             pool_free=_initial_pools(facts),
             missing_memory=missing,
         )
@@ -120,6 +120,22 @@ class ClusterState:
         finally:
             self.place(instance, *home)
             self.fails_n1[:] = flags
+
+    @property
+    def dark(self) -> Booleans:
+        """Return [N]: which nodes do not answer, so that nothing can be read there and what ran there is down."""
+        dark: Booleans = self.offline & ~self.facts.nodes.drained
+        return dark
+
+    def answers(self, node: int) -> bool:
+        """Return whether a node answers."""
+        return not self.offline[node] or bool(self.facts.nodes.drained[node])
+
+    def node_state(self, node: int) -> NodeState:
+        """Return a node's state."""
+        if not self.offline[node]:
+            return NodeState.UP
+        return NodeState.DRAINED if self.facts.nodes.drained[node] else NodeState.OFFLINE
 
     def online(self) -> Integers:
         """Return the positions of the nodes that are not offline."""
@@ -170,7 +186,8 @@ class ClusterState:
             free_memory=int(by_the_books - self.missing_memory[position]),
             free_disk=int(quantity[Quantity.DISK]),
             free_spindles=int(quantity[Quantity.SPINDLES]) if node.exclusive_storage else node.free_spindles,
-            offline=bool(self.offline[position]),
+            offline=self.node_state(position) == NodeState.OFFLINE,
+            drained=node.drained and bool(self.offline[position]),
             storage=tuple(
                 pool if pool.free is None or pool.name not in pools else dataclasses.replace(pool, free=int(pools[pool.name]))
                 for pool in node.storage

@@ -223,7 +223,7 @@ def _relaxed(
     scorers: Scorers,
 ) -> dict[int, Place]:
     """Return places for instances whose primary is down, with soft limits left aside."""
-    down = [task for task in tasks if state.offline[state.primary[task.instance]]]
+    down = [task for task in tasks if not state.answers(int(state.primary[task.instance]))]
     now = with_places(state, targets)
     found: dict[int, Place] = {}
     for task in down:
@@ -240,7 +240,7 @@ def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Sco
     if not can_leave(after, task.instance):
         return (Reason(NOWHERE, "template", 0.0, f"disks of template {model.disk_template} cannot be moved to another node"),)
     primary, secondary = int(after.primary[task.instance]), int(after.secondary[task.instance])
-    if secondary != NOWHERE and after.offline[primary] and (after.offline[secondary] or task.keeps_primary):
+    if secondary != NOWHERE and not after.answers(primary) and (after.offline[secondary] or task.keeps_primary):
         return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
     found = places_in_groups(after, after, task, across, scorers)
     refused = [reason for refusal in found.refusals for reason in refusal.reasons]

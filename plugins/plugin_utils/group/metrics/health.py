@@ -84,7 +84,7 @@ def _offline(state: ClusterState) -> Iterator[Problem]:
         placed = np.flatnonzero(homes != NOWHERE)
         for instance in placed[state.offline[homes[placed]]].tolist():
             node = int(homes[instance])
-            says = f"{names[instance]} {role} on {nodes.names[node]}, which is offline"
+            says = f"{names[instance]} {role} on {nodes.names[node]}, which is {state.node_state(node)}"
             yield Problem(kind, int(nodes.group[node]), nodes.names[node], names[instance], 0, says)
 
 

@@ -54,23 +54,24 @@ class MovedLimits:
         self._keepable = state.quantities[Quantity.MEMORY] + rules.bounds.most[REDUNDANCY]
         self._excused = state.fails_n1 & rules.like_hbal
         self._planned = state.facts.forthcoming
+        self._dark = state.dark
 
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
         """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
         state, targets = self._state, self._board.targets
         accepts = state.facts.nodes.accepts
         p, s = block.primary, block.secondary
-        p_down = state.offline[p]
-        rescued = p_down & self._like_hbal
-        passes = accepts[np.ix_(p, targets)] | (p_down & (not self._like_hbal))[:, None]
+        rescued = state.offline[p] & self._like_hbal
+        is_dark = self._dark[p] & (not self._like_hbal)
+        passes = accepts[np.ix_(p, targets)] | is_dark[:, None]
         hard, soft = self._primary_at(block, needs, targets)
         primary_at_t = hard & (soft | rescued[:, None])
         if kept is None:
             return {MoveKind.FAILOVER_TO_ANY: primary_at_t & passes}
         hard_mirror, soft_mirror = self._mirror_at(block, needs, targets)
         usable = ~state.offline[s]
-        failover = usable & (accepts[p, s] | (p_down & (not self._like_hbal))) & self._primary_at_s(block, kept, needs, rescued)
-        copies = ~p_down | self._like_hbal
+        failover = usable & (accepts[p, s] | is_dark) & self._primary_at_s(block, kept, needs, rescued)
+        copies = ~is_dark
         rescued_mirror = state.offline[s] & self._like_hbal
         to_t = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_primary) | rescued_mirror[:, None])
         to_t_of_s = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_secondary) | rescued[:, None])

@@ -224,7 +224,7 @@ def _wider(state: ClusterState, blocked: Sequence[int], passing: dict[int, float
     wider = dict(passing)
     for instance in blocked:
         primary, secondary = state.place_of(instance)
-        if secondary != NOWHERE and state.offline[primary]:
+        if secondary != NOWHERE and not state.answers(primary):
             wider[secondary] = max(wider.get(secondary, 0.0), float(state.facts.instances.memory[instance]))
     return wider
 

@@ -4,8 +4,8 @@
 
 """Ganeti's IAllocator message, version 2: the cluster, and what is asked of it. Answers are written elsewhere.
 
-Nodes that are offline or drained, or cannot run instances, are offline here; what they do not report is 0, and of
-drained ones not every release of Ganeti tells anything. As in hail, an instance is taken to be balanced automatically,
+Nodes that cannot run instances are offline here; what nodes do not report is 0, and of drained ones, which are taken to
+answer, not every release of Ganeti tells anything. As in hail, an instance is taken to be balanced automatically,
 and on a KVM cluster the node's own memory is a fixed amount, since what KVM nodes report contains the instances' memory.
 """
 
@@ -168,7 +168,8 @@ def _node(name: str, data: t.Any, groups: Mapping[str, str], kvm_memory: int | N
     place = f"nodes.{name}"
     values = _NODE.read_nested(data, place, mistakes)
     reports = values["total_memory"] is not None or not values["drained"]
-    live = not values["offline"] and values["vm_capable"] and reports and isinstance(data, Mapping)
+    works = not values["offline"] and values["vm_capable"]
+    live = works and reports and isinstance(data, Mapping)
     report = _REPORT.read_nested(data, place, mistakes) if live else _REPORT.blank
     exclusive, own_memory = values["ndparams"]["exclusive_storage"], report["reserved_memory"]
     uuid = values["group"]
@@ -182,7 +183,8 @@ def _node(name: str, data: t.Any, groups: Mapping[str, str], kvm_memory: int | N
         free_disk=report["free_disk"],
         total_cpus=report["total_cpus"],
         node_cpus=report["reserved_cpus"],
-        offline=not live or values["drained"],
+        offline=not works,
+        drained=values["drained"],
         tags=values["tags"],
         exclusive_storage=exclusive,
         spindles=report["total_spindles"] if exclusive else values["ndparams"]["spindle_count"],

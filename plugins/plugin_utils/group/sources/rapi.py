@@ -6,7 +6,7 @@
 
 They come from a running cluster, or from files that hold what it answered (`info.json`, `groups.json`, `nodes.json`,
 `instances.json`, as htools' `file://` takes them). What a node that is offline, or does not answer, would report is 0,
-and it is offline here.
+and it is offline here, drained or not.
 """
 
 from __future__ import annotations
@@ -224,7 +224,8 @@ def _node(data: t.Any, place: str, groups: Mapping[str, str], master: str, kvm_m
         free_disk=report["dfree"],
         total_cpus=report["ctotal"],
         node_cpus=report["cnos"],
-        offline=not live or values["drained"],
+        offline=not live,
+        drained=values["drained"],
         master=values["name"] == master,
         tags=values["tags"],
         exclusive_storage=exclusive,

@@ -341,7 +341,7 @@ def _node_line(node: Node, group_uuid: str) -> str:
             f"{node.total_disk:.0f}",
             str(node.free_disk),
             f"{node.total_cpus:.0f}",
-            "Y" if node.offline else "M" if node.master else "N",
+            "Y" if node.offline or node.drained else "M" if node.master else "N",
             group_uuid,
             str(node.spindles),
             ",".join(node.tags),

@@ -286,7 +286,7 @@ def _remarks(told: Plain) -> list[str]:
 
 def _group_remarks(one: Plain) -> list[str]:
     left = (
-        (one["offline"], "a node of theirs stays one that is offline"),
+        (one["offline"], "a node of theirs stays one that is offline or drained"),
         (one["blocked"], "there is a better place for them, but no way to it that keeps all limits"),
     )
     remarks = [f"{one['group']}: {says}: {_few(names)}" for names, says in left if names]

@@ -145,6 +145,7 @@ def _node(state: ClusterState, node: int) -> dict[str, t.Any]:
         "name": model.name,
         "group": model.group,
         "offline": bool(state.offline[node]),
+        "state": str(state.node_state(node)),
         "master": model.master,
         "n1_fails": short > 0,
         "total_memory": int(model.total_memory),

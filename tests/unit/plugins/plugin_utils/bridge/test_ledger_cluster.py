@@ -130,9 +130,9 @@ def test_more_in_use_than_there_is_leaves_nothing():
     assert ClusterState.from_cluster(cluster).quantities[Quantity.MEMORY, 0] == 30720 - 40000
 
 
-def test_a_disabled_host_is_offline():
+def test_a_disabled_host_is_drained():
     cluster = world_to_cluster(world(host2={"traits": ["COMPUTE_STATUS_DISABLED"]}))
-    assert [node.offline for node in cluster.nodes] == [False, True, False]
+    assert [node.state for node in cluster.nodes] == ["up", "drained", "up"]
 
 
 def test_without_aggregates_all_are_one_group():

@@ -159,6 +159,20 @@ def test_a_dead_node_is_left_by_failovers(bench):
     assert homes(primary) == {"i": ["b", "a"]}
 
 
+def test_a_drained_node_is_left_live_and_within_all_limits(bench):
+    nodes = [bench.node("a", drained=True), bench.node("b"), bench.node("c")]
+    instances = [bench.instance("i", "a", "b"), bench.instance("j", "b", "a"), bench.instance("off", "a", "c", status="ADMIN_down")]
+    found = run(bench, nodes, instances)
+    assert {name: sorted(places) for name, places in homes(found).items()} == {name: ["b", "c"] for name in ("i", "j", "off")}
+    assert "ignore-consistency" not in " ".join(found["plan"]["commands"])
+    assert {line for line in found["plan"]["commands"] if "failover" in line} == {"gnt-instance failover -f off"}
+    assert any(line.startswith("gnt-instance migrate -f") and line.endswith(" i") for line in found["plan"]["commands"])
+    assert {node["node"]: node["state"] for node in found["plan"]["nodes"]} == {"a": "drained", "b": "up", "c": "up"}
+    full = [nodes[0], bench.node("b"), bench.node("c", free_disk=0)]
+    kept = [bench.instance("i", "a", "b", memory=500, disk=100), bench.instance("k", "c", "b", memory=600, disk=0)]
+    assert run(bench, full, kept, mode="primary")["placed"] == []
+
+
 def test_after_a_failure_soft_limits_give_way_and_that_is_told(bench):
     """Starting both on b leaves no room for the failure of c, which is what the room was for."""
     nodes = [bench.node("a", offline=True), bench.node("b"), bench.node("c", free_disk=0)]

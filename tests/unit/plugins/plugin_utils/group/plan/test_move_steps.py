@@ -6,15 +6,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import commands, possible_moves, steps_to_plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import (
+    can_move,
+    commands,
+    possible_moves,
+    reachable,
+    steps_to_plain,
+)
 
 NODES = "abcd"
 
 
-def told(bench, instance, target, offline=""):
-    state = bench.state([bench.node(name, offline=name in offline) for name in NODES], [instance])
+def told(bench, instance, target, offline="", drained=""):
+    state = bench.state([bench.node(name, offline=name in offline, drained=name in drained) for name in NODES], [instance])
     move = possible_moves(state, 0, target)[0]
     steps = steps_to_plain(state, move)
     assert [step["command"] for step in steps] == commands(state, move)
@@ -48,6 +55,34 @@ def test_shared_storage_names_the_node_to_go_to(bench):
 def test_what_does_not_run_is_failed_over(bench, offline, option):
     (step,) = told(bench, bench.instance("i", "a", "b", status="ADMIN_down"), (1, 0), offline)
     assert (step["kind"], step["online"], step["command"]) == ("failover", not offline, f"gnt-instance failover -f {option}i")
+
+
+def test_what_runs_on_a_drained_node_is_migrated_and_its_disks_are_copied_from_there(bench):
+    first, second, third = told(bench, bench.instance("i", "a", "b"), (2, 3), drained="a")
+    assert (first["kind"], first["from"], first["online"]) == ("replace_disks", ["a", "b"], True)
+    assert (second["kind"], second["command"], second["online"]) == ("migrate", "gnt-instance migrate -f i", True)
+    assert (third["kind"], third["node"]) == ("replace_disks", "d")
+    (shared,) = told(bench, bench.instance("s", "a", disk_template=DiskTemplate.EXT), (1, -1), drained="a")
+    assert (shared["kind"], shared["command"]) == ("migrate", "gnt-instance migrate -f -n b s")
+
+
+@pytest.mark.parametrize("status", ["ADMIN_down", "ERROR_down", "ERROR_nodedown", "ERROR_nodeoffline"])
+def test_what_does_not_run_on_a_drained_node_is_failed_over_from_consistent_disks(bench, status):
+    (step,) = told(bench, bench.instance("i", "a", "b", status=Status(status)), (1, 0), drained="a")
+    assert (step["kind"], step["online"], step["command"]) == ("failover", True, "gnt-instance failover -f i")
+
+
+def test_nothing_goes_to_a_drained_node_and_both_copies_on_lost_nodes_are_lost(bench):
+    def ways(target, **fields):
+        state = bench.state([bench.node(name, **fields.get(name, {})) for name in NODES], [bench.instance("i", "a", "b")])
+        assert bool(reachable(state, (0, 1), np.array([target[0]]), np.array([target[1]]))[0, 0]) == bool(possible_moves(state, 0, target))
+        return can_move(state, 0), [str(move.kind) for move in possible_moves(state, 0, target)]
+
+    off, drained = {"offline": True}, {"drained": True}
+    assert ways((0, 2), b=drained) == (True, ["replace_secondary"])
+    assert ways((1, 0), b=drained) == (True, [])
+    assert ways((2, 3), a=drained, b=off) == (True, ["replace_both"])
+    assert ways((2, 3), a=off, b=drained) == (False, [])
 
 
 def test_a_dead_primary_is_told(bench):

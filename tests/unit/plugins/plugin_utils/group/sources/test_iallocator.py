@@ -59,9 +59,13 @@ def test_message_and_text_describe_the_same_cluster():
     assert (dark.total_memory, dark.total_disk, dark.total_cpus) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("change", [{"nodes__first__drained": True}, {"nodes__first__vm_capable": False}])
-def test_drained_and_incapable_nodes_are_offline(change):
-    assert parse_iallocator(changed(**change)).cluster.nodes[0].offline
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [({"drained": True}, "drained"), ({"vm_capable": False}, "offline"), ({"offline": True, "drained": True}, "offline"), ({}, "up")],
+)
+def test_the_states_of_nodes(change, state):
+    message = changed(**{f"nodes__first__{field}": value for field, value in change.items()})
+    assert parse_iallocator(message).cluster.nodes[0].state == state
 
 
 def test_what_other_releases_of_ganeti_send_is_understood():
@@ -81,7 +85,8 @@ def test_what_other_releases_of_ganeti_send_is_understood():
         instance["nics"] = [{"mac": "aa:00:00:00:00:01", "ip": None, "mode": "bridged", "link": "br0", "bridge": "br0"}]
         instance["disks"] = [disk | {"spindles": None} for disk in instance["disks"]]
     ours, before = parse_iallocator(data).cluster, parse_iallocator(MESSAGE).cluster
-    assert sum(node.offline for node in ours.nodes) == sum(node.offline for node in before.nodes) + 1
+    assert sum(node.state == "drained" for node in ours.nodes) == 1
+    assert sum(node.offline for node in ours.nodes) == sum(node.offline for node in before.nodes)
     assert ours.groups == before.groups
     assert [instance.spindles for instance in ours.instances] == [None] * len(before.instances)
 

@@ -27,12 +27,12 @@ def test_running_cluster_is_read():
         ("default", AllocPolicy.PREFERRED),
         ("spare", AllocPolicy.LAST_RESORT),
     ]
-    assert [(node.name[:5], node.offline, node.master, node.group) for node in cluster.nodes] == [
-        ("node1", False, True, "default"),
-        ("node2", False, False, "default"),
-        ("node3", True, False, "default"),
-        ("node4", True, False, "spare"),
-        ("node5", False, False, "spare"),
+    assert [(node.name[:5], str(node.state), node.master, node.group) for node in cluster.nodes] == [
+        ("node1", "up", True, "default"),
+        ("node2", "up", False, "default"),
+        ("node3", "offline", False, "default"),
+        ("node4", "drained", False, "spare"),
+        ("node5", "up", False, "spare"),
     ]
     assert cluster.tags == ("htools:iextags:service",)
 
@@ -53,10 +53,12 @@ def test_instances_use_running_memory_or_else_what_they_may():
     assert own.disks == (Disk(30000, 1), Disk(20000, 1))
 
 
-def test_node_that_does_not_answer_is_offline():
+def test_node_that_does_not_answer_is_offline_drained_or_not():
     documents = copy.deepcopy(RECORDED)
-    documents["nodes"][1]["mtotal"] = None
-    assert parse_rapi(documents).nodes[1].offline
+    assert [node.state for node in parse_rapi(documents).nodes[:4]] == ["up", "up", "offline", "drained"]
+    for number in (1, 3):
+        documents["nodes"][number]["mtotal"] = None
+    assert [node.state for node in parse_rapi(documents).nodes[:4]] == ["up", "offline", "offline", "offline"]
 
 
 def test_all_mistakes_come_in_one_message():
