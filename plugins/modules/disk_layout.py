@@ -64,6 +64,12 @@ options:
       - With V(false) they are removed from disks in O(wipe).
     type: bool
     default: true
+  confirm:
+    description:
+      - The RV(destroys_digest) that check mode returned. The layout is made only if it destroys exactly what was seen then.
+      - What destroys nothing needs no confirmation, so that a run after the one that was confirmed finds nothing to do.
+      - After a run that was cut off what is left to be destroyed is less, and has to be confirmed anew.
+    type: str
   luks_key:
     description:
       - The passphrase of the LUKS containers of the layout.
@@ -190,6 +196,66 @@ steps:
       returned: always
       type: bool
       sample: true
+destroys:
+  description:
+    - What the steps destroy, for every disk. Unfinished work of an earlier run is not among it.
+    - Where something has to be opened first to be looked into, it is what is known by then.
+    - A warning says the same in one paragraph.
+  returned: always, unless the input cannot be used
+  type: list
+  elements: dict
+  contains:
+    disk:
+      description: The id of the disk.
+      returned: always
+      type: str
+      sample: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+    why:
+      description: Why it may go.
+      returned: always
+      type: str
+      sample: the disk is named in wipe
+    contents:
+      description: What is on it.
+      returned: always
+      type: list
+      elements: dict
+      contains:
+        device:
+          description: The node of this boot, or a name where there is none.
+          returned: always
+          type: str
+          sample: /dev/sda1
+        kind:
+          description: The kind of content.
+          returned: always
+          type: str
+          sample: ext4
+        label:
+          description: Its label, else the name of the partition.
+          returned: always
+          type: str
+          sample: precious
+        size:
+          description: MiB of the device.
+          returned: always
+          type: int
+          sample: 476940
+        last_mounted:
+          description: Where it was mounted last, as ext2, ext3 and ext4 tell. Empty if it is not known.
+          returned: always
+          type: str
+          sample: /srv
+        part_of:
+          description: The array or volume group that it is a part of.
+          returned: always
+          type: str
+          sample: the array nas:data
+destroys_digest:
+  description: The digest of RV(destroys), for O(confirm).
+  returned: always, unless the input cannot be used
+  type: str
+  sample: 0a1b2c3d4e5f60718293a4b5c6d7e8f9
 failed_step:
   description:
     - The step that failed. It may be half done. The message has the command and what it said.
@@ -295,6 +361,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, only_run, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
@@ -310,6 +377,7 @@ def main() -> t.NoReturn:
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
             "keep_unlisted": {"type": "bool", "default": True},
+            "confirm": {"type": "str"},
             "luks_key": {"type": "str", "no_log": True},
             "luks_key_file": {"type": "path", "no_log": False},
             "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
@@ -325,6 +393,8 @@ def main() -> t.NoReturn:
     report = run(module, request, machine)
     for note in report.notes:
         module.warn(note)
+    if report.losses:
+        module.warn(paragraph(report.losses))
     if report.problem is not None:
         module.fail_json(**as_failure(report))
     module.exit_json(schema=schema, **as_result(report, request, module.check_mode))
@@ -357,7 +427,7 @@ def checked_request(module: AnsibleModule, schema: t.Any) -> Request:
     mistakes += [f"luks_key_files.{name}: there is no container of that name in the schema" for name in key.files if name not in names]
     if mistakes:
         refuse(module, mistakes)
-    return Request(layout, tuple(params["wipe"]), params["keep_unlisted"], params["fingerprint"], key)
+    return Request(layout, tuple(params["wipe"]), params["keep_unlisted"], params["fingerprint"], key, params["confirm"])
 
 
 def refuse(module: AnsibleModule, mistakes: t.Sequence[str]) -> t.NoReturn:

@@ -25,6 +25,7 @@ from ..steps.luks import Key, opens
 from ..steps.machine import Machine, StepFailed
 from .disks import find_disks
 from .identified import headers
+from .losses import DiskLoss, digest, paragraph
 from .plan import LayoutPlan, plan_steps
 from .present import Present
 from .read_present import read_present
@@ -41,13 +42,17 @@ _MOST_OPENINGS = 8
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for; `wipe` are ids of disks, `fingerprint` is that of the hardware of the plan (None: not compared)."""
+    """What is asked for; `wipe` are ids of disks, `fingerprint` is that of the hardware of the plan (None: not compared).
+
+    `confirm` is the digest of what may be destroyed (None: not compared).
+    """
 
     layout: Layout
     wipe: tuple[str, ...] = ()
     keep_unlisted: bool = True
     fingerprint: t.Optional[str] = None
     key: Key = field(default_factory=Key)
+    confirm: t.Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -64,14 +69,16 @@ class Report:
     pending: tuple[Step, ...] = ()
     problem: t.Optional[str] = None
     notes: tuple[str, ...] = ()
+    losses: tuple[DiskLoss, ...] = ()
 
 
 def foresee(request: Request, machine: Machine) -> Report:
     """Return the report of a run that does nothing: its steps are all pending. What the host lacks for them is only noted."""
     present, plan = _plan(request, machine)
-    report = Report(present, pending=plan.steps, notes=plan.notes)
-    if plan.refusals:
-        return replace(report, problem=_listed("The layout cannot be made", plan.refusals))
+    report = Report(present, pending=plan.steps, notes=plan.notes, losses=plan.losses)
+    refusals = (*plan.refusals, *_unconfirmed(request, plan))
+    if refusals:
+        return replace(report, problem=_listed("The layout cannot be made", refusals))
     partial = (_PARTIAL,) if plan.again else ()
     return replace(report, notes=(*plan.notes, *_missing(request, machine, present, plan.steps), *partial))
 
@@ -102,6 +109,7 @@ def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
 
 def _carry_out_all(report: Report, plan: LayoutPlan, request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
     """Return the report with the steps of a plan carried out, as far as that goes."""
+    report = replace(report, losses=plan.losses or report.losses)
     refused = _refused(request, machine, report.now or report.before, plan)
     if refused is not None:
         return replace(report, pending=plan.steps, problem=refused)
@@ -126,10 +134,18 @@ def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
 
 
 def _refused(request: Request, machine: Machine, present: Present, plan: LayoutPlan) -> t.Optional[str]:
-    if plan.refusals:
-        return _listed("The layout cannot be made, and nothing on the disks was changed", plan.refusals)
+    refusals = (*plan.refusals, *_unconfirmed(request, plan))
+    if refusals:
+        return _listed("The layout cannot be made, and nothing on the disks was changed", refusals)
     lacking = _missing(request, machine, present, plan.steps)
     return _listed("The host lacks what the layout takes, and nothing on the disks was changed", lacking) if lacking else None
+
+
+def _unconfirmed(request: Request, plan: LayoutPlan) -> Iterator[str]:
+    """Give a refusal where something else would be destroyed than what was confirmed. What destroys nothing needs no confirmation."""
+    found = digest(plan.losses)
+    if request.confirm is not None and plan.losses and found != request.confirm:
+        yield f"confirm is {request.confirm}, but of what would be destroyed now the digest is {found}. {paragraph(plan.losses)}"
 
 
 def _missing(request: Request, machine: Machine, present: Present, steps: tuple[Step, ...]) -> tuple[str, ...]:

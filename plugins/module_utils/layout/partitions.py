@@ -55,6 +55,11 @@ class PartitionMatch:
         return min(entry_of(self.device).size, self.device.size) if self.device.running else entry_of(self.device).size
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the present one is marked as our own unfinished work, lying as desired or not."""
+        return self.device is not None and entry_of(self.device).uuid == self.desired.unfinished
+
+    @property
     def grows(self) -> bool:
         """Whether a kept one is smaller than desired."""
         return self.status is Status.KEPT and self.size < self.desired.size

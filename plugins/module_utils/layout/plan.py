@@ -22,10 +22,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..schema.model import Layout
-from ..steps.kinds import OpenLuks, StartArray, Step
+from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
 from .build import Site, building_steps, removals
 from .contents import Action, Stack, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
+from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, lose, match_disk, plan_table
 from .present import Present
 from .teardown import Destroyed, companions, teardown_refusals, teardown_steps
@@ -38,13 +39,14 @@ class LayoutPlan:
 
     With any of `refusals` (sentences, all at once) `steps` is empty and nothing may be done. `notes` are worth a warning.
     With `again` the steps only open what has to be looked into (an array that is stopped, a container that is closed):
-    after them the state is to be read and planned again.
+    after them the state is to be read and planned again. `losses` are what the steps destroy.
     """
 
     steps: tuple[Step, ...] = ()
     refusals: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     again: bool = False
+    losses: tuple[DiskLoss, ...] = ()
 
 
 def plan_steps(
@@ -67,12 +69,23 @@ def plan_steps(
     found = found or tuple(_name_clashes(draft))
     if found:
         return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
+    losses = find_losses(present, disks, draft.destroyed.roots, _own_work(draft))
     openings = tuple(_openings(draft))
     if openings:
-        return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True)
+        return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True, losses=losses)
     on_tables = (step for table in draft.tables for step in table.steps)
     building = building_steps(Site(layout, present, draft.stacks, draft.groups))
-    return LayoutPlan((*teardown_steps(present, draft.destroyed), *removals(draft.groups), *on_tables, *building), notes=present.notes)
+    steps = (*teardown_steps(present, draft.destroyed), *removals(draft.groups), *on_tables, *building)
+    return LayoutPlan(steps, notes=present.notes, losses=losses)
+
+
+def _own_work(draft: _Draft) -> frozenset[str]:
+    """Return the names of what a run that was cut off has made and not finished, with all on it."""
+    tree = draft.present.tree
+    unfinished = [match.device for stack in draft.stacks for match in stack.matches if match.unfinished and match.device is not None]
+    volumes = [volume for group in draft.groups for volume in group.volumes if volume.present and UNFINISHED in volume.present.tags]
+    unfinished += [volume.device for volume in volumes if volume.device is not None]
+    return frozenset(name for device in unfinished for name in (device.name, *(child.name for child in tree.descendants(device.name))))
 
 
 @dataclass(frozen=True)

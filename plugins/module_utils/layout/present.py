@@ -79,13 +79,14 @@ class VolumeGroup:
 
 @dataclass(frozen=True)
 class Present:
-    """The state; `filesystem_sizes` are by device name, for types that can grow. `notes` say what could not be read."""
+    """The state; `filesystem_sizes` and `last_mounts` are by device name, as far as types tell. `notes` say what could not be read."""
 
     tree: Tree
     disks: tuple[Disk, ...]
     physical: tuple[PhysicalVolume, ...] = ()
     logical: tuple[LogicalVolume, ...] = ()
     filesystem_sizes: Mapping[str, int] = field(default_factory=dict)
+    last_mounts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def groups(self) -> tuple[VolumeGroup, ...]:

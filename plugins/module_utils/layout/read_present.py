@@ -18,7 +18,7 @@ from ..facts.host import Host, Outcome
 from ..facts.lsblk import to_integer
 from ..facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from ..facts.select import LEFT_OUT, Disk, find_disks
-from ..facts.tree import Device, Tree
+from ..facts.tree import Tree
 from ..schema.model import Layout
 from ..storage.filesystems import FILESYSTEMS, fill
 from .disks import names_of
@@ -47,8 +47,8 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
     tree = read_remains(host, tree, [disk.device.name for disk in listed])
     physical, logical = _read_lvm(host, tree)
-    sizes = _read_sizes(host, tree, listed)
-    return Present(tree, disks, physical, logical, sizes, tuple(dict.fromkeys(notes)))
+    sizes, last_mounts = _read_filesystems(host, tree, listed)
+    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)))
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...]]:
@@ -92,18 +92,20 @@ def _logical(row: dict[str, str]) -> LogicalVolume:
     return LogicalVolume(row["vg_name"], row["vg_uuid"], row["lv_name"], row["lv_uuid"], _number(row, "lv_size"), tags)
 
 
-def _read_sizes(host: Host, tree: Tree, disks: Sequence[Disk]) -> dict[str, int]:
-    devices = {device.name: device for disk in disks for device in tree.descendants(disk.device.name)}
-    sizes = {name: _filesystem_size(host, device) for name, device in devices.items()}
-    return {name: size for name, size in sizes.items() if size is not None}
-
-
-def _filesystem_size(host: Host, device: Device) -> t.Optional[int]:
-    """Return the bytes that a filesystem that can grow has, as its own tool says; None when it cannot be told."""
-    row = FILESYSTEMS.get(device.filesystem.type) if device.filesystem is not None else None
-    if row is None or row.growth is None or device.dev is None:
-        return None
-    measure = row.growth.measure
-    place = device.mountpoints[0] if device.mountpoints else device.dev
-    outcome = host.run(fill(measure.command, device=device.dev, mountpoint=place))
-    return measure.read(outcome.stdout) if outcome is not None and outcome.code == 0 else None
+def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[dict[str, int], dict[str, str]]:
+    """Return the bytes that filesystems that can grow have, and where they were mounted last, as far as their own tools say."""
+    sizes, last_mounts = {}, {}
+    names = [disk.device.name for disk in disks]
+    devices = {device.name: device for name in names for device in (tree.devices[name], *tree.descendants(name))}
+    for name, device in devices.items():
+        row = FILESYSTEMS.get(device.filesystem.type) if device.filesystem is not None else None
+        if row is None or row.growth is None or device.dev is None:
+            continue
+        measure = row.growth.measure
+        place = device.mountpoints[0] if device.mountpoints else device.dev
+        outcome = host.run(fill(measure.command, device=device.dev, mountpoint=place))
+        text = outcome.stdout if outcome is not None and outcome.code == 0 else ""
+        size, last = measure.read(text), measure.read_last_mount(text)
+        sizes.update({} if size is None else {name: size})
+        last_mounts.update({} if last is None else {name: last})
+    return sizes, last_mounts

@@ -27,11 +27,20 @@ DEFAULT = "xfs"
 
 @dataclass(frozen=True)
 class Measure:
-    """How large a file system is: a command that reads it, and a pattern. Its one match's groups multiplied by `unit` are bytes."""
+    """How large a file system is: a command that reads it, and a pattern. Its one match's groups multiplied by `unit` are bytes.
+
+    `last_mount` is a pattern of where it was mounted last, if the command tells.
+    """
 
     command: Words
     pattern: str
     unit: int = 1
+    last_mount: str = ""
+
+    def read_last_mount(self, text: str) -> t.Optional[str]:
+        """Return where it was mounted last, from what the command says."""
+        found = re.search(self.last_mount, text, re.MULTILINE) if self.last_mount else None
+        return found[1] if found is not None else None
 
     def read(self, text: str) -> t.Optional[int]:
         """Return the bytes from what the command says; None when it does not say it once."""
@@ -97,7 +106,11 @@ def _ext(name: str) -> Filesystem:
         label_option="-L",
         packages=("e2fsprogs", "e2fsprogs"),
         growth=Growth(
-            Measure(("dumpe2fs", "-h", "{device}"), r"^Block count:\s*([0-9]+)$.*^Block size:\s*([0-9]+)$"),
+            Measure(
+                ("dumpe2fs", "-h", "{device}"),
+                r"^Block count:\s*([0-9]+)$.*^Block size:\s*([0-9]+)$",
+                last_mount=r"^Last mounted on:\s*(/.*)$",
+            ),
             slack=8 * MIB,
             mounted=("resize2fs", "{device}"),
             unmounted=("resize2fs", "{device}"),

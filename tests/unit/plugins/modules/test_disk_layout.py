@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import pathlib
 import sys
@@ -13,6 +14,7 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import DiskLoss, Loss
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
 from ansible_collections.bareon.allocator.plugins.modules import disk_layout
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
@@ -211,6 +213,9 @@ def test_what_is_returned_is_what_is_documented(machine, capsys):
     own = set(result) - {"changed", "diff", "invocation", "warnings"}
     _code, failed = run(capsys, schema=SCHEMA)
     assert own | set(failed) - {"changed", "failed", "msg", "invocation", "warnings"} | {"failed_step", "mistakes"} == set(documented)
+    assert (result["destroys"], result["destroys_digest"]) == (failed["destroys"], failed["destroys_digest"])
+    assert set(documented["destroys"]["contains"]) == {field.name for field in dataclasses.fields(DiskLoss)}
+    assert set(documented["destroys"]["contains"]["contents"]["contains"]) == {field.name for field in dataclasses.fields(Loss)}
     for name in ("steps", "filesystems", "containers", "arrays"):
         assert result[name]
         for item in result[name]:

@@ -81,6 +81,14 @@ def test_filesystems_of_the_listed_disks_have_sizes():
     assert by_node == {"/dev/md127": 256000 * 4096, "/dev/mapper/vg0-data": 128000 * 4096, "/dev/nvme0n1p2": 2147483648}
 
 
+def test_where_a_file_system_was_mounted_last_is_read():
+    host = machine().with_command("dumpe2fs -h /dev/md127", f"Last mounted on:          /srv/md\n{DUMPE2FS}")
+    assert read_present(host, layout(SDA)).last_mounts == {"md127": "/srv/md"}
+    assert (
+        read_present(machine().with_command("dumpe2fs -h /dev/md127", "Last mounted on:   <not available>"), layout(SDA)).last_mounts == {}
+    )
+
+
 def test_everything_that_is_in_use_is_named():
     (table,) = [found for found in plan_steps(layout(SDA), read_present(machine(), layout(SDA))).refusals if "is not empty" in found]
     for part in ("linux_raid_member", "mounted on /srv/md", "volume vg0/data", "mounted on /srv/xfs"):

@@ -1,0 +1,127 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What steps destroy, told before the first of them: for every disk what is on it, and why it may go; and the digest of that. Pure.
+
+Our own unfinished work is no loss: a run that was cut off made it, and nobody has used it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from ..facts.tree import Device
+from ..storage.units import MIB
+from .disks import FoundDisk
+from .present import Present
+
+_DIGEST_BYTES = 16
+_WIPED = "the disk is named in wipe"
+_NOT_LISTED = "nothing on it is in use, and the layout has its place"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One thing that is destroyed: what `kind` of content is on `device` (a node of this boot, or a name), of `size` MiB.
+
+    `last_mounted` is where a file system says that it was mounted last, `part_of` the array or group that it is a member or a volume of.
+    """
+
+    device: str
+    kind: str
+    label: str
+    size: int
+    last_mounted: str
+    part_of: str
+
+    @property
+    def words(self) -> str:
+        """The loss in words."""
+        label = f" {self.label!r}" if self.label else ""
+        more = [f"last mounted on {self.last_mounted}"] if self.last_mounted else []
+        more += [f"of {self.part_of}"] if self.part_of else []
+        return f"{self.kind}{label} on {self.device} ({', '.join([f'{self.size} MiB', *more])})"
+
+
+@dataclass(frozen=True)
+class DiskLoss:
+    """All that is destroyed on a disk, and why it may go."""
+
+    disk: str
+    why: str
+    contents: tuple[Loss, ...]
+
+
+def find_losses(present: Present, disks: Sequence[FoundDisk], roots: Iterable[Device], own: Collection[str]) -> tuple[DiskLoss, ...]:
+    """Return what is destroyed with `roots` (disks, partitions, volumes), by disk; `own` are the names of our own unfinished work."""
+    losses: dict[str, dict[str, Loss]] = {}
+    for root in roots:
+        if root.name not in own:
+            for device in _all_on(present, root, own):
+                for disk in _disks_below(present, device):
+                    losses.setdefault(disk, {}).setdefault(device.name, _loss(present, device))
+    known = {disk.device.name: disk for disk in disks}
+    return tuple(
+        DiskLoss(
+            known[name].desired.id if name in known else name,
+            _WIPED if name in known and known[name].may_wipe else _NOT_LISTED,
+            tuple(found.values()),
+        )
+        for name, found in sorted(losses.items())
+    )
+
+
+def _all_on(present: Present, root: Device, own: Collection[str]) -> Iterator[Device]:
+    """Give a device and what is built on it, as far as there is anything to lose; an empty disk has nothing."""
+    for device in (root, *present.tree.descendants(root.name)):
+        if device.name not in own and (device.partition is not None or device.kind == "lvm" or _kind(device)):
+            yield device
+
+
+def _disks_below(present: Present, device: Device) -> tuple[str, ...]:
+    parents = [present.tree.devices[name] for name in device.parents if name in present.tree.devices]
+    if not parents:
+        return (device.name,)
+    return tuple(dict.fromkeys(disk for parent in parents for disk in _disks_below(present, parent)))
+
+
+def _loss(present: Present, device: Device) -> Loss:
+    volume = present.physical_on(device.name)
+    group = volume.group if volume is not None else device.group
+    array = next((child for child in present.tree.children(device.name) if child.kind.startswith(("raid", "linear", "md"))), None)
+    part_of = f"the array {array.title or array.dev}" if array is not None else f"the volume group {group}" if group else ""
+    label = device.filesystem.label if device.filesystem is not None else None
+    return Loss(
+        device=device.dev or device.title or device.name,
+        kind=_kind(device) or "a partition or volume without a known content",
+        label=label or (device.partition.name if device.partition is not None else None) or "",
+        size=(device.partition.size if device.partition is not None else device.size) // MIB,
+        last_mounted=present.last_mounts.get(device.name, ""),
+        part_of=part_of,
+    )
+
+
+def _kind(device: Device) -> str:
+    if device.table is not None:
+        return f"{device.table.type} table"
+    if device.filesystem is not None:
+        return device.filesystem.type
+    if device.signatures:
+        return device.signatures[0].type
+    return device.remains.words if device.remains is not None else ""
+
+
+def digest(losses: Sequence[DiskLoss]) -> str:
+    """Return 32 hexadecimal digits over all that is destroyed: the same for the same things, and others for others."""
+    plain = json.dumps([asdict(loss) for loss in losses], sort_keys=True)
+    return hashlib.blake2b(plain.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def paragraph(losses: Sequence[DiskLoss]) -> str:
+    """Return one paragraph for a person: what is destroyed, disk by disk."""
+    disks = (f"on {loss.disk} ({loss.why}): {'; '.join(content.words for content in loss.contents)}" for loss in losses)
+    return f"Destroyed for good: {'. And '.join(disks)}."
