@@ -58,6 +58,7 @@ options:
         O(project) and O(user) of the task are the default for those that have none.
       - To take everything back, the UUID of a consumer is enough in place of a mapping.
       - All of them are given what they claim, or none. Sums are checked together, so that consumers may change places.
+      - "One with C(allocations: {}) gives back all it has in the same transaction, so that it can pass what it has on to others."
     type: list
     elements: raw
   inventories:
@@ -162,6 +163,16 @@ EXAMPLES = r"""
         allocations:
           host1:
             VCPU: 4
+
+- name: Let a virtual machine take over what was held for its migration, and leave the old host
+  bareon.allocator.provider_allocation:
+    consumers:
+      - consumer: "{{ 'migration of vm1' | ansible.builtin.to_uuid }}"
+        allocations: {}
+      - consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+        allocations:
+          host3:
+            VCPU: 2
 
 - name: Turn the CPUs of a host into those of its NUMA node, together with what is allotted of them
   bareon.allocator.provider_allocation:

@@ -214,7 +214,7 @@ def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict
 
 def settle(connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded) -> None:
     """Check what the guarded changes ask for and write them. Raises ClaimRefused."""
-    refusals = [*_poor_pieces(plan, guarded.stocks), *_overfull(plan, guarded.stocks)]
+    refusals = [*_poor_pieces(plan, guarded), *_overfull(plan, guarded)]
     if refusals:
         raise ClaimRefused(refusals)
     _write(connection, plan.needed, consumers)
@@ -286,25 +286,25 @@ def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> No
         raise GenerationMoved(moved)
 
 
-def _poor_pieces(plan: ClaimPlan, stocks: Mapping[Key, StoredInventory]) -> Iterator[dict[str, t.Any]]:
+def _poor_pieces(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
     """Return what is wrong with each amount by itself; what a consumer has already is not asked for again."""
     for change in plan.needed:
         for key in sorted(change.touched & change.amounts.keys()):
-            says = _why_no_piece(change.amounts[key], stocks.get(key))
+            says = _why_no_piece(change.amounts[key], guarded.stocks.get(key))
             if says:
-                reason = "piece" if key in stocks else "no_inventory"
-                yield _refusal(change.wanted.uuid, plan.uuids[key[0]], key[1], reason, f"{key[1]} of {plan.uuids[key[0]]}: {says}")
+                reason = "piece" if key in guarded.stocks else "no_inventory"
+                yield _refusal(change.wanted.uuid, plan.uuids[key[0]], key[1], reason, f"{key[1]} of {guarded.names[key[0]]}: {says}")
 
 
-def _overfull(plan: ClaimPlan, stocks: Mapping[Key, StoredInventory]) -> Iterator[dict[str, t.Any]]:
+def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
     """Return where the sum is too much; a provider over its capacity (it was shrunk) may keep what it has given, but gives no more."""
     for key, more in sorted(_growth(plan.needed).items()):
-        stock = stocks.get(key)
+        stock = guarded.stocks.get(key)
         if stock is None or more <= 0 or stock.used + more <= stock.inventory.capacity:
             continue
         free = max(0, stock.inventory.capacity - stock.used)
         askers = [change.wanted.uuid for change in plan.needed if change.amounts.get(key, 0) > change.had.get(key, 0)]
-        says = f"{key[1]} of {plan.uuids[key[0]]}: {more} more asked, {free} of {stock.inventory.capacity} free"
+        says = f"{key[1]} of {guarded.names[key[0]]}: {more} more asked, {free} of {stock.inventory.capacity} free"
         yield {**_refusal(askers[0], plan.uuids[key[0]], key[1], "full", says), "asked": more, "free": free}
 
 
@@ -314,8 +314,12 @@ def _why_no_piece(amount: int, stock: StoredInventory | None) -> str:
     inventory = stock.inventory
     if inventory.allows_piece(amount):
         return ""
-    step = f", in steps of {inventory.step_size}" if inventory.step_size > 1 else ""
-    return f"{amount} asked, but one consumer may have from {inventory.min_unit} to {inventory.max_unit}{step}"
+    least, most, step = inventory.min_unit, inventory.max_unit, inventory.step_size
+    if step == 1:
+        return f"{amount} asked, but one consumer may have from {least} (min_unit) to {most} (max_unit)"
+    first, last = -(-least // step) * step, most // step * step
+    alone = f"exactly {least} (min_unit) or " if least % step else ""
+    return f"{amount} asked, but one consumer may have {alone}a multiple of {step} (step_size) from {first} to {last}"
 
 
 def _growth(needed: Iterable[Change]) -> dict[Key, int]:

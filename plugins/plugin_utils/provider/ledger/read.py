@@ -50,7 +50,7 @@ _HOLDINGS = sa.select(
     consumers, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used, providers.c.uuid.label("provider")
 ).select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
 _GUARDED = sa.select(
-    providers.c.id, providers.c.generation, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
+    providers.c.id, providers.c.generation, providers.c.name, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
 ).select_from(providers.outerjoin(inventories))
 
 
@@ -103,9 +103,10 @@ class Holding:
 
 @dataclass(frozen=True)
 class Guarded:
-    """What does not change until the transaction ends: providers' generations by number, inventories by (number, class)."""
+    """What does not change until the transaction ends: providers' generations and names by number, inventories by (number, class)."""
 
     generations: Mapping[int, int]
+    names: Mapping[int, str]
     stocks: Mapping[tuple[int, str], StoredInventory]
 
 
@@ -269,13 +270,15 @@ def read_children(connection: sa.Connection, numbers: Iterable[int]) -> dict[int
 def read_guarded(connection: sa.Connection, numbers: Iterable[int]) -> Guarded:
     """Return the generations and inventories of guarded providers."""
     generations: dict[int, int] = {}
+    names: dict[int, str] = {}
     stocks: dict[tuple[int, str], StoredInventory] = {}
     for part in batches(numbers):
-        for number, generation, name, *fields, used in _guarded_of(padded(len(part))).rows(connection, fill("number", part)):
+        for number, generation, called, name, *fields, used in _guarded_of(padded(len(part))).rows(connection, fill("number", part)):
             generations[number] = generation
+            names[number] = called
             if name is not None:
                 stocks[number, name] = StoredInventory(Inventory(*fields), used)
-    return Guarded(generations, stocks)
+    return Guarded(generations, names, stocks)
 
 
 def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, Holding]:

@@ -185,11 +185,17 @@ def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:
     claims = parse_claims(entries, "consumers[{}]" if several else "")
     if arguments["state"] == "absent":
         return [replace(claim, amounts={}) for claim in claims]
-    empty = [number for number, claim in enumerate(claims) if not claim.amounts]
+    empty = [number for number, claim in enumerate(claims) if not claim.amounts and not (several and _gives_back(entries[number]))]
     if empty:
+        hint = ", or allocations: {} for this consumer" if several else ""
         places = [f"consumers[{number}].allocations" if several else "allocations" for number in empty]
-        raise InputError(Mistake(place, "is needed; to take everything back, use state absent") for place in places)
+        raise InputError(Mistake(place, f"is needed; to take everything back, use state absent{hint}") for place in places)
     return claims
+
+
+def _gives_back(entry: Mapping[str, t.Any]) -> bool:
+    """Whether a consumer is said to have nothing from now on, and not merely nothing is said of it."""
+    return entry.get("allocations") == {}
 
 
 def _parse_placed(arguments: Mapping[str, t.Any]) -> Claim:

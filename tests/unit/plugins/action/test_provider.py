@@ -203,10 +203,13 @@ def test_inline_world_is_returned_changed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("mistakes", ["3 mistakes", "inventories.VCPU.total: must be", "'NONSENSE' is no standard resource class", "traits[0]: 'FAST'"]),
+        (
+            "mistakes",
+            ["3 mistakes", "VCPU.total: is -1; must be", "'NONSENSE' is no standard resource class", "traits[0]: 'FAST'"],
+        ),
         ("no_consumer", ["one of the following is required: consumer"]),
         ("no_amounts", ["allocations: is needed"]),
-        ("bad_consumer", ["2 mistakes", "consumer: 'vm1' is not a UUID", "allocations.host.VCPU: is 0; must be a whole number"]),
+        ("bad_consumer", ["2 mistakes", "consumer: 'vm1' is not a UUID", "allocations.host.VCPU: is 'many'; must be a whole number"]),
         ("no_database", ["postgresql+psycopg://nobody:***@127.0.0.1:1/x does not answer"]),
         ("no_url", ["database: is no URL", "sqlite:////tmp/x"]),
     ],

@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks import allocation as placing
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.allocation import run_provider_allocation
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
+TASK_DEFAULTS = {name: spec.get("default") for name, spec in ActionModule.ARGUMENTS.items()}
 DEFAULTS = {name: spec.get("default") for name, spec in REQUEST_ARGUMENTS.items()}
 
 
@@ -157,3 +160,38 @@ def test_mistakes_are_placed_in_the_request(hosts):
     with pytest.raises(InputError) as error:
         place(hosts, "vm", wants(0))
     assert error.value.mistakes[0].place.startswith("request.groups")
+
+
+def run(**arguments):
+    """Run the task on a world given inline; return its result."""
+    return run_provider_allocation({**TASK_DEFAULTS, **arguments}, dry_run=False)
+
+
+FULL = {
+    "providers": [{"name": "old", "inventories": {"VCPU": 2}}, {"name": "new", "inventories": {"VCPU": 2}}],
+    "allocations": {consumer("vm"): {"old": {"VCPU": 2}}, consumer("migration"): {"new": {"VCPU": 2}}},
+}
+
+
+def test_allocations_pass_between_consumers_in_one_task():
+    moved = [{"consumer": consumer("migration"), "allocations": {}}, {"consumer": consumer("vm"), "allocations": {"new": {"VCPU": 2}}}]
+    result = run(world=FULL, consumers=moved)
+    assert result["changed"]
+    assert result["world"]["allocations"] == {consumer("vm"): {provider_uuid("new"): {"VCPU": 2}}}
+    assert result["consumers"].keys() == {consumer("vm")}
+    assert not run(world=result["world"], consumers=moved)["changed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        ({"consumers": [{"consumer": consumer("vm")}]}, "consumers[0].allocations"),
+        ({"consumer": consumer("vm"), "allocations": {}}, "allocations"),
+        ({"consumer": consumer("vm"), "allocations": {"new": {"VCPU": 1}}, "retries": -1}, "retries"),
+        ({"database": "sqlite://", "world": None, "consumer": consumer("vm"), "state": "absent", "timeout": 0}, "timeout"),
+    ],
+)
+def test_what_is_missing_or_out_of_bounds_is_told(arguments, place):
+    with pytest.raises(InputError) as error:
+        run(**{"world": FULL, **arguments})
+    assert [mistake.place for mistake in error.value.mistakes] == [place]
