@@ -108,6 +108,15 @@ def test_one_group_too_many_is_seen_at_once(distinct, policy, devices):
     assert time.process_time() - start < 1
 
 
+def test_isolated_groups_that_leave_no_provider_for_the_others_are_seen_at_once():
+    providers = host("a", 0, {f"gpu{number}": 100 for number in range(10)})
+    groups = {f"G{number}": {"resources": {"VCPU": 1 + number}} for number in range(11)}
+    isolated = [f"G{number}" for number in range(10)]
+    answer, _names = ask(providers, SearchOptions(distinct="mappings", budget=1000), groups=groups, isolate=isolated)
+    assert answer.candidates == []
+    assert not answer.truncated
+
+
 @pytest.mark.parametrize("distinct", ["allocations", "mappings"])
 def test_too_many_large_pieces_are_seen_at_once_even_if_the_sum_is_free(distinct):
     providers = host("a", 0, {f"gpu{number}": 3 for number in range(10)})
