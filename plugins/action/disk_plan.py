@@ -56,7 +56,9 @@ class ActionModule(PlanningAction):
     def _schema(self, arguments: Mapping[str, t.Any]) -> t.Any:
         schema = arguments["schema"]
         if arguments["profile"] is not None:
-            schema = load_profile(find_profile(arguments["profile"], PROFILES, Path(self._loader.get_basedir())))
+            # Beside the playbook, and where the command was given: a playbook of a collection lies where no user keeps files.
+            bases = (Path(self._loader.get_basedir()), Path.cwd())
+            schema = load_profile(find_profile(arguments["profile"], PROFILES, bases))
         return schema if arguments["overrides"] is None else merge(schema, arguments["overrides"])
 
     def _own_hardware(self, task_vars: Mapping[str, t.Any]) -> t.Any:

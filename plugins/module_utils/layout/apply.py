@@ -76,7 +76,7 @@ def foresee(request: Request, machine: Machine) -> Report:
     """Return the report of a run that does nothing: its steps are all pending. What the host lacks for them is only noted."""
     present, plan = _plan(request, machine)
     report = Report(present, pending=plan.steps, notes=plan.notes, losses=plan.losses)
-    refusals = (*plan.refusals, *_unconfirmed(request, plan))
+    refusals = _refusals(request, machine, plan)
     if refusals:
         return replace(report, problem=_listed("The layout cannot be made", refusals))
     partial = (_PARTIAL,) if plan.again else ()
@@ -134,11 +134,19 @@ def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
 
 
 def _refused(request: Request, machine: Machine, present: Present, plan: LayoutPlan) -> t.Optional[str]:
-    refusals = (*plan.refusals, *_unconfirmed(request, plan))
+    refusals = _refusals(request, machine, plan)
     if refusals:
         return _listed("The layout cannot be made, and nothing on the disks was changed", refusals)
     lacking = _missing(request, machine, present, plan.steps)
     return _listed("The host lacks what the layout takes, and nothing on the disks was changed", lacking) if lacking else None
+
+
+def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str, ...]:
+    """Return all refusals, first the tools that are missing: what they would have told of the disks is what the others may lack."""
+    found = (*plan.refusals, *_unconfirmed(request, plan))
+    layout = request.layout
+    tools = [tool for tool, things in (("pvcreate", layout.groups), ("cryptsetup", layout.containers), ("mdadm", layout.arrays)) if things]
+    return (*requirements.missing_tools(machine, tools), *found) if found else ()
 
 
 def _unconfirmed(request: Request, plan: LayoutPlan) -> Iterator[str]:

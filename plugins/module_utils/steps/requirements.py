@@ -77,13 +77,18 @@ def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
     steps = tuple(steps)
     tools = sorted({tool for step in steps for tool in tools_of(step)})
     return (
-        *(_missing_tool(tool) for tool in tools if not machine.has(tool)),
+        *missing_tools(machine, tools),
         *(
             f"this kernel has no {ability.needed_for}; in a container they are a matter of the machine that it runs on"
             for ability in abilities_of(steps)
             if not _is_there(machine, ability) and not _can_come(machine, ability)
         ),
     )
+
+
+def missing_tools(machine: Machine, tools: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for each of these tools that the host has not."""
+    return tuple(_missing_tool(tool) for tool in tools if not machine.has(tool))
 
 
 def load_abilities(host: Host, steps: Iterable[Step]) -> None:

@@ -24,17 +24,18 @@ _BOUNDS = ("min_size", "max_size")
 _WISH = Table("an override", [Row("id", Text(), required=True), Row("state", Word((_PRESENT, _ABSENT)), default=_PRESENT)], others=True)
 
 
-def find_profile(name: str, folder: Path, base: Path) -> Path:
-    """Return the file of a profile: a bare name is one of `folder`, everything else a path, relative to `base`.
+def find_profile(name: str, folder: Path, bases: Sequence[Path]) -> Path:
+    """Return the file of a profile: a bare name is one of `folder`, everything else a path, relative to the first of `bases` that has it.
 
     Raises InputError that names the profiles there are.
     """
     is_path = "/" in name or name.endswith(_SUFFIXES)
-    path = base / Path(name).expanduser() if is_path else folder / f"{name}.yml"
-    if path.is_file():
-        return path
+    paths = [base / Path(name).expanduser() for base in bases] if is_path else [folder / f"{name}.yml"]
+    for path in paths:
+        if path.is_file():
+            return path
     if is_path:
-        raise InputError([Mistake("profile", f"there is no file {str(path)!r}")])
+        raise InputError([Mistake("profile", f"there is no file {' or '.join(dict.fromkeys(repr(str(path)) for path in paths))}")])
     known = sorted(file.stem for file in folder.glob("*.yml"))
     raise InputError([Mistake("profile", f"there is no profile {name!r}{suggest(name, known)}; there are {', '.join(known) or 'none'}")])
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 
@@ -22,7 +23,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
-from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import installed, maker_on
+from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import installed, maker_on, simple
 
 STOP = StopArray("/dev/md127")
 GROUP = CreateVolumeGroup("os", ("/dev/sda1",))
@@ -146,6 +147,20 @@ def test_a_key_that_does_not_open_what_is_there_is_refused_although_it_is_open(m
     assert list(machine.given.values()) == ([key.passphrase] if key.passphrase and not key.files else [])
     seen = layout_run.foresee(Request(layout, key=key), RecordingMachine(failing={"cryptsetup open --test-passphrase": code}))
     assert any(said in note for note in seen.notes) if said else seen.notes == ()
+
+
+def test_of_what_is_refused_missing_tools_come_first(monkeypatch):
+    """Without LVM a physical volume seems to be in no group, and a group to have no room: the tool is what is wrong."""
+    maker = simple()
+    host = installed(maker)
+    blind = dataclasses.replace(host.present(), physical=(), logical=())
+    monkeypatch.setattr(layout_run, "read_present", lambda *_arguments: blind)
+    request = Request(parse_static_schema(maker.schema))
+    for run in (layout_run.foresee, lambda *given: layout_run.apply(*given, lambda: False)):
+        lines = str(run(request, RecordingMachine(tools=())).problem).splitlines()
+        assert lines[1] == "- there is no lvm2 on this host: install the package lvm2"
+        assert any("LVM2_member" in line for line in lines[2:])
+        assert "lvm2 on this host" not in str(run(request, RecordingMachine()).problem)
 
 
 def test_what_the_host_lacks_is_told_before_anything_is_done(monkeypatch):

@@ -23,17 +23,29 @@ BASE = [
 
 def test_a_profile_is_found_by_name_or_path(tmp_path: pathlib.Path) -> None:
     (tmp_path / "web.yml").write_text("[]", encoding="utf-8")
-    assert find_profile("web", tmp_path, pathlib.Path("/")) == tmp_path / "web.yml"
-    assert find_profile("./web.yml", pathlib.Path("/nowhere"), tmp_path) == tmp_path / "web.yml"
-    assert find_profile(str(tmp_path / "web.yml"), pathlib.Path("/nowhere"), pathlib.Path("/")) == tmp_path / "web.yml"
+    assert find_profile("web", tmp_path, [pathlib.Path("/")]) == tmp_path / "web.yml"
+    assert find_profile("./web.yml", pathlib.Path("/nowhere"), [tmp_path]) == tmp_path / "web.yml"
+    assert find_profile(str(tmp_path / "web.yml"), pathlib.Path("/nowhere"), [pathlib.Path("/")]) == tmp_path / "web.yml"
+
+
+def test_a_path_is_looked_for_beside_the_playbook_and_then_where_the_command_was_given(tmp_path: pathlib.Path) -> None:
+    playbooks, here = tmp_path / "playbooks", tmp_path / "here"
+    for folder in (playbooks, here):
+        folder.mkdir()
+    (here / "web.yml").write_text("[]", encoding="utf-8")
+    assert find_profile("web.yml", tmp_path, [playbooks, here]) == here / "web.yml"
+    (playbooks / "web.yml").write_text("[]", encoding="utf-8")
+    assert find_profile("web.yml", tmp_path, [playbooks, here]) == playbooks / "web.yml"
+    with pytest.raises(InputError, match=f"there is no file '{playbooks}/db.yml' or '{here}/db.yml'"):
+        find_profile("db.yml", tmp_path, [playbooks, here])
 
 
 def test_an_unknown_profile_names_those_that_there_are(tmp_path: pathlib.Path) -> None:
     (tmp_path / "database.yml").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match=r"no profile 'databse' \(did you mean database\?\); there are database"):
-        find_profile("databse", tmp_path, tmp_path)
+        find_profile("databse", tmp_path, [tmp_path])
     with pytest.raises(InputError, match="there is no file"):
-        find_profile("sub/databse", tmp_path, tmp_path)
+        find_profile("sub/databse", tmp_path, [tmp_path])
 
 
 @pytest.mark.parametrize("text", ["- {id: a, type: lv}\n", "description: d\nwhy: {a: because}\nschema:\n  - {id: a, type: lv}\n"])
