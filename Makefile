@@ -76,6 +76,7 @@ picture: $(DEVELOP) ## Draw the rooms of the code anew from the imports
 	$(BENCH) tests/utils/draw_rooms.py
 
 bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
+	$(BENCH) tests/bench/startup.py
 	$(BENCH) tests/bench/disk_plan.py
 	$(BENCH) tests/bench/disk_placement.py
 	$(BENCH) tests/bench/disk_fleet.py
