@@ -130,7 +130,7 @@ def steps(source: Place, changes: Sequence[Change], nodes: Sequence[int]) -> tup
 
 def make_move(state: ClusterState, instance: int, kind: MoveKind, target: int) -> Move:
     """Return a move of a kind with one target at most from where the instance is."""
-    source = int(state.primary[instance]), int(state.secondary[instance])
+    source = state.place_of(instance)
     if kind == MoveKind.FAILOVER_TO_ANY:
         return Move(instance, kind, source, ((target, NOWHERE),))
     return Move(instance, kind, source, steps(source, _CHANGES[kind], (target,)), is_idle(state, instance))
@@ -143,7 +143,7 @@ def can_leave(state: ClusterState, instance: int) -> bool:
 
 def can_move(state: ClusterState, instance: int) -> bool:
     """Return whether an instance can get to other nodes: by its template, its group, and a live copy of its disks."""
-    primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
+    primary, secondary = state.place_of(instance)
     if primary == NOWHERE:
         return False
     if secondary == NOWHERE:
@@ -171,7 +171,7 @@ def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Mo
 
     Nothing goes to nodes that are offline or drained. One that does not answer can be left by a failover, but no disk is copied from it.
     """
-    source = int(state.primary[instance]), int(state.secondary[instance])
+    source = state.place_of(instance)
     if source == target:
         return []
     if source[1] == NOWHERE:

@@ -105,14 +105,14 @@ class ClusterState:
 
     def remove(self, instance: int) -> None:
         """Take an instance off its nodes; nothing happens when it has none."""
-        self._change(instance, int(self.primary[instance]), int(self.secondary[instance]), -1.0)
+        self._change(instance, *self.place_of(instance), -1.0)
         self.primary[instance] = NOWHERE
         self.secondary[instance] = NOWHERE
 
     @contextmanager
     def lifted(self, instance: int) -> Iterator[ClusterState]:
         """Within the context the instance is nowhere; afterwards all is exactly as before."""
-        home = int(self.primary[instance]), int(self.secondary[instance])
+        home = self.place_of(instance)
         flags = self.fails_n1.copy()
         self.remove(instance)
         try:

@@ -239,7 +239,7 @@ def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Sco
     model = after.facts.instances.models[task.instance]
     if not can_leave(after, task.instance):
         return (Reason(NOWHERE, "template", 0.0, f"disks of template {model.disk_template} cannot be moved to another node"),)
-    primary, secondary = int(after.primary[task.instance]), int(after.secondary[task.instance])
+    primary, secondary = after.place_of(task.instance)
     if secondary != NOWHERE and not after.answers(primary) and (after.offline[secondary] or task.keeps_primary):
         return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
     found = places_in_groups(after, after, task, across, scorers)

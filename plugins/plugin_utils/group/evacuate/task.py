@@ -91,7 +91,7 @@ def tasks_of_instances(state: ClusterState, instances: Sequence[int], mode: Evac
 
 def _roles(state: ClusterState, instance: int, mode: EvacuationMode) -> set[int]:
     """Return the nodes of the roles that an instance gives up."""
-    primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
+    primary, secondary = state.place_of(instance)
     return {EvacuationMode.PRIMARY: {primary}, EvacuationMode.SECONDARY: {secondary}, EvacuationMode.ALL: {primary, secondary}}[mode]
 
 

@@ -151,7 +151,7 @@ def _instances(state: ClusterState) -> Iterator[Problem]:
     groups = facts.cluster.groups
     for instance in np.flatnonzero(state.primary != NOWHERE).tolist():
         model = facts.instances.models[instance]
-        primary, secondary = int(state.primary[instance]), int(state.secondary[instance])
+        primary, secondary = state.place_of(instance)
         group, node = int(facts.nodes.group[primary]), facts.nodes.names[primary]
         for failure in policy_failures(model, groups[group].policy, bool(facts.nodes.exclusive[primary])):
             says = f"{model.name}: {failure.says}, against the policy of {groups[group].name}"

@@ -217,7 +217,7 @@ def places_that_hold(reserves: Reserves, state: ClusterState, targets: Mapping[i
     now = state.copy()
     kept: dict[int, Place] = {}
     for instance, place in targets.items():
-        home = int(now.primary[instance]), int(now.secondary[instance])
+        home = now.place_of(instance)
         now.place(instance, *place)
         if holds(reserves, now, {instance: place}):
             kept[instance] = place

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..cluster.arrays import NOWHERE
+from ..cluster.changes import after_moves
 from ..cluster.loads import node_loads, touched_groups
 from ..cluster.moves import Move, Place, commands, copied_data, steps_to_plain
 from ..cluster.state import ClusterState
@@ -19,9 +20,7 @@ from .stages import Plan
 def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.Any]:
     """Return a plan from `state` as plain data: score_before, score_after, moves, stages and commands."""
     scorer = Scorer(state, mode)
-    after = state.copy()
-    for move in plan.moves:
-        after.place(move.instance, *move.target)
+    after = after_moves(state, plan.moves)
     return {
         "score_before": scorer.score(state),
         "score_after": scorer.score(after),

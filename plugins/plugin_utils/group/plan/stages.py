@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Quantity
+from ..cluster.changes import carry_out
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
 from ..metrics.limits import REDUNDANCY, counted_as_used, pool_rows, tag_rows, usage
@@ -57,8 +58,7 @@ def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_nod
         for run in runs:
             positions = [part[number] for number in run]
             own += _Schedule(now, [moves[number] for number in positions], guard, most_at_node).of_positions(positions)
-            for number in positions:
-                now.place(moves[number].instance, *moves[number].target)
+            carry_out(now, (moves[number] for number in positions))
         for number, earlier in (_all_before(own) if len(runs) > 1 else _before_at_nodes(own, moves)).items():
             after[number] = earlier
         found += [[] for _missing in range(len(own) - len(found))]
@@ -107,8 +107,7 @@ def _runs(state: ClusterState, moves: Sequence[Move], guard: Guard) -> list[rang
                 too_many = trial
             trial = (least + too_many) // 2
         runs.append(range(first, first + least))
-        for move in moves[first : first + least]:
-            now.place(move.instance, *move.target)
+        carry_out(now, moves[first : first + least])
     return runs
 
 
