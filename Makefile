@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint docs bench bench-balance browser clean \
+.PHONY: help setup demo test lint typing unit sanity docs-lint schemas docs bench bench-balance browser clean \
 	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
@@ -48,6 +48,7 @@ lint: $(DEVELOP)
 	$(BIN)/yamllint --strict .
 	$(BIN)/reuse --suppress-deprecation lint --quiet || { $(BIN)/reuse lint; exit 1; }
 	$(BIN)/ansible-lint --profile production
+	PYTHONPATH=.venv/collections $(BIN)/python tests/utils/json_schemas.py --check
 
 typing: $(DEVELOP)
 	cd .venv/collections && ../bin/mypy --config-file ../../mypy.ini $(COLLECTION)/plugins
@@ -55,6 +56,9 @@ typing: $(DEVELOP)
 docs-lint: $(DEVELOP)
 	$(BIN)/antsibull-changelog lint
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
+
+schemas: $(DEVELOP) ## Write docs/schemas, the JSON Schemas of profiles and other inputs, from the tables they are read with
+	PYTHONPATH=.venv/collections $(BIN)/python tests/utils/json_schemas.py
 
 docs: $(DEVELOP) ## Make pages of the reference and the guides in .build/docs/build/html
 	rm -rf .build/docs

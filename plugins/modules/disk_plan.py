@@ -32,7 +32,7 @@ options:
       - Two functions come on top of YAQL's own. C($.disks.orderForSystem()) are the disks, the fittest for an operating system first,
         which are SSDs of 32 GiB or more, then others, each from small to large; removable and read-only disks come last.
         C(recommendedSwap($.ram)) is twice the memory up to 2 GiB, as much up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
-      - Sizes are MiB as a number, text with a unit such as V(50 GiB) or V(2 TB), or a percentage such as V(30 %) of the room
+      - Sizes are MiB as a number, text with a unit such as V(50 GiB), V(50G) or V(2 TB), or a percentage such as V(30 %) of the room
         of all disks that the space may use (with C(per_disk) of the smallest of them).
       - Where the schema has no C(vg), an C(lv) lies straight on disks. Then no overhead is counted, not even a partition table.
       - Exactly one of O(schema) and O(profile) is required.
@@ -97,6 +97,12 @@ options:
         type: raw
       per_disk:
         description: Makes one V(partition) on every disk that the space may use. Bounds hold for each of them.
+        type: bool
+        default: false
+      optional:
+        description:
+          - Says that the space may be left out where an expression of it gives nothing, or where no disk is left for it.
+            RV(plan.left_out) has the reason. Of any other space such an expression is a mistake.
         type: bool
         default: false
       none_order:
@@ -365,6 +371,11 @@ plan:
           type: list
           elements: dict
           returned: always
+    left_out:
+      description: Optional spaces that the machine does not get, each with its C(id) and the C(reason).
+      type: list
+      elements: dict
+      returned: always
     warnings:
       description:
         - What the user should know, such as how many MiB do not fit on preferred disks, or that a plan is not proven to be the best.

@@ -99,7 +99,10 @@ def _array(legs: list[_Device], level: RaidLevel, metadata: str) -> _Device:
 def _containers(static: Values, devices: Mapping[str, _Device], mistakes: Mistakes) -> dict[str, _Device]:
     containers = {}
     for number, entry in enumerate(static["luks"]):
-        for inside in _known([entry["device"]], devices, f"plan.schema.luks[{number}].device", mistakes):
+        inside = devices.get(entry["device"])
+        if inside is None:
+            mistakes.add(f"plan.schema.luks[{number}].device", f"{entry['device']!r} is no device of the plan")
+        else:
             containers[f"/dev/mapper/{entry['name']}"] = _Device(inside.size, inside.disks, inside.data_legs, encrypted=True)
     return containers
 

@@ -50,6 +50,14 @@ def parse_mib(text: str) -> Fraction:
     return parse_bytes(text) / MIB
 
 
+def mib_or_nothing(value: object) -> float:
+    """Return a size, as a number of MiB or as text, in MiB; 0 for anything else."""
+    try:
+        return float(parse_mib(value)) if isinstance(value, str) else float(value) if isinstance(value, (int, float)) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
 def format_mib(mib: float) -> str:
     """Return MiB as a person reads them: `512 MiB`, `50 GiB`, `1.82 TiB` (three significant digits, no trailing zeros)."""
     value = float(mib)

@@ -109,8 +109,6 @@ class Space:
     boot: bool = False
     encrypt: bool = False
     keep_data: bool = False
-    optional: bool = False
-    priority: int = 0
     mount: str | None = None
     mount_options: str | None = None
     fs_type: str | None = None

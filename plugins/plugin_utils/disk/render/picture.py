@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....module_utils.storage.raid import data_legs, parse_level
+from ...common.units import mib_or_nothing
 from ..static.index import StaticIndex, index_static
 from .reasons import reasons_of
 
@@ -243,7 +244,7 @@ def _disks(plan: Plain, hardware: Plain, spaces: Sequence[SpacePicture]) -> tupl
 
 def _disk(disk: Plain, facts: Plain, segments: tuple[Segment, ...]) -> DiskPicture:
     disk_id = str(disk.get("disk_id"))
-    size = int(facts.get("size") or disk.get("size") or 0)
+    size = int(disk.get("size") or mib_or_nothing(facts.get("size")))
     unallocated = disk.get("unallocated")
     return DiskPicture(
         id=disk_id,

@@ -26,7 +26,7 @@ from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
 
 _AS_THEY_ARE = (
-    *("level", "per_disk", "max_pvs", "none_order", "boot", "encrypt", "keep_data", "optional", "priority"),
+    *("level", "per_disk", "max_pvs", "none_order", "boot", "encrypt", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label"),
 )
 """Keys that the model takes from the table without more ado."""

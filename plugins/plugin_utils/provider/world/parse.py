@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 from ...common.errors import Mistakes, Place, suggest
-from ...common.fields import Also, Checked, ListOf, MappingOf, Number, Row, Table, Values, Whole, is_whole
+from ...common.fields import Also, Anything, Checked, ListOf, MappingOf, Number, Row, Table, Values, Whole, is_whole
 from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Inventory, Provider, World
 from .names import (
     CLASS_PATTERN,
@@ -67,7 +67,7 @@ PROVIDER_ROWS = {
     for row in (
         Row("uuid", UUID, "Its UUID; by default one that belongs to its name."),
         Row("name", NAME, "What it is called; by default its UUID."),
-        Row("parent", NAME, "The UUID or the name of the provider that it is below."),
+        Row("parent", Also(NAME, str, Anything({"type": "null"})), "The UUID or the name of the provider that it is below."),
         Row("inventories", INVENTORIES, "What it has, by resource class; a mere number is a total."),
         Row("traits", TRAITS, "What can be asked of it."),
         Row("aggregates", AGGREGATES, "The aggregates that it is in."),

@@ -171,7 +171,7 @@ def test_no_solution_comes_with_its_conflict(run: Run) -> None:
     ("name", "says"),
     [
         ("mistakes", "3 mistakes in the input:"),
-        ("mistakes", "spaces[0].type: 'partitoin' is unknown"),
+        ("mistakes", "spaces[0].type: is 'partitoin'; must be one of"),
         ("mistakes", "spaces[0].sise: is no key of a space (did you mean size?)"),
         ("mistakes", "spaces[1].size: expression '$.x' failed: the facts have no 'x'"),
         ("not_a_list", "spaces: is a mapping; must be a list"),

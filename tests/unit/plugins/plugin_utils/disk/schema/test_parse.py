@@ -342,7 +342,6 @@ def test_nothing_given_is_changed() -> None:
         ([{"id": "g", "type": "vg", "contains": ["a"]}, {**LV, "disks": ["sda"]}], "spaces[1].disks", "set this on 'g'"),
         ([{**LV, "mount": "/a"}, {"id": "b", "type": "lv", "mount": "//a/./"}], "spaces[1].mount", "'/a' is where 'a' is mounted already"),
         ([{**LV, "mount": "/a/../b"}], "spaces[0].mount", "absolute path"),
-        ([{**LV, "priority": "high"}], "spaces[0].priority", "whole number"),
         ([{**LV, "fs_type": "yaql=null"}], "spaces[0].fs_type", "optional: true"),
         ([{**LV, "size": "yaql=$.nope"}], "spaces[0].size", "expression '$.nope' failed"),
         ([{**LV, "size": "yaql=$.disks"}], "spaces[0].size", "is a list; must be a size"),
@@ -375,7 +374,7 @@ def test_what_an_expression_gives_nothing_for_is_left_out_where_it_is_optional()
     schema = parse(
         {"id": "g", "type": "vg", "contains": ["a", "cache", "log"]},
         LV,
-        {"id": "cache", "type": "lv", "optional": True, "size": "yaql=null", "priority": 5},
+        {"id": "cache", "type": "lv", "optional": True, "size": "yaql=null"},
         {"id": "log", "type": "lv", "optional": True, "avoid_disks": "yaql=$.disks"},
     )
     assert [space.id for space in schema.spaces] == ["g", "a"]
