@@ -48,7 +48,7 @@ lint: $(DEVELOP)
 	$(BIN)/yamllint --strict .
 	$(BIN)/reuse --suppress-deprecation lint --quiet || { $(BIN)/reuse lint; exit 1; }
 	$(BIN)/ansible-lint --profile production
-	PYTHONPATH=.venv/collections $(BIN)/python tests/utils/json_schemas.py --check
+	PYTHONPATH=.venv/collections $(BIN)/python tests/support/json_schemas.py --check
 
 typing: $(DEVELOP)
 	cd .venv/collections && ../bin/mypy --config-file ../../mypy.ini $(COLLECTION)/plugins
@@ -58,7 +58,7 @@ docs-lint: $(DEVELOP)
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
 
 schemas: $(DEVELOP) ## Write docs/schemas, the JSON Schemas of profiles and other inputs, from the tables they are read with
-	PYTHONPATH=.venv/collections $(BIN)/python tests/utils/json_schemas.py
+	PYTHONPATH=.venv/collections $(BIN)/python tests/support/json_schemas.py
 
 docs: $(DEVELOP) ## Make pages of the reference and the guides in .build/docs/build/html
 	rm -rf .build/docs

@@ -23,8 +23,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.table
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support import json_schemas
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
-from ansible_collections.bareon.allocator.tests.utils import json_schemas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yml"))

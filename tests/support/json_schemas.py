@@ -4,7 +4,7 @@
 
 """Write docs/schemas/*.json from the tables that inputs are read with, or with --check say whether they are what this would write.
 
-Run with the collection on the path: PYTHONPATH=.venv/collections .venv/bin/python tests/utils/json_schemas.py
+Run with the collection on the path: PYTHONPATH=.venv/collections .venv/bin/python tests/support/json_schemas.py
 """
 
 from __future__ import annotations
