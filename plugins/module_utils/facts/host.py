@@ -25,7 +25,9 @@ TOOL_TIMEOUT = 60
 """Seconds after which a tool is given up, so that one dead disk does not hang the run."""
 
 
-_WATCHERS = frozenset({"systemd-udevd", "(udev-worker)", "udevd", "multipathd", "smartd", "udisksd", "lvmetad"})
+_WATCHERS = frozenset(
+    {"systemd-udevd", "(udev-worker)", "udevd", "blkid", "lsblk", "lvm", "pvscan", "lvmetad", "mdadm", "multipathd", "smartd", "udisksd"}
+)
 """Programs that open every disk to look at it, for an instant or for as long as they run."""
 
 
