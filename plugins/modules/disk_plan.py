@@ -29,6 +29,7 @@ options:
       - The dynamic schema, a list of spaces. Their order is the order of the partitions on a disk and decides between equals.
       - Any value may be an expression in YAQL, written as text that begins with C(yaql=). C($) is the hardware,
         so that C(yaql=$.ram * 2) is twice the memory and C(yaql=$.disks.where($.type = ssd)) are the SSDs.
+        A plan follows from its inputs, so C(random) and C(now) are refused, and there are no functions for dates.
       - Two functions come on top of YAQL's own. C($.disks.orderForSystem()) are the disks, the fittest for an operating system first,
         which are SSDs of 32 GiB or more, then others, each from small to large; removable and read-only disks come last.
         C(recommendedSwap($.ram)) is twice the memory up to 2 GiB, as much up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.

@@ -26,6 +26,12 @@ def register(context: yaql_contexts.ContextBase) -> None:
     """Add all functions to a context under their names in camel case."""
     for function in (order_for_system, recommended_swap):
         context.register_function(function)
+    for name in ("now", "random"):
+        context.register_function(_refused, name=name)
+
+
+def _refused(*_arguments: t.Any) -> t.NoReturn:
+    raise ValueError("a plan must follow from its inputs, so nothing that differs from run to run can be used")
 
 
 @yaql_specs.parameter("disks", yaqltypes.Iterable())
@@ -122,7 +128,8 @@ def _engine() -> t.Callable[[str], yaql_expressions.Statement]:
 @functools.cache
 def _library() -> yaql_contexts.ContextBase:
     """Return the functions of YAQL's standard library and ours."""
-    context = yaql.create_context()
+    # Dates have no use here, and the time of day would make two plans of one input.
+    context = yaql.create_context(datetime=False)
     register(context)
     return context
 

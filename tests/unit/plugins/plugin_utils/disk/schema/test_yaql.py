@@ -130,3 +130,9 @@ def test_the_room_can_be_imported_before_anything_else() -> None:
     code = f"import {room} as room; print(room.Evaluator({{'a': 1}}, room.Memory())('yaql=$.a'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env={"PYTHONPATH": ":".join(sys.path)})
     assert done.stdout == "1\n", done.stderr
+
+
+@pytest.mark.parametrize("source", ["random()", "random(1, 6)", "now()", "$.ram + random(1, 2)"])
+def test_what_differs_from_run_to_run_is_refused(source: str) -> None:
+    with pytest.raises(ExpressionError, match="a plan must follow from its inputs"):
+        Evaluator({"ram": 1024}, Memory())(f"yaql={source}")
