@@ -17,6 +17,7 @@ import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ...common.errors import Mistakes, suggest
+from ...common.fields import Number, Row, Table
 from ...common.libraries import np
 from .arrays import NOWHERE, Quantity
 from .model import Cluster, Instance, Load
@@ -55,7 +56,7 @@ def _shared(cluster: Cluster, node: str, load: Load, known: Mapping[str, Load]) 
     return {name: Load(**found) for name, found in parts.items()}
 
 
-_LOAD_FIELDS = ("cpu", "memory", "disk", "net")
+_LOAD = Table("a load", [Row(name, Number(0, digits=True), default=0.0) for name in _SHARES])
 
 
 def read_loads(
@@ -65,35 +66,15 @@ def read_loads(
     kind: str,
     mistakes: Mistakes,
 ) -> dict[str, Load]:
-    """Return the loads of an option by name; add a mistake for every unknown name and every part that is no number."""
+    """Return the loads of an option by name, parts that were not measured as 0; what is wrong is added to the mistakes."""
     found = {}
     names = set(known)
     for name, given in (arguments.get(option) or {}).items():
         place = f"{option}[{name}]"
         if name not in names:
             mistakes.add(place, f"unknown {kind}{suggest(str(name), known)}")
-        if not isinstance(given, Mapping):
-            mistakes.add(place, f"is {given!r}; must be a mapping of {', '.join(_LOAD_FIELDS)}")
-            continue
-        found[name] = _load(place, given, mistakes)
+        found[name] = Load(**_LOAD.read_nested(given, place, mistakes))
     return found
-
-
-def _load(place: str, given: Mapping[str, t.Any], mistakes: Mistakes) -> Load:
-    """Return a load; parts that were not measured are 0."""
-    parts = dict.fromkeys(_LOAD_FIELDS, 0.0)
-    for name, value in given.items():
-        if name not in parts:
-            mistakes.add(f"{place}.{name}", f"is not known here{suggest(str(name), _LOAD_FIELDS)}")
-            continue
-        try:
-            parts[name] = float(value)
-        except (TypeError, ValueError):
-            mistakes.add(f"{place}.{name}", f"is {value!r}; must be a number")
-            continue
-        if not 0 <= parts[name] < float("inf"):
-            mistakes.add(f"{place}.{name}", f"is {value!r}; must be 0 or more")
-    return Load(**parts)
 
 
 def touched_groups(state: ClusterState, moves: Iterable[Move]) -> frozenset[int]:
