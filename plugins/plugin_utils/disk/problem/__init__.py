@@ -6,5 +6,5 @@
 
 In come `Schema` and `Hardware`; out goes a `Problem`: areas with room, demands with bounds, weights and preferences, pools of areas.
 In reading order: model, formulate (which demand may lie where, what stays, what a machine that boots needs), program (the problem at its
-minimums as rows with names, for HiGHS). After "Allocation solver" (seed 000).
+minimums as rows with names, for HiGHS), conflict (why there is no plan). After "Allocation solver" (seed 000).
 """
