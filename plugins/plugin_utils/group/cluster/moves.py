@@ -253,6 +253,9 @@ def _replaces(before: Place, after: Place) -> bool:
 
 def _ways(source: Place, target: Place) -> Iterator[tuple[MoveKind, tuple[Place, ...]]]:
     """Yield the ways of a mirrored instance as kinds and steps; each step leads somewhere else, and the last to the target."""
+    if target == source[::-1]:
+        yield MoveKind.FAILOVER, (target,)
+        return
     fresh = [node for node in target if node not in source]
     for kind, changes in WAYS:
         replacing = changes.count(Change.REPLACE)
