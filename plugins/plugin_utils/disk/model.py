@@ -98,6 +98,8 @@ class Space:
     max_size: int | None = None
     weight: float = 1.0
     allowed: frozenset[int] = frozenset()
+    disks_given: str = ""
+    """`disks` and `avoid_disks` as they were written, for messages."""
     preferred_disks: tuple[frozenset[int], ...] = ()
     volume_group: str | None = None
     contains: tuple[str, ...] = ()
@@ -158,16 +160,18 @@ class Allocation:
     """A solver's answer, whole MiB.
 
     `pieces` in disk order and within a disk in the order they are to lie on it; `volumes` the sizes of lvs that
-    belong to a vg (position in Schema.spaces -> MiB, a multiple of the extent). `proven` is False when a time limit
-    ended the search; `gap` is then the relative distance to the best bound. `off_preferred` is MiB of each space
-    (position) that no preferred disk had room for. `volume_disks` are the disks whose PVs an lv is to be made on, for the
-    vgs in which lvs keep to different disks; made in that order they fit, as long as these sets are nested or disjoint.
+    belong to a vg (position in Schema.spaces -> MiB, a multiple of the extent). `proven` is False when a limit
+    ended the search; `gap` is then by how much the spaces (positions) of `open_level` might be larger, relative to what they
+    are. `off_preferred` is MiB of each space (position) that no preferred disk had room for. `volume_disks` are the disks whose
+    PVs an lv is to be made on, for the vgs in which lvs keep to different disks; made in that order they fit, as long as these
+    sets are nested or disjoint.
     """
 
     pieces: tuple[Piece, ...]
     volumes: Mapping[int, int] = field(default_factory=dict)
     proven: bool = True
     gap: float = 0.0
+    open_level: tuple[int, ...] = ()
     off_preferred: Mapping[int, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     volume_disks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

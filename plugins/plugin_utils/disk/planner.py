@@ -63,6 +63,9 @@ class _Unsolved:
 
 _Problem = tuple[t.Hashable, ...]
 
+_FEW = 3
+_NEGLIGIBLE = 0.001
+
 
 def parse_reserve(value: t.Any) -> int:
     """Return how many MiB are to be left free per disk, rounded up; text may have a unit. Raises InputError."""
@@ -184,7 +187,7 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
         readable = f" ({format_mib(size)})" if size >= 1024 else ""
         warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB{readable} do not fit on the disks it is best with")
     if not allocation.proven:
-        warnings.append(f"the plan is not proven to be the best: the search ended at a gap of {allocation.gap:.2%}")
+        warnings.append(_unproven(solved.schema, allocation))
     full = [] if not solved.schema.flat else _without_room_for_table(hardware, allocation)
     if full:
         warnings.append(
@@ -193,6 +196,13 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
         )
     warnings.extend(_mixed_blocks(hardware, solved))
     return warnings
+
+
+def _unproven(schema: Schema, allocation: Allocation) -> str:
+    names = [schema.spaces[position].id for position in allocation.open_level]
+    level = f"the level of {', '.join(names[:_FEW])}{' and others' if len(names) > _FEW else ''}" if names else "the sizes"
+    gap = f"up to {allocation.gap:.1%} more" if allocation.gap >= _NEGLIGIBLE else "a little more"
+    return f"the plan is not proven to be the best: the search ended at its limits with {level} open, where {gap} may be possible"
 
 
 def _mixed_blocks(hardware: Hardware, solved: _Solved) -> list[str]:

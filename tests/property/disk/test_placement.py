@@ -12,10 +12,9 @@ import random
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import Limits
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.explain import least_to_grow, minimal_conflict
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.conflict import least_to_grow, minimal_conflict
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.rules import DATA_LEGS, array_extents, broken, on_disks, size_of
@@ -217,10 +216,10 @@ def test_nothing_lies_idle_that_a_partition_could_use(problem: tuple[Hardware, S
 def test_giving_up_what_is_short_or_growing_disks_makes_a_plan(problem: tuple[Hardware, Schema]) -> None:
     hardware, schema = problem
     framed = formulate(hardware, schema)
-    if minimal_conflict(framed, Limits())[0] == []:
+    if minimal_conflict(framed)[0] == []:
         assert planned(hardware, schema) is not None
         return
-    grown = least_to_grow(framed, Limits())
+    grown = least_to_grow(framed)
     if grown is not None:
         larger = tuple(dataclasses.replace(disk, size=disk.size + grown.get(disk.id, 0)) for disk in hardware.disks)
         assert planned(dataclasses.replace(hardware, disks=larger), schema) is not None

@@ -11,12 +11,12 @@ duals: a row with a positive dual is tight in every optimum, so a mere tie never
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...common.highs import FREE, Program, maximise_with_prices
-from ..problem.model import GrowthOrder, Kind, Placement, Problem, rank
+from ...common.highs import FREE, maximise_with_prices
+from ..problem.model import GrowthOrder, Placement, Problem, rank
+from ..problem.program import DiskProgram, Frame, build, follows
 
 _TINY = 1e-9
 _MEANS_NOTHING = 1e-6
@@ -30,46 +30,35 @@ class Targets:
     pvs: Mapping[tuple[int, int], float]
 
 
-class Parts(t.Protocol):
-    """The positions that belong to one cluster."""
-
-    @property
-    def areas(self) -> tuple[int, ...]: ...
-    @property
-    def demands(self) -> tuple[int, ...]: ...
-    @property
-    def pools(self) -> tuple[int, ...]: ...
-
-
-def fill_cluster(problem: Problem, placement: Placement, cluster: Parts, left: Sequence[int], lost: Sequence[int]) -> Targets | None:
-    """Return the targets of a cluster, or None when its minimums do not fit.
+def fill_areas(problem: Problem, placement: Placement, left: Sequence[int], lost: Sequence[int]) -> Targets | None:
+    """Return the targets of a placement, or None when its minimums do not fit.
 
     `left` is MiB by area, `lost` MiB by demand that an array cannot give to its pool.
     """
-    filling = _Filling(problem, placement, cluster, left, lost)
+    filling = _Filling(problem, placement, left, lost)
     if not filling.begin():
         return None
     filling.grow(GrowthOrder.PREFERRED)
     filling.grow(GrowthOrder.NORMAL)
-    if not filling.close_unused_parts():
+    if not filling.close_unused_pvs():
         return None
     filling.grow(GrowthOrder.LEFTOVER)
     return filling.targets()
 
 
 class _Filling:
-    """The state of one cluster while it is filled: bounds of every demand, open parts, limits off the preferred disks."""
+    """The state while areas are filled: bounds of every demand, PVs that may be there, limits off the preferred disks."""
 
-    def __init__(self, problem: Problem, placement: Placement, cluster: Parts, left: Sequence[int], lost: Sequence[int]) -> None:
-        self._problem, self._placement, self._cluster, self._left, self._lost = problem, placement, cluster, left, lost
-        self._parts = [(pool, area) for pool in cluster.pools for area in placement.pvs[pool]]
-        # Heads count in full wherever a part is possible, unless that is too much.
+    def __init__(self, problem: Problem, placement: Placement, left: Sequence[int], lost: Sequence[int]) -> None:
+        self._problem, self._placement, self._left, self._lost = problem, placement, left, lost
+        pvs = [(pool, area) for pool, areas in enumerate(placement.pvs) for area in areas]
+        # Metadata counts in full wherever a PV is possible, unless that is too much.
         self._opened = {
-            (pool, area) for pool, area in self._parts if left[area] > problem.pools[pool].metadata_size + problem.pools[pool].extent_size
+            (pool, area) for pool, area in pvs if left[area] > problem.pools[pool].metadata_size + problem.pools[pool].extent_size
         }
         self._off: dict[int, float] = {}
-        self._least: dict[int, float] = {}
-        self._most: dict[int, float] = {}
+        self._least: list[float] = []
+        self._most: list[float] = []
         self._forget_sizes()
 
     def begin(self) -> bool:
@@ -80,35 +69,32 @@ class _Filling:
         return self._settle_preferences()
 
     def _settle_preferences(self) -> bool:
-        liked = [pool for pool in self._cluster.pools if self._problem.pools[pool].preferred]
-        program, _steps, parts = self._program()
-        cost = {column: -float(self._rank(pool, area)) for (pool, area), column in parts.items() if pool in liked}
-        solved = maximise_with_prices(program, cost)
+        liked = [position for position, pool in enumerate(self._problem.pools) if pool.preferred]
+        model = self._program()
+        cost = {column: -float(self._rank(pool, area)) for (pool, area), column in model.extents.items() if pool in liked}
+        solved = maximise_with_prices(model.program, cost)
         if solved is None:
             return False
         for pool in liked:
-            unliked = [column for (owner, area), column in parts.items() if owner == pool and self._is_off(pool, area)]
-            self._off[pool] = sum(float(solved[0].values[column]) for column in unliked) + _MEANS_NOTHING
+            self._off[pool] = sum(float(solved[0].values[column]) for column in self._unliked(model, pool)) + _MEANS_NOTHING
         return True
 
     def _forget_sizes(self) -> None:
-        demands = self._problem.demands
-        self._least = {at: float(demands[at].low) for at in self._cluster.demands}
-        highs = {at: demands[at].high for at in self._cluster.demands}
-        self._most = {at: FREE if high is None else float(high) for at, high in highs.items()}
+        self._least = [float(demand.low) for demand in self._problem.demands]
+        self._most = [FREE if demand.high is None else float(demand.high) for demand in self._problem.demands]
 
     def grow(self, turn: GrowthOrder) -> None:
         """Raise everything whose turn it is until all of it is blocked."""
         if turn is GrowthOrder.LEFTOVER:
             self._off.clear()
         demands = self._problem.demands
-        active = [at for at in self._cluster.demands if demands[at].growth_order is turn and self._least[at] < self._most[at]]
+        active = [at for at, demand in enumerate(demands) if demand.growth_order is turn and self._least[at] < self._most[at]]
         while active:
-            program, steps, _parts = self._program()
+            model = self._program()
             ceiling = min(self._most[at] * demands[at].unit / demands[at].weight for at in active)
-            level = program.column(0.0, ceiling)
-            rows = {at: program.row([(steps[at], demands[at].unit), (level, -demands[at].weight)], low=0.0) for at in active}
-            solved = maximise_with_prices(program, {level: 1.0})
+            level = model.program.column(0.0, ceiling)
+            rows = {at: model.program.row([(model.units[at], demands[at].unit), (level, -demands[at].weight)], low=0.0) for at in active}
+            solved = maximise_with_prices(model.program, {level: 1.0})
             if solved is None:
                 return
             reached, prices = solved
@@ -120,40 +106,42 @@ class _Filling:
                 self._least[at], self._most[at] = max(size - _MEANS_NOTHING, float(demands[at].low)), size
             active = [at for at in active if at not in blocked] if blocked else []
 
-    def close_unused_parts(self) -> bool:
-        """Lay out what has been found in few parts, first areas first, and give up the others; False when it fits no more."""
+    def close_unused_pvs(self) -> bool:
+        """Lay out what has been found on few PVs, first areas first, and give up the others; False when it fits no more."""
         targets = self.targets()
         if targets is None:
             return False
-        needed = {part for part, units in targets.pvs.items() if units > _MEANS_NOTHING}
+        needed = {pv for pv, extents in targets.pvs.items() if extents > _MEANS_NOTHING}
         counted = needed <= self._opened
         self._opened = needed
-        self._parts = [part for part in self._parts if part in needed]
+        pvs = tuple(tuple(area for area in areas if (pool, area) in needed) for pool, areas in enumerate(self._placement.pvs))
+        self._placement = Placement(self._placement.areas_of_demand, pvs, self._placement.boot_partitions)
         if counted:
             return True
-        # Whole heads take more than the share of them that was counted so far.
+        # Metadata in full takes more than the share of it that was counted so far.
         self._forget_sizes()
-        if maximise_with_prices(self._program()[0], {}) is None:
+        if maximise_with_prices(self._program().program, {}) is None:
             return False
         self.grow(GrowthOrder.PREFERRED)
         self.grow(GrowthOrder.NORMAL)
         return True
 
     def targets(self) -> Targets | None:
-        """Return the sizes as they are now, with parts on the first areas for the first pools."""
-        program, steps, parts = self._program(exactly=True)
-        cost = {column: -self._place_cost(pool, area) for (pool, area), column in parts.items()}
-        cost.update({steps[at]: -1.0 for at in self._cluster.demands if self._follows(at)})
-        solved = maximise_with_prices(program, cost)
+        """Return the sizes as they are now, with PVs on the first areas for the first pools."""
+        model = self._program(exactly=True)
+        cost = {column: -self._place_cost(pool, area) for (pool, area), column in model.extents.items()}
+        cost.update({model.units[at]: -1.0 for at, demand in enumerate(self._problem.demands) if follows(demand)})
+        solved = maximise_with_prices(model.program, cost)
         if solved is None:
             return None
         values = solved[0].values
         return Targets(
-            {at: float(values[column]) for at, column in steps.items()}, {part: float(values[column]) for part, column in parts.items()}
+            {at: float(values[column]) for at, column in enumerate(model.units)},
+            {pv: float(values[column]) for pv, column in model.extents.items()},
         )
 
     def _place_cost(self, pool: int, area: int) -> float:
-        # An inverse Monge array: its cheapest flow is the north-west corner, first pools on first areas, in few parts.
+        # An inverse Monge array: its cheapest flow is the north-west corner, first pools on first areas, in few PVs.
         pools, areas = len(self._problem.pools), len(self._problem.areas)
         order = (pools - pool) * (areas - area) / (pools * areas)
         return self._problem.pools[pool].extent_size * (1.0 + self._rank(pool, area) - 0.5 * order)
@@ -161,56 +149,22 @@ class _Filling:
     def _rank(self, pool: int, area: int) -> int:
         return rank(self._problem.pools[pool].preferred, area)
 
-    def _is_off(self, pool: int, area: int) -> bool:
-        return self._rank(pool, area) == len(self._problem.pools[pool].preferred)
+    def _unliked(self, model: DiskProgram, pool: int) -> list[int]:
+        tiers = self._problem.pools[pool].preferred
+        return [column for (owner, area), column in model.extents.items() if owner == pool and rank(tiers, area) == len(tiers)]
 
-    def _program(self, *, exactly: bool = False) -> tuple[Program, dict[int, int], dict[tuple[int, int], int]]:
-        """Return the program of the cluster with the columns of steps and parts; `exactly` at the sizes found so far.
+    def _program(self, *, exactly: bool = False) -> DiskProgram:
+        """Return the program with the sizes free between their bounds, or `exactly` at the sizes found so far.
 
         An array that is a PV has no size of its own before what lies on it is laid out: it follows.
         """
-        program = Program()
-        fixed = {at for at in self._cluster.demands if exactly and not self._follows(at)}
-        most = {at: self._least[at] if at in fixed else self._most[at] for at in self._cluster.demands}
-        steps = {at: program.column(self._least[at], max(most[at], self._least[at])) for at in self._cluster.demands}
-        parts = {part: program.column() for part in self._parts}
-        self._area_rows(program, steps, parts)
-        for pool in self._cluster.pools:
-            self._pool_rows(program, pool, steps, parts)
-        return program, steps, parts
-
-    def _follows(self, at: int) -> bool:
-        demand = self._problem.demands[at]
-        return demand.kind is Kind.LEGS and demand.pool is not None
-
-    def _area_rows(self, program: Program, steps: Mapping[int, int], parts: Mapping[tuple[int, int], int]) -> None:
-        for area in self._cluster.areas:
-            capacity = float(self._left[area])
-            terms = [(steps[at], 1.0) for at in self._cluster.demands if area in self._placement.areas_of_demand[at]]
-            for (pool, where), column in parts.items():
-                if where == area:
-                    head, extent_size = self._problem.pools[pool].metadata_size, self._problem.pools[pool].extent_size
-                    if (pool, area) in self._opened:
-                        capacity -= head
-                        terms.append((column, extent_size))
-                    else:
-                        # As long as it is open whether there is a part, its head counts by the share of the area it takes.
-                        terms.append((column, extent_size * (1.0 + head / max(self._left[area] - head, 1))))
-            program.row(terms, high=capacity)
-
-    def _pool_rows(self, program: Program, position: int, steps: Mapping[int, int], parts: Mapping[tuple[int, int], int]) -> None:
-        pool = self._problem.pools[position]
-        given = [(column, 1.0) for (owner, _area), column in parts.items() if owner == position]
-        lost = 0.0
-        for array in pool.arrays:
-            given.append((steps[array], self._problem.demands[array].unit / pool.extent_size))
-            lost += self._lost[array] / pool.extent_size
-        taken = [(steps[volume], 1.0) for volume in pool.volumes]
-        program.row([*taken, *((column, -factor) for column, factor in given)], high=pool.kept - lost)
-        high = FREE if pool.hi is None else pool.hi // pool.extent_size + lost
-        low = -(-pool.lo // pool.extent_size) + lost
-        if pool.lo or pool.hi is not None:
-            program.row(given, low=low, high=high)
-        if position in self._off:
-            unliked = [(column, 1.0) for (owner, area), column in parts.items() if owner == position and self._is_off(position, area)]
-            program.row(unliked, high=self._off[position])
+        most = [
+            least if exactly and not follows(demand) else most
+            for demand, least, most in zip(self._problem.demands, self._least, self._most)
+        ]
+        room = [float(size) for size in self._left]
+        frame = Frame(self._least, most, room, self._placement, self._lost, frozenset(self._opened), whole=False)
+        model = build(self._problem, frame)
+        for pool, most_off in self._off.items():
+            model.program.row([(column, 1.0) for column in self._unliked(model, pool)], high=most_off)
+        return model

@@ -2,346 +2,234 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A quick placement: largest first, at the highest level of the poorest for which that succeeds, and how good that can be.
+"""Placements of demands of given sizes by simple rules: first, best and worst fit, and best fit where pools need least.
 
-Most servers have a placement that meets the bound; then there is no program to solve. Where it does not, it is what a search
-that had to be cut short is measured against.
+Most servers have a placement that one of them finds; then there is no program to solve. Who found no room is blamed, so that
+it can come earlier the next time (squeaky wheel optimisation, Joslin and Clements 1999).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from ..problem.model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, PreferredAreas, Problem, Sizes, by_disk, rank
+from ...common.libraries import np, npt
+from ..flat.flow import route
+from ..problem.model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, Problem, by_disk, rank
+from ..problem.program import follows, least_leg
 
-_TRIFLE = 8
-"""MiB that are not worth a search."""
-_HALVINGS = 32
-_GOOD_ENOUGH = 0.99
-_GROWS = (GrowthOrder.PREFERRED, GrowthOrder.NORMAL)
+FIRST, BEST, WORST, LEAST_WANTED = range(4)
+RULES = (BEST, FIRST, WORST, LEAST_WANTED)
 
-Rule = Callable[[int, int], int]
-"""What is left of an area (MiB) and its position -> what to sort by, smallest first."""
-_RULES: tuple[Rule, ...] = (lambda _left, area: area, lambda left, _area: left, lambda left, _area: -left)
-"""First fit, best fit, worst fit."""
+Floats = npt.NDArray[np.float64]
+
+
+class NoRoom(Exception):
+    """These demands (positions) found no room."""
+
+    def __init__(self, blamed: Sequence[int]) -> None:
+        super().__init__(f"{len(blamed)} demands find no room")
+        self.blamed = tuple(blamed)
 
 
 @dataclass(frozen=True)
-class Quality:
-    """How good a plan is; larger is better, one after the other, but for `idle`."""
+class _Solid:
+    """What is placed in whole: its areas, their ranks, and how much less a disk has for it that must boot first."""
 
-    liked: float
-    """Minus the MiB of pieces off the first tier of what they prefer."""
-    levels: tuple[float, float]
-    """MiB per weight of the poorest that could still grow: of the spaces with a preference, of the others."""
-    used: int
-    """MiB in use."""
-    idle: int
-    """MiB that are free although something that grows could perhaps use them."""
+    demand: Demand
+    areas: npt.NDArray[np.int64]
+    ranks: npt.NDArray[np.int64]
+    off: npt.NDArray[np.bool_]
+    booting: tuple[int, ...]
 
 
-def grows(demand: Demand) -> bool:
-    """Tell whether a demand takes part in the level."""
-    return demand.growth_order in _GROWS and demand.high != demand.low
+class Packer:
+    """Packs one problem; what does not depend on sizes and rules is computed once."""
 
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._room = np.array([area.size for area in problem.areas], dtype=np.float64)
+        self._disk = np.array([area.disk for area in problem.areas], dtype=np.int64)
+        self._solid = {at: self._solid_of(at, demand) for at, demand in enumerate(problem.demands) if demand.kind is not Kind.VOLUME}
+        self._own = [by_disk(problem.areas, [area for area, _size in boot.sizes]) for boot in problem.boot_partitions]
+        self._one_each = len(set(self._disk.tolist())) == len(problem.areas)
 
-def quality(problem: Problem, placement: Placement, sizes: Sizes) -> Quality:
-    """Return how good a plan is."""
-    off = 0.0
-    for demand, sites in zip(problem.demands, placement.areas_of_demand):
-        off += sum(demand.low * rank(demand.preferred, area) for area in sites)
-    for (pool, area), units in sizes.pvs.items():
-        off += units * problem.pools[pool].extent_size * rank(problem.pools[pool].preferred, area)
-    levels = _poorest(problem, sizes, GrowthOrder.PREFERRED), _poorest(problem, sizes, GrowthOrder.NORMAL)
-    used = sum(area.size for area in problem.areas) - sum(sizes.left)
-    return Quality(-off, levels, used, _idle(problem, placement, sizes, min(levels)))
+    def _solid_of(self, at: int, demand: Demand) -> _Solid:
+        ranks = np.array([rank(demand.preferred, area) for area in demand.areas], dtype=np.int64)
+        stays_small = demand.growth_order is GrowthOrder.PREFERRED
+        booting = tuple(number for number, boot in enumerate(self.problem.boot_partitions) if at in boot.demands)
+        return _Solid(demand, np.array(demand.areas, dtype=np.int64), ranks, (ranks == len(demand.preferred)) & stays_small, booting)
 
+    def order(self, units: Sequence[int]) -> list[int]:
+        """Return the whole demands in the usual order: who has least choice, then what is largest."""
+        return sorted(self._solid, key=lambda at: (len(self._solid[at].areas) / self._solid[at].demand.legs, -units[at], at))
 
-def _poorest(problem: Problem, sizes: Sizes, turn: GrowthOrder) -> float:
-    hungry = [
-        step * demand.unit / demand.weight
-        for demand, step in zip(problem.demands, sizes.units)
-        if demand.growth_order is turn and grows(demand) and (demand.high is None or step < demand.high)
-    ]
-    return min(hungry, default=math.inf)
+    def pack(self, units: Sequence[int], order: Sequence[int], rule: int) -> Placement:
+        """Return a placement of these sizes. Raises NoRoom."""
+        return _Packing(self, units, rule).run(order)
 
+    def wanted(self, units: Sequence[int]) -> Floats:
+        """Return which share of every area, in steps of a twentieth, pools will need if they take their areas evenly."""
+        wanted = np.zeros(len(self._room))
+        for pool in self.problem.pools:
+            areas = np.array(pool.areas, dtype=np.int64)
+            need = max(sum(units[volume] for volume in pool.volumes) - pool.kept, 0) * pool.extent_size
+            if need and len(areas):
+                wanted[areas] += need / max(1.0, float(self._room[areas].sum()))
+        steps: Floats = np.round(wanted * 20)
+        return steps
 
-def is_better(one: Quality, other: Quality) -> bool:
-    """Tell whether one plan is better: by preferences, by the levels if they differ by a percent, by what is in use, by the levels."""
-    if one.liked != other.liked:
-        return one.liked > other.liked
-    for mine, yours in zip(one.levels, other.levels):
-        if min(mine, yours) < _GOOD_ENOUGH * max(mine, yours):
-            return mine > yours
-    return (one.used, one.levels) > (other.used, other.levels)
-
-
-def cannot_be_better(found: Quality, bounds: tuple[float, float]) -> bool:
-    """Tell whether a plan reaches the bounds within one percent, every preference is met and nothing usable lies idle."""
-    reached = all(level >= _GOOD_ENOUGH * bound for level, bound in zip(found.levels, bounds))
-    return found.liked == 0 and found.idle == 0 and reached
-
-
-def distance(problem: Problem, found: Quality, bounds: tuple[float, float]) -> float:
-    """Return how far a plan may be from the best: relative to the bounds of the levels and to all that could be in use."""
-    gaps = [(bound - level) / bound for level, bound in zip(found.levels, bounds) if level < bound < math.inf]
-    return max([0.0, *gaps, found.idle / max(1, sum(area.size for area in problem.areas))])
-
-
-def level_bounds(problem: Problem, sizes: Sizes, bound: float) -> tuple[float, float]:
-    """Return levels that no placement exceeds: of spaces with a preference, and of the others beside what these got.
-
-    `bound` is `highest_level` of the problem.
-    """
-    if not any(demand.growth_order is GrowthOrder.PREFERRED and grows(demand) for demand in problem.demands):
-        return math.inf, bound
-    liking_first = [
-        _confined(demand) if demand.growth_order is GrowthOrder.PREFERRED else _settled(demand, demand.low) for demand in problem.demands
-    ]
-    pools = tuple(replace(pool, areas=_liked(pool.areas, pool.preferred)) for pool in problem.pools)
-    others = [
-        _settled(demand, step) if demand.growth_order is GrowthOrder.PREFERRED else demand
-        for demand, step in zip(problem.demands, sizes.units)
-    ]
-    first = replace(problem, demands=tuple(liking_first), pools=pools)
-    return highest_level(first), highest_level(replace(problem, demands=tuple(others)))
-
-
-def _settled(demand: Demand, steps: int) -> Demand:
-    return replace(demand, lo=steps * demand.unit, hi=steps * demand.unit, growth_order=GrowthOrder.NEVER)
-
-
-def _confined(demand: Demand) -> Demand:
-    return replace(demand, areas=_liked(demand.areas, demand.preferred))
-
-
-def _liked(areas: tuple[int, ...], tiers: PreferredAreas) -> tuple[int, ...]:
-    return tuple(area for area in areas if rank(tiers, area) < len(tiers)) or areas
-
-
-def _idle(problem: Problem, placement: Placement, sizes: Sizes, level: float) -> int:
-    """Return how many MiB are free that something growing could use; heads and less than an extent are no loss.
-
-    A disk that is too small for a whole piece at the level of the poorest is of no use to any piece.
-    """
-    if level == math.inf:
-        return 0
-    growing = [at for at, demand in enumerate(problem.demands) if grows(demand)]
-    wanted = {area for at in growing for area in placement.areas_of_demand[at]}
-    wanted |= {area for at in growing if (pool := problem.demands[at].pool) is not None for area in problem.pools[pool].areas}
-    piece = min((level * problem.demands[at].weight / problem.demands[at].unit for at in growing), default=math.inf)
-    idle = sum(left for area, left in enumerate(sizes.left) if left >= _TRIFLE and (area in wanted or left >= piece))
-    return idle if idle > sum(area.size for area in problem.areas) // 100_000 else 0
-
-
-def highest_level(problem: Problem) -> float:
-    """Return a level that no placement exceeds.
-
-    Every set of areas that some demand is confined to is taken as one disk; and every demand that has a placement must lie
-    somewhere, beside what has none.
-    """
-    bound = math.inf
-    confined = [_areas_of(problem, demand) for demand in problem.demands]
-    for areas in {areas for areas in confined if areas}:
-        inside = [demand for demand, own in zip(problem.demands, confined) if own and own <= areas]
-        bound = min(bound, _level_in([problem.areas[area].size for area in areas], inside))
-    settled = {area: [demand for demand, own in zip(problem.demands, confined) if own == {area}] for area in range(len(problem.areas))}
-    for demand, areas in zip(problem.demands, confined):
-        if demand.kind is not Kind.VOLUME and len(areas) > 1:
-            levels = sorted(
-                (_level_in([problem.areas[area].size], [*settled[area], replace(demand, legs=1)]) for area in areas), reverse=True
-            )
-            if len(levels) >= demand.legs:
-                bound = min(bound, levels[demand.legs - 1])
-    return bound
-
-
-def quick_placements(problem: Problem, bound: float) -> list[Placement]:
-    """Return the placements that simple rules find at the highest level that any of them reaches, best first; at worst none."""
-    found = [(rule, trial) for rule in _RULES if (trial := _best_level(problem, rule, bound)) is not None]
-    if not found:
-        return []
-    found.sort(key=lambda item: -item[1][0])
-    level = found[0][1][0] * (1 - 1e-3)
-    choices = [found[0][1][1]]
-    for rule in _RULES:
-        placement = _Packing(problem, level, rule).run()
-        if placement is not None and placement not in choices:
-            choices.append(placement)
-    return choices
-
-
-def _areas_of(problem: Problem, demand: Demand) -> frozenset[int]:
-    if demand.kind is not Kind.VOLUME or demand.pool is None:
-        return frozenset(demand.areas)
-    pool = problem.pools[demand.pool]
-    if pool.arrays or pool.kept:
-        return frozenset()
-    return frozenset(pool.areas)
-
-
-def _per_step(demand: Demand) -> int:
-    """Return how many MiB of disks one step takes."""
-    return demand.unit if demand.kind is Kind.VOLUME else demand.legs
-
-
-def _steps_at(demand: Demand, level: float) -> int:
-    if not grows(demand):
-        return demand.low
-    steps = max(demand.low, math.floor(level * demand.weight / demand.unit)) if level < math.inf else demand.low
-    return steps if demand.high is None else min(steps, demand.high)
-
-
-def _level_in(sizes: Sequence[int], demands: Sequence[Demand]) -> float:
-    growing = [demand for demand in demands if grows(demand)]
-    if not growing:
-        return math.inf
-    low, high = 0.0, sum(sizes) / min(demand.weight for demand in growing) + 1.0
-    if _may_fit(sizes, demands, high):
-        return math.inf
-    for _halving in range(_HALVINGS):
-        middle = (low + high) / 2
-        if _may_fit(sizes, demands, middle):
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _may_fit(sizes: Sequence[int], demands: Sequence[Demand], level: float) -> bool:
-    """Tell whether demands may fit at a level: by their sum, and whole pieces of every size by their number."""
-    if sum(_steps_at(demand, level) * _per_step(demand) for demand in demands) > sum(sizes):
-        return False
-    pieces = sorted(
-        (_steps_at(demand, level) for demand in demands if demand.kind is not Kind.VOLUME for _leg in range(demand.legs)), reverse=True
-    )
-    return all(sum(size // piece for size in sizes) >= count for count, piece in enumerate(pieces, start=1) if piece)
-
-
-def _best_level(problem: Problem, rule: Rule, bound: float) -> tuple[float, Placement] | None:
-    placement = _Packing(problem, 0.0, rule).run()
-    if placement is None:
-        return None
-    low, high = 0.0, bound
-    if high == math.inf:
-        top = max((demand.high * demand.unit / demand.weight for demand in problem.demands if grows(demand) and demand.high), default=0.0)
-        high = max(top, float(max((area.size for area in problem.areas), default=0)))
-    whole = _Packing(problem, high, rule).run()
-    if whole is not None:
-        return high, whole
-    for _halving in range(_HALVINGS):
-        if high - low <= low * 1e-3:
-            break
-        middle = (low + high) / 2
-        trial = _Packing(problem, middle, rule).run()
-        if trial is None:
-            high = middle
-        else:
-            low, placement = middle, trial
-    return low, placement
+    def with_arrays(self, units: Sequence[int]) -> list[int]:
+        """Return the sizes with arrays that are PVs large enough for what lies on them, in equal parts."""
+        sizes = list(units)
+        for pool in self.problem.pools:
+            need = max(sum(units[volume] for volume in pool.volumes), -(-pool.lo // pool.extent_size)) - pool.kept
+            for array in pool.arrays:
+                share = -(-max(need, 0) // len(pool.arrays))
+                sizes[array] = max(sizes[array], least_leg(self.problem.demands[array], share * pool.extent_size))
+        return sizes
 
 
 class _Packing:
-    """One attempt to place everything at a level."""
+    """One attempt to place everything."""
 
-    def __init__(self, problem: Problem, level: float, rule: Rule) -> None:
-        self._problem, self._rule = problem, rule
-        self._steps = [_steps_at(demand, level) for demand in problem.demands]
-        self._left = [area.size for area in problem.areas]
-        self._sites: dict[int, tuple[int, ...]] = {}
-        self._parts: dict[int, tuple[int, ...]] = {}
-        self._boot_partitions: list[dict[int, int]] = [{} for _boot_partition in problem.boot_partitions]
-        self._own = [by_disk(problem.areas, [area for area, _size in boot_partition.sizes]) for boot_partition in problem.boot_partitions]
+    def __init__(self, packer: Packer, units: Sequence[int], rule: int) -> None:
+        self._packer, self._problem, self._units, self._rule = packer, packer.problem, units, rule
+        self._left = packer._room.copy()
+        self._wanted = packer.wanted(units)
+        self._areas: dict[int, tuple[int, ...]] = {}
+        self._pvs: dict[int, tuple[int, ...]] = {}
+        self._boots: list[dict[int, int]] = [{} for _boot in self._problem.boot_partitions]
+        self._missing = [self._sizes_of(boot) for boot in self._problem.boot_partitions]
 
-    def run(self) -> Placement | None:
-        """Return a placement, or None when this way something finds no room."""
+    def _sizes_of(self, boot: BootPartition) -> Floats:
+        sizes = np.zeros(len(self._left))
+        for area, size in boot.sizes:
+            sizes[area] = size
+        return sizes
+
+    def run(self, order: Sequence[int]) -> Placement:
+        """Place everything, whole demands in this order."""
         problem = self._problem
-        for at, boot_partition in enumerate(problem.boot_partitions):
-            for disk in boot_partition.disks:
-                if not self._boot(at, boot_partition, disk):
-                    return None
-        solid = [at for at, demand in enumerate(problem.demands) if demand.kind is not Kind.VOLUME]
-        # What has least placement comes first, then what is largest.
-        solid.sort(key=lambda at: (len(problem.demands[at].areas) > problem.demands[at].legs, -self._steps[at], at))
-        if not all(self._place(at, problem.demands[at]) for at in solid):
-            return None
-        pools = sorted(range(len(problem.pools)), key=lambda at: (len(problem.pools[at].areas), at))
-        if not all(self._spread(at, problem.pools[at]) for at in pools):
-            return None
+        for number, boot in enumerate(problem.boot_partitions):
+            for disk in boot.disks:
+                self._boot(number, disk, blamed=())
+        for at in order:
+            self._place(at, self._packer._solid[at])
+        limited = [at for at, pool in enumerate(problem.pools) if self._is_limited(at, pool)]
+        for at in sorted(limited, key=lambda at: (len(problem.pools[at].areas), at)):
+            self._choose_pvs(at, problem.pools[at])
+        self._pour([at for at in range(len(problem.pools)) if at not in limited])
         return Placement(
-            areas_of_demand=tuple(self._sites.get(at, ()) for at in range(len(problem.demands))),
-            pvs=tuple(self._parts[at] for at in range(len(problem.pools))),
-            boot_partitions=tuple(tuple(sorted(there.values())) for there in self._boot_partitions),
+            tuple(self._areas.get(at, ()) for at in range(len(problem.demands))),
+            tuple(self._pvs[at] for at in range(len(problem.pools))),
+            tuple(tuple(sorted(there.values())) for there in self._boots),
         )
 
-    def _place(self, at: int, demand: Demand) -> bool:
-        size = self._steps[at]
-        booting = [number for number, boot_partition in enumerate(self._problem.boot_partitions) if at in boot_partition.demands]
+    def _is_limited(self, at: int, pool: Pool) -> bool:
+        carries = any(at in boot.pools for boot in self._problem.boot_partitions)
+        return bool(pool.areas) and (carries or (pool.max_pvs is not None and pool.max_pvs < len(pool.areas)))
+
+    def _place(self, at: int, solid: _Solid) -> None:
+        areas, legs = solid.areas, solid.demand.legs
+        size = float(self._units[at])
+        needed = np.where(solid.off, min(size, float(solid.demand.low)), size)
+        left = self._left[areas]
+        for number in solid.booting:
+            needed = needed + self._missing[number][areas]
+        fits = np.flatnonzero(needed <= left)
+        if len(fits) < legs:
+            raise NoRoom((at,))
+        by_rule = {BEST: left, FIRST: areas, WORST: -left, LEAST_WANTED: self._wanted[areas]}[self._rule]
+        # Of equals the fullest, then the first.
+        chosen = fits[np.lexsort((fits, left[fits], by_rule[fits], solid.ranks[fits]))]
+        if legs > 1 and not self._packer._one_each:
+            _disks, firsts = np.unique(self._packer._disk[areas[chosen]], return_index=True)
+            chosen = chosen[np.sort(firsts)]
+            if len(chosen) < legs:
+                raise NoRoom((at,))
+        taken = chosen[:legs]
+        self._areas[at] = tuple(sorted(areas[taken].tolist()))
+        self._left[areas[taken]] -= np.where(solid.off[taken], min(size, float(solid.demand.low)), size)
+        for number in solid.booting:
+            for area in self._areas[at]:
+                self._boot(number, int(self._packer._disk[area]), (at,))
+
+    def _boot(self, number: int, disk: int, blamed: tuple[int, ...]) -> None:
+        """Put a boot partition on a disk that has none yet."""
+        if disk in self._boots[number]:
+            return
+        for area in self._packer._own[number].get(disk, []):
+            if self._missing[number][area] <= self._left[area]:
+                self._left[area] -= self._missing[number][area]
+                self._boots[number][disk] = area
+                self._missing[number][self._packer._own[number][disk]] = 0.0
+                return
+        raise NoRoom(blamed)
+
+    def _need(self, pool: Pool) -> int:
+        """Return how many extents a pool needs beyond those it has."""
+        return max(sum(self._units[volume] for volume in pool.volumes) - pool.kept, -(-pool.lo // pool.extent_size))
+
+    def _choose_pvs(self, at: int, pool: Pool) -> None:
+        """Open PVs where most is left until the need of a pool is met that may not open them everywhere."""
+        booting = [number for number, boot in enumerate(self._problem.boot_partitions) if at in boot.pools]
+        least = self._need(pool)
         chosen: list[int] = []
         disks: set[int] = set()
-        # Equal legs go where most is left, so that they can be large.
-        rule = self._rule if demand.legs == 1 else _RULES[2]
-        for area in sorted(demand.areas, key=lambda area: (rank(demand.preferred, area), rule(self._left[area], area), area)):
-            disk = self._problem.areas[area].disk
-            if disk not in disks and len(chosen) < demand.legs and size + self._missing(booting, area) <= self._left[area]:
-                chosen.append(area)
-                disks.add(disk)
-        if len(chosen) < demand.legs:
-            return False
-        for area in chosen:
-            self._left[area] -= size
-        self._sites[at] = tuple(sorted(chosen))
-        return all(
-            self._boot(number, self._problem.boot_partitions[number], self._problem.areas[area].disk)
-            for number in booting
-            for area in chosen
-        )
-
-    def _missing(self, booting: Sequence[int], area: int) -> int:
-        """Return what boot partitions that are not there yet would take of the area itself."""
-        disk = self._problem.areas[area].disk
-        return sum(
-            dict(self._problem.boot_partitions[number].sizes)[area]
-            for number in booting
-            if disk not in self._boot_partitions[number] and area in self._own[number].get(disk, [])
-        )
-
-    def _boot(self, number: int, boot_partition: BootPartition, disk: int) -> bool:
-        if disk in self._boot_partitions[number]:
-            return True
-        sizes = dict(boot_partition.sizes)
-        for area in self._own[number].get(disk, []):
-            if sizes[area] <= self._left[area]:
-                self._left[area] -= sizes[area]
-                self._boot_partitions[number][disk] = area
-                return True
-        return False
-
-    def _spread(self, at: int, pool: Pool) -> bool:
-        if pool.arrays or not pool.areas:
-            # Whether it holds its volumes is known only with the exact size of the arrays.
-            self._parts[at] = ()
-            return True
-        least = max(sum(self._steps[volume] for volume in pool.volumes), -(-pool.lo // pool.extent_size))
-        booting = [number for number, boot_partition in enumerate(self._problem.boot_partitions) if at in boot_partition.pools]
-        limited = bool(booting) or pool.max_pvs is not None
-        order = sorted(pool.areas, key=lambda area: (rank(pool.preferred, area), -self._left[area] if limited else 0, area))
-        chosen: list[int] = []
-        disks: set[int] = set()
-        for area in order:
-            disk = self._problem.areas[area].disk
-            room = (self._left[area] - pool.metadata_size - self._missing(booting, area)) // pool.extent_size
+        missing = sum((self._missing[number] for number in booting), np.zeros(len(self._left)))
+        for area in sorted(pool.areas, key=lambda area: (rank(pool.preferred, area), missing[area] - self._left[area], area)):
+            disk = int(self._packer._disk[area])
+            taken = sum(float(self._missing[number][area]) for number in booting)
+            room = int(self._left[area] - pool.metadata_size - taken) // pool.extent_size
             if least <= 0 or room <= 0 or disk in disks or (pool.max_pvs is not None and len(chosen) >= pool.max_pvs):
                 continue
-            units = min(least, room)
-            least -= units
-            self._left[area] -= units * pool.extent_size + pool.metadata_size
+            extents = min(least, room)
+            least -= extents
+            self._left[area] -= extents * pool.extent_size + pool.metadata_size
             chosen.append(area)
             disks.add(disk)
-            if not all(self._boot(number, self._problem.boot_partitions[number], disk) for number in booting):
-                return False
-        others = [] if limited else [area for area in pool.areas if self._problem.areas[area].disk not in disks]
-        self._parts[at] = tuple(sorted([*chosen, *(areas[0] for areas in by_disk(self._problem.areas, others).values())]))
-        return least <= 0
+            for number in booting:
+                self._boot(number, disk, pool.volumes)
+        self._pvs[at] = tuple(sorted(chosen))
+        if least > 0:
+            raise NoRoom(pool.volumes)
+
+    def _pour(self, pools: Sequence[int]) -> None:
+        """Share what is left among the pools that may use all their areas; a flow tells whether it is enough."""
+        rows: list[int] = []
+        masks: dict[int, int] = {}
+        needs: list[int] = []
+        for at in pools:
+            pool = self._problem.pools[at]
+            self._pvs[at] = self._one_per_disk(pool)
+            need = self._need(pool)
+            if not pool.arrays and need > 0:
+                for area in self._pvs[at]:
+                    masks[area] = masks.get(area, 0) | 1 << len(rows)
+                rows.append(at)
+                needs.append(need * pool.extent_size)
+        room: dict[int, int] = {}
+        for area, mask in masks.items():
+            sharing = [self._problem.pools[at] for row, at in enumerate(rows) if mask >> row & 1]
+            left = int(self._left[area]) - sum(pool.metadata_size for pool in sharing)
+            extent = min(pool.extent_size for pool in sharing)
+            room[mask] = room.get(mask, 0) + max(0, left) // extent * extent
+        kinds = sorted(room)
+        open_to = [sum(1 << number for number, mask in enumerate(kinds) if mask >> row & 1) for row in range(len(rows))]
+        transport, short = route(needs, open_to, [room[mask] for mask in kinds])
+        if short:
+            starved, _kinds = transport.reach(short)
+            raise NoRoom([volume for row, at in enumerate(rows) if starved >> row & 1 for volume in self._problem.pools[at].volumes])
+
+    def _one_per_disk(self, pool: Pool) -> tuple[int, ...]:
+        if pool.arrays or self._packer._one_each:
+            return () if pool.arrays else pool.areas
+        on_disks: Mapping[int, list[int]] = by_disk(self._problem.areas, pool.areas)
+        return tuple(sorted(max(areas, key=lambda area: (self._left[area], -area)) for areas in on_disks.values()))
+
+
+def volumes_or_self(problem: Problem, at: int) -> tuple[int, ...]:
+    """Return who is to be blamed when a demand finds no room: of an array that is a PV what lies on it, too."""
+    demand = problem.demands[at]
+    return (at, *problem.pools[demand.pool].volumes) if follows(demand) and demand.pool is not None else (at,)

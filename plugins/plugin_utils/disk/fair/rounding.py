@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ...common.highs import FREE, Limits, Program, maximise
-from ..problem.model import Demand, GrowthOrder, Kind, Placement, Pool, Problem, Sizes, pool_minimum
+from ...common.highs import Limits, maximise
+from ..problem.model import Demand, GrowthOrder, Kind, Placement, Problem, Sizes, pool_minimum
+from ..problem.program import Frame, build
 from .filling import Targets
 
 _NOISE = 1e-3
@@ -36,15 +37,15 @@ class _Rounding:
 
     def __init__(self, problem: Problem, placement: Placement, targets: Targets, left: Sequence[int], lost: Sequence[int]) -> None:
         self._problem, self._placement, self._targets, self._lost = problem, placement, targets, lost
-        self._steps = [max(demand.low, math.floor(targets.units[at] + _NOISE)) for at, demand in enumerate(problem.demands)]
-        self._parts = {part: math.floor(units + _NOISE) for part, units in targets.pvs.items()}
+        self._units = [max(demand.low, math.floor(targets.units[at] + _NOISE)) for at, demand in enumerate(problem.demands)]
+        self._pvs = {part: math.floor(units + _NOISE) for part, units in targets.pvs.items()}
         self._room = list(left)
         self._left = self._what_is_left()
 
     def sizes(self) -> Sizes:
         """Return the result; parts without units are no parts."""
-        parts = {part: units for part, units in self._parts.items() if units}
-        return Sizes(tuple(self._steps), parts, tuple(self._left))
+        parts = {part: units for part, units in self._pvs.items() if units}
+        return Sizes(tuple(self._units), parts, tuple(self._left))
 
     def cover_pools(self) -> bool:
         """Make every pool hold its volumes: more units where there is room, else fewer steps of what grew most."""
@@ -52,46 +53,24 @@ class _Rounding:
             return False
         for position, pool in enumerate(self._problem.pools):
             least = pool_minimum(self._problem, pool)
-            while self._units(position) < max(self._taken(position), least):
+            while self._extents(position) < max(self._taken(position), least):
                 if not self._widen(position) and not self._shrink(position):
                     return False
         return True
 
     def solve_exactly(self) -> bool:
-        """Find whole parts and steps up to the targets by an integer program; False when there are none."""
-        problem, program = self._problem, Program()
-        steps = [program.column(demand.low, steps, integral=True) for demand, steps in zip(problem.demands, self._steps)]
-        parts = {(pool, area): program.column(integral=True) for pool, areas in enumerate(self._placement.pvs) for area in areas}
-        opened = {part: program.column(0.0, 1.0, integral=True) for part in parts}
-        for area, room in enumerate(self._room):
-            terms = [(steps[at], 1.0) for at, sites in enumerate(self._placement.areas_of_demand) if area in sites]
-            for part in parts:
-                if part[1] == area:
-                    pool = problem.pools[part[0]]
-                    terms += [(parts[part], float(pool.extent_size)), (opened[part], float(pool.metadata_size))]
-                    program.row([(parts[part], float(pool.extent_size)), (opened[part], -float(max(room, 0)))], high=0.0)
-            program.row(terms, high=room)
-        for position, pool in enumerate(problem.pools):
-            self._pool_rows(program, position, pool, steps, {part: column for part, column in parts.items() if part[0] == position})
-        solved = maximise(program, {column: float(demand.unit) for column, demand in zip(steps, problem.demands)}, Limits(gap=1e-4))
+        """Find whole PVs and sizes up to the targets by an integer program; False when there are none."""
+        least = [demand.low for demand in self._problem.demands]
+        room = [float(max(size, 0)) for size in self._room]
+        model = build(self._problem, Frame(least, self._units, room, self._placement, self._lost))
+        worth = {column: float(demand.unit) for column, demand in zip(model.units, self._problem.demands)}
+        solved = maximise(model.program, worth, Limits(gap=1e-4))
         if solved is None:
             return False
-        self._steps = [round(solved.values[column]) for column in steps]
-        self._parts = {part: round(solved.values[column]) for part, column in parts.items()}
+        self._units = [round(solved.values[column]) for column in model.units]
+        self._pvs = {pv: round(solved.values[column]) for pv, column in model.extents.items()}
         self._left = self._what_is_left()
         return self.cover_pools()
-
-    def _pool_rows(self, program: Program, position: int, pool: Pool, steps: Sequence[int], parts: Mapping[tuple[int, int], int]) -> None:
-        given = [(column, 1.0) for column in parts.values()]
-        for array in pool.arrays:
-            units = program.column(integral=True)
-            program.row(
-                [(units, float(pool.extent_size)), (steps[array], -float(self._problem.demands[array].unit))], high=-self._lost[array]
-            )
-            given.append((units, 1.0))
-        program.row([*given, *((steps[volume], -1.0) for volume in pool.volumes)], low=-pool.kept)
-        high = FREE if pool.hi is None else pool.hi // pool.extent_size
-        program.row(given or [(steps[0], 0.0)], low=-(-pool.lo // pool.extent_size), high=high)
 
     def hand_out(self) -> None:
         """Give what is left step by step: who grows first, then whom rounding has cost most, then schema order."""
@@ -107,38 +86,38 @@ class _Rounding:
         left = list(self._room)
         for at, sites in enumerate(self._placement.areas_of_demand):
             for area in sites:
-                left[area] -= self._steps[at]
-        for (pool, area), units in self._parts.items():
+                left[area] -= self._units[at]
+        for (pool, area), units in self._pvs.items():
             left[area] -= self._mib(pool, units)
         return left
 
     def _shortfall(self, at: int) -> float:
-        return round(self._targets.units[at] - self._steps[at], 3)
+        return round(self._targets.units[at] - self._units[at], 3)
 
     def _mib(self, pool: int, units: int) -> int:
         return units * self._problem.pools[pool].extent_size + self._problem.pools[pool].metadata_size if units else 0
 
     def _taken(self, pool: int) -> int:
-        return sum(self._steps[volume] for volume in self._problem.pools[pool].volumes)
+        return sum(self._units[volume] for volume in self._problem.pools[pool].volumes)
 
-    def _units(self, position: int) -> int:
+    def _extents(self, position: int) -> int:
         pool = self._problem.pools[position]
-        units = pool.kept + sum(units for (owner, _area), units in self._parts.items() if owner == position)
+        units = pool.kept + sum(units for (owner, _area), units in self._pvs.items() if owner == position)
         for array in pool.arrays:
-            units += max(0, (self._steps[array] * self._problem.demands[array].unit - self._lost[array]) // pool.extent_size)
+            units += max(0, (self._units[array] * self._problem.demands[array].unit - self._lost[array]) // pool.extent_size)
         return units
 
     def _widen(self, position: int) -> bool:
         """Add one unit to the part of the pool that has most room; False when there is none."""
         pool = self._problem.pools[position]
-        if pool.hi is not None and (self._units(position) - pool.kept + 1) * pool.extent_size > pool.hi:
+        if pool.hi is not None and (self._extents(position) - pool.kept + 1) * pool.extent_size > pool.hi:
             return False
-        open_areas = [area for owner, area in self._parts if owner == position]
-        for area in sorted(open_areas, key=lambda area: (self._parts[position, area] == 0, -self._left[area], area)):
-            units = self._parts[position, area]
+        open_areas = [area for owner, area in self._pvs if owner == position]
+        for area in sorted(open_areas, key=lambda area: (self._pvs[position, area] == 0, -self._left[area], area)):
+            units = self._pvs[position, area]
             cost = self._mib(position, units + 1) - self._mib(position, units)
             if cost <= self._left[area]:
-                self._parts[position, area] += 1
+                self._pvs[position, area] += 1
                 self._left[area] -= cost
                 return True
         return any(self._grow_array(array) for array in pool.arrays)
@@ -148,33 +127,33 @@ class _Rounding:
         demand, pool = self._problem.demands[array], self._problem.demands[array].pool
         if pool is None:
             return False
-        before = self._units(pool)
+        before = self._extents(pool)
         needed = -(-self._problem.pools[pool].extent_size // demand.unit)
         spare = min((self._left[area] for area in self._placement.areas_of_demand[array]), default=0)
         for step in range(1, min(needed, spare) + 1):
-            if not _may_grow(demand, self._steps[array], step):
+            if not _may_grow(demand, self._units[array], step):
                 return False
-            self._steps[array] += step
-            if self._units(pool) > before:
+            self._units[array] += step
+            if self._extents(pool) > before:
                 for area in self._placement.areas_of_demand[array]:
                     self._left[area] -= step
                 return True
-            self._steps[array] -= step
+            self._units[array] -= step
         return False
 
     def _shrink(self, pool: int) -> bool:
         """Take one step from a volume that is above its minimum; False when all are at it."""
-        able = [at for at in self._problem.pools[pool].volumes if self._steps[at] > self._problem.demands[at].low]
+        able = [at for at in self._problem.pools[pool].volumes if self._units[at] > self._problem.demands[at].low]
         if not able:
             return False
         # Whom rounding has cost least so far gives next, so that equals stay equal to within a step.
         loser = min(able, key=lambda at: (self._problem.demands[at].growth_order is not GrowthOrder.LEFTOVER, self._shortfall(at), -at))
-        self._steps[loser] -= 1
+        self._units[loser] -= 1
         return True
 
     def _grow(self, at: int) -> bool:
         demand = self._problem.demands[at]
-        if not _may_grow(demand, self._steps[at], 1):
+        if not _may_grow(demand, self._units[at], 1):
             return False
         if demand.kind is not Kind.VOLUME:
             sites = self._placement.areas_of_demand[at]
@@ -182,9 +161,9 @@ class _Rounding:
                 return False
             for area in sites:
                 self._left[area] -= 1
-        elif demand.pool is None or not (self._taken(demand.pool) < self._units(demand.pool) or self._widen(demand.pool)):
+        elif demand.pool is None or not (self._taken(demand.pool) < self._extents(demand.pool) or self._widen(demand.pool)):
             return False
-        self._steps[at] += 1
+        self._units[at] += 1
         return True
 
 

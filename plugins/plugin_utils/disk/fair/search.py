@@ -2,287 +2,269 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What lies where: a mixed-integer program with binaries for placement only, sizes continuous.
+"""Is there a placement for demands of these sizes? Rules first, then proofs, then the program.
 
-Lexicographic: as few MiB of the minimums as possible off preferred disks; the highest level for the poorest that grows; then
-most MiB in use, fewest pieces, first spaces on first disks. What has no placement never gets a binary, and where nothing has a
-placement there is no program at all.
+Every answer is a placement, a proof that there is none with who is in each other's way, or that a limit came first. Limits are
+counts (rounds, nodes, programs), so that the same question has the same answer on a slow machine and under load.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ...common.highs import FREE, Limits, Program, Solved, Undecided, maximise
-from ..problem.model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, Problem, by_disk, rank
-from ..problem.program import choice_of, minimum_program, tight
+from ...common.highs import FREE, Limits, Solved, Undecided, maximise, maximise_with_prices
+from ..problem.model import GrowthOrder, Kind, Placement, Problem, by_disk, rank
+from ..problem.program import DiskProgram, at_sizes, explaining, open_everywhere, placement_of
+from .bounds import Bounds, has_no_choice
+from .heuristic import BEST, LEAST_WANTED, RULES, WORST, NoRoom, Packer
 
-_PIECE = 8.0
-"""MiB: what one piece less is worth."""
-_ORDER = 1.0
-"""MiB: what first spaces on first disks are worth, all together for one space."""
-_MOST_BINARIES = 150
-_GROWS = (GrowthOrder.PREFERRED, GrowthOrder.NORMAL)
+_NOISE = 1e-6
+_ROUNDS = 20
+_FEW_ROUNDS = 2
+_NODES = 200
+_PROGRAMS = 40
+_MOST_COLUMNS = 3000
+_FEW_COLUMNS = 300
+_MOST_LINEAR_COLUMNS = 20_000
+_NO_CLOCK = FREE
 
 
 @dataclass(frozen=True)
-class Found:
-    """A placement; `proven` is False when a limit ended the search, `gap` then the relative distance to the bound."""
+class Answer:
+    """`placement` when there is one; else `proven` tells whether there is none, and `blamed` (positions) who is in whose way."""
 
-    placement: Placement
-    proven: bool = True
-    gap: float = 0.0
-
-
-def find_placement(problem: Problem, time_limit: float) -> Found | None:
-    """Return the best placement for continuous sizes; None when not even these fit or the limit came first."""
-    try:
-        return _Search(problem, time_limit).run()
-    except Undecided:
-        return None
+    placement: Placement | None = None
+    proven: bool = False
+    blamed: frozenset[int] = frozenset()
 
 
-def find_tight_placement(problem: Problem, time_limit: float) -> Found | None:
-    """Return a placement in which the minimums fit to the MiB, with as few pieces as possible; None when there is none.
-
-    Raises Undecided when the limit came first.
-    """
-    model = minimum_program(problem, tight(problem))
-    cost = {column: -_rank_cost(problem.demands[at].preferred, area, problem.demands[at].lo) for (at, area), column in model.site.items()}
-    cost.update({column: -_rank_cost(problem.pools[at].preferred, area, 1) - 1.0 for (at, area), column in model.part.items()})
-    cost.update(dict.fromkeys(model.boot_partition.values(), -1.0))
-    solved = maximise(model.program, cost, Limits(gap=1e-4, seconds=time_limit))
-    if solved is None:
-        return None
-    return Found(choice_of(problem, model, solved.values), solved.proven, solved.gap)
-
-
-def _rank_cost(tiers: tuple[frozenset[int], ...], area: int, size: int) -> float:
-    return float(rank(tiers, area) * max(size, 1))
-
-
-def _fixed(problem: Problem, demand: Demand) -> bool:
-    """Tell whether a demand has no placement."""
-    if demand.kind is Kind.VOLUME:
-        return True
-    disks = len(by_disk(problem.areas, demand.areas))
-    return disks == len(demand.areas) and disks == demand.legs
-
-
-def _open_everywhere(problem: Problem, position: int, pool: Pool) -> bool:
-    """Tell whether it costs nothing but its head to have a part of the pool on every area."""
-    one_each = len(by_disk(problem.areas, pool.areas)) == len(pool.areas)
-    carries = any(position in boot_partition.pools for boot_partition in problem.boot_partitions)
-    return one_each and (pool.max_pvs is None or pool.max_pvs >= len(pool.areas)) and (not carries or len(pool.areas) <= 1)
-
-
-def worth_searching(problem: Problem) -> bool:
-    """Tell whether a search has a chance to end within seconds."""
-    columns = sum(len(demand.areas) for demand in problem.demands if not _fixed(problem, demand))
-    columns += sum(len(pool.areas) for at, pool in enumerate(problem.pools) if not _open_everywhere(problem, at, pool))
-    return columns <= _MOST_BINARIES
-
-
-def without_placement(problem: Problem) -> bool:
+def without_choice(problem: Problem) -> bool:
     """Tell whether there is only one placement."""
-    return all(_fixed(problem, demand) for demand in problem.demands) and all(
-        _open_everywhere(problem, at, pool) for at, pool in enumerate(problem.pools)
+    return all(has_no_choice(problem, demand) for demand in problem.demands) and all(
+        open_everywhere(problem, position) for position in range(len(problem.pools))
     )
 
 
-def only_placement(problem: Problem) -> Found | None:
+def only_placement(problem: Problem) -> Placement | None:
     """Return the placement of a problem in which nothing has a choice; None when a disk that boots has no room for a boot partition."""
-    sites = tuple(demand.areas for demand in problem.demands)
-    parts = tuple(pool.areas for pool in problem.pools)
+    areas_of_demand = tuple(demand.areas for demand in problem.demands)
+    pvs = tuple(pool.areas for pool in problem.pools)
     boot_partitions = []
-    for boot_partition in problem.boot_partitions:
-        areas = {area for at in boot_partition.demands for area in sites[at]} | {area for at in boot_partition.pools for area in parts[at]}
-        disks = {problem.areas[area].disk for area in areas} | set(boot_partition.disks)
-        own = by_disk(problem.areas, [area for area, _size in boot_partition.sizes])
+    for boot in problem.boot_partitions:
+        areas = {area for at in boot.demands for area in areas_of_demand[at]} | {area for at in boot.pools for area in pvs[at]}
+        disks = {problem.areas[area].disk for area in areas} | set(boot.disks)
+        own = by_disk(problem.areas, [area for area, _size in boot.sizes])
         if any(len(own.get(disk, [])) == 0 for disk in disks):
             return None
         boot_partitions.append(tuple(sorted(own[disk][0] for disk in disks)))
-    return Found(Placement(sites, parts, tuple(boot_partitions)))
+    return Placement(areas_of_demand, pvs, tuple(boot_partitions))
 
 
-class _Search:
-    """The program and where its columns are."""
+def tight_placement(problem: Problem) -> tuple[Placement, bool] | None:
+    """Return a placement in which the minimums fit to the MiB, with as few PVs as possible, and whether it is the best of these.
 
-    def __init__(self, problem: Problem, time_limit: float) -> None:
-        self._problem, self._time_limit = problem, time_limit
-        self._program = Program()
-        self._used: list[list[tuple[int, float]]] = [[] for _area in problem.areas]
-        self._site: dict[tuple[int, int], int] = {}
-        self._part: dict[tuple[int, int], int] = {}
-        self._boot_partition: dict[tuple[int, int], int] = {}
-        self._steps: list[int] = []
-        self._off: dict[int, float] = {}
-        self._proven, self._gap = True, 0.0
-        for at, demand in enumerate(problem.demands):
-            self._steps.append(self._demand(at, demand))
-        for at, pool in enumerate(problem.pools):
-            self._pool(at, pool)
-        for at, boot_partition in enumerate(problem.boot_partitions):
-            self._carry(at, boot_partition)
-        for area, terms in enumerate(self._used):
-            self._program.row(terms, high=problem.areas[area].size)
+    None when there is none. Raises Undecided when a limit came first.
+    """
+    model = at_sizes(problem, [demand.low for demand in problem.demands], whole=True)
+    cost = _off_costs(problem, model)
+    for (pool, area), column in model.pvs.items():
+        cost[column] = -1.0 - float(rank(problem.pools[pool].preferred, area))
+    cost.update(dict.fromkeys(model.boot_partitions.values(), -1.0))
+    solved = maximise(model.program, cost, Limits(gap=1e-4, seconds=_NO_CLOCK))
+    if solved is None:
+        return None
+    exact = placement_of(problem, model, solved.values)
+    pvs = tuple(tuple(area for area in pool.areas if solved.values[model.pvs[at, area]] > 0.5) for at, pool in enumerate(problem.pools))
+    return replace(exact, pvs=pvs), solved.proven
 
-    def run(self) -> Found | None:
-        """Solve one aim after the other, each kept while the next is sought."""
-        solved: Solved | None = None
-        if self._off:
-            solved = self._solve({column: -cost for column, cost in self._off.items()}, gap=1e-6)
-            if solved is None:
-                return None
-            self._program.row(self._off.items(), high=-solved.objective * (1 + 1e-6) + 1e-3)
-        growing = [at for at, demand in enumerate(self._problem.demands) if demand.growth_order in _GROWS and demand.low != demand.high]
-        if growing:
-            level = self._level(growing)
-            solved = self._solve({level: 1.0}, gap=1e-2)
-            if solved is None:
-                return None
-            self._program.lower[level] = max(0.0, solved.objective * (1 - 1e-4))
+
+def _off_costs(problem: Problem, model: DiskProgram) -> dict[int, float]:
+    """Return what it costs to have a minimum off its preferred disks, by column, as worth: never positive."""
+    return {
+        column: -float(rank(problem.demands[at].preferred, area) * max(problem.demands[at].low, 1))
+        for (at, area), column in model.disk_choice.items()
+    }
+
+
+def off_cost(problem: Problem, placement: Placement) -> int:
+    """Return the MiB of minimums of whole demands off what they prefer, times the tier."""
+    return sum(
+        max(demand.low, 1) * rank(demand.preferred, area)
+        for demand, areas in zip(problem.demands, placement.areas_of_demand)
+        for area in areas
+    )
+
+
+class Search:
+    """Answers about one problem, and the budget for them."""
+
+    def __init__(self, problem: Problem, most_off: float = FREE) -> None:
+        self._problem, self._most_off = problem, most_off
+        self._packer, self._bounds = Packer(problem), Bounds(problem)
+        self._programs = _PROGRAMS
+        self._lucky: tuple[list[int], int] | None = None
+
+    def pack(self, units: Sequence[int]) -> Placement | None:
+        """Return the placement that a rule finds."""
+        sizes = self._packer.with_arrays(units)
+        order = self._packer.order(sizes)
+        for rule in RULES:
+            if (found := self._try(sizes, order, rule)[0]) is not None:
+                return found
+        # What came first when trying again and again helped may help again at another level.
+        return None if self._lucky is None else self._try(sizes, *self._lucky)[0]
+
+    def impossible(self, units: Sequence[int]) -> frozenset[int]:
+        """Return demands that quickly prove that there is no placement; empty when they prove nothing."""
+        return self._bounds.overfull(self._packer.with_arrays(units))
+
+    def ask(self, units: Sequence[int]) -> Answer:
+        """Return whether there is a placement of these sizes."""
+        blamed = self.impossible(units)
+        if blamed:
+            return Answer(proven=True, blamed=blamed)
+        found = self.pack(units)
+        if found is not None:
+            return Answer(found)
+        narrowed = self._bounds.narrowed(self._packer.with_arrays(units))
+        columns = sum(len(demand.areas) for demand in narrowed.demands)
+        if columns > _MOST_LINEAR_COLUMNS:
+            return Answer(self._squeak(units))
+        blamed = self._linear_proof(narrowed, units)
+        if blamed:
+            return Answer(proven=True, blamed=blamed)
+        if columns > _MOST_COLUMNS or self._programs <= 0:
+            return Answer(self._squeak(units))
+        # Where the program is small it is soon done; what it leaves open is worth more rounds.
+        found = self._squeak(units, _FEW_ROUNDS)
+        answer = self._by_program(narrowed, units) if found is None else Answer(found)
+        return answer if answer.proven or answer.placement is not None else Answer(self._squeak(units))
+
+    def try_hard(self, units: Sequence[int]) -> Placement | None:
+        """Return the placement that a rule finds, on small machines also one that takes several rounds."""
+        found = self.pack(units)
+        small = sum(len(demand.areas) for demand in self._problem.demands) <= _FEW_COLUMNS
+        return self._squeak(units, _FEW_ROUNDS) if found is None and small else found
+
+    def possible(self, units: Sequence[int]) -> bool:
+        """Tell whether bounds and the linear program leave it open that there is a placement."""
+        if self.impossible(units):
+            return False
+        narrowed = self._bounds.narrowed(self._packer.with_arrays(units))
+        if sum(len(demand.areas) for demand in narrowed.demands) > _MOST_LINEAR_COLUMNS:
+            return True
+        return maximise_with_prices(self._model(narrowed, units).program, {}) is not None
+
+    def _try(self, sizes: Sequence[int], order: Sequence[int], rule: int) -> tuple[Placement | None, tuple[int, ...]]:
         try:
-            best = self._solve(self._worth(), gap=1e-5)
+            found = self._packer.pack(sizes, order, rule)
+        except NoRoom as failure:
+            return None, failure.blamed
+        return (found if off_cost(self._problem, found) <= self._most_off else None), ()
+
+    def _squeak(self, units: Sequence[int], rounds: int = _ROUNDS) -> Placement | None:
+        """Try again and again with those first who were blamed before."""
+        sizes = self._packer.with_arrays(units)
+        usual = self._packer.order(sizes)
+        for rule in (BEST, LEAST_WANTED, WORST):
+            urgency: dict[int, float] = {at: -float(place) for place, at in enumerate(usual)}
+            for _round in range(rounds):
+                order = sorted(usual, key=lambda at: (-urgency[at], at))
+                found, blamed = self._try(sizes, order, rule)
+                if found is not None:
+                    self._lucky = order, rule
+                    return found
+                solid = [at for at in blamed if at in urgency]
+                if not solid:
+                    break
+                for at in solid:
+                    urgency[at] += max(2.0, len(usual) / 3)
+        return None
+
+    def _model(self, narrowed: Problem, units: Sequence[int]) -> DiskProgram:
+        model = at_sizes(narrowed, units, whole=False)
+        if self._most_off < FREE:
+            model.program.row([(column, -worth) for column, worth in _off_costs(narrowed, model).items()], high=self._most_off + 0.5)
+        return model
+
+    def _linear_proof(self, narrowed: Problem, units: Sequence[int]) -> frozenset[int]:
+        """Return who is in whose way when not even pieces of the demands fit; empty when they do."""
+        if maximise_with_prices(self._model(narrowed, units).program, {}) is not None:
+            return frozenset()
+        raised = [
+            replace(demand, name=str(at), space=at, lo=units[at] * demand.unit, hi=None) for at, demand in enumerate(narrowed.demands)
+        ]
+        model = explaining(replace(narrowed, demands=tuple(raised)), loose=False)
+        for column, _unit in model.given_up.values():
+            model.program.upper[column] = FREE
+        solved = maximise_with_prices(model.program, {column: -float(unit) for column, unit in model.given_up.values()})
+        if solved is None:
+            return frozenset(range(len(raised)))
+        named = {name.split(":", 1)[1] for name, price in zip(model.names, solved[1]) if name.startswith("min:") and price > _NOISE}
+        return frozenset(int(name) for name in named if name.isdigit()) or frozenset(range(len(raised)))
+
+    def _by_program(self, narrowed: Problem, units: Sequence[int]) -> Answer:
+        self._programs -= 1
+        model = self._model(narrowed, units)
+        try:
+            solved = maximise(model.program, {}, Limits(gap=1.0, seconds=_NO_CLOCK, nodes=_NODES))
         except Undecided:
-            best = solved
-            self._proven = False
-        if best is None:
-            return None
-        return Found(self._placement(best), self._proven, self._gap)
+            return Answer()
+        if solved is None:
+            return Answer(proven=True, blamed=frozenset(range(len(units))))
+        return Answer(placement_of(self._problem, model, solved.values))
 
-    def _solve(self, objective: dict[int, float], gap: float) -> Solved | None:
-        solved = maximise(self._program, objective, Limits(gap=gap, seconds=self._time_limit))
-        if solved is not None and not solved.proven:
-            self._proven, self._gap = False, max(self._gap, solved.gap)
-        return solved
 
-    def _demand(self, at: int, demand: Demand) -> int:
-        """Add a demand's columns and rows, and return the column of its steps."""
-        high = FREE if demand.high is None or demand.growth_order is GrowthOrder.NEVER else float(demand.high)
-        if demand.growth_order in (GrowthOrder.NEVER, GrowthOrder.LEFTOVER) and demand.pool is None:
-            high = float(demand.low)
-        if demand.kind is Kind.VOLUME and demand.growth_order not in _GROWS:
-            high = float(demand.low)
-        steps = self._program.column(float(demand.low), high)
-        if demand.kind is not Kind.VOLUME:
-            self._place(at, demand, steps, high)
-        return steps
+def least_off_cost(problem: Problem) -> tuple[float, Placement] | None:
+    """Return the least MiB of minimums that must lie off what they prefer, times the tier, and a placement that has it.
 
-    def _place(self, at: int, demand: Demand, steps: int, high: float) -> None:
-        program, areas = self._program, demand.areas
-        fixed = _fixed(self._problem, demand)
-        amounts = []
-        widest = min(high, float(max((self._problem.areas[area].size for area in areas), default=0)))
-        for area in areas:
-            here = self._site[at, area] = program.column(float(fixed), 1.0, integral=True)
-            if demand.preferred and rank(demand.preferred, area):
-                self._off[here] = rank(demand.preferred, area) * float(demand.low)
-            if demand.low == high:
-                self._used[area].append((here, high))
-                continue
-            most = min(high, float(self._problem.areas[area].size))
-            amount = program.column()
-            amounts.append((amount, 1.0))
-            self._used[area].append((amount, 1.0))
-            program.row([(amount, 1.0), (here, -most)], high=0.0)
-            program.row([(amount, 1.0), (here, -float(demand.low))], low=0.0)
-            if demand.legs > 1:
-                program.row([(amount, 1.0), (steps, -1.0), (here, -widest)], low=-widest)
-        if amounts:
-            program.row([*amounts, (steps, -float(demand.legs))], low=0.0, high=0.0)
-        program.row([(self._site[at, area], 1.0) for area in areas] or [(steps, 0.0)], low=demand.legs, high=demand.legs)
-        for same in by_disk(self._problem.areas, areas).values():
-            if len(same) > 1:
-                program.row([(self._site[at, area], 1.0) for area in same], high=1.0)
+    None when the minimums do not fit, or when a limit came before any placement was found.
+    """
+    model = at_sizes(problem, [demand.low for demand in problem.demands], whole=False)
+    worth: Mapping[int, float] = {
+        **_off_costs(problem, model),
+        **{
+            column: -float(rank(problem.pools[pool].preferred, area) * problem.pools[pool].extent_size)
+            for (pool, area), column in model.extents.items()
+        },
+    }
+    solved: Solved | None
+    try:
+        solved = maximise(model.program, worth, Limits(gap=1e-6, seconds=_NO_CLOCK))
+    except Undecided:
+        return None
+    if solved is None:
+        return None
+    found = placement_of(problem, model, solved.values)
+    return float(off_cost(problem, found)), found
 
-    def _pool(self, at: int, pool: Pool) -> None:
-        program = self._program
-        free = _open_everywhere(self._problem, at, pool)
-        given: list[tuple[int, float]] = []
-        for area in pool.areas:
-            here = self._part[at, area] = program.column(0.0, 1.0, integral=not free)
-            units = program.column()
-            if pool.preferred and rank(pool.preferred, area):
-                self._off[units] = rank(pool.preferred, area) * float(pool.extent_size)
-            most = max(self._problem.areas[area].size - pool.metadata_size, 0)
-            program.row([(units, pool.extent_size), (here, -float(most))], high=0.0)
-            self._used[area] += [(units, pool.extent_size), (here, pool.metadata_size)]
-            given.append((units, 1.0))
-        for same in by_disk(self._problem.areas, pool.areas).values():
-            if len(same) > 1:
-                program.row([(self._part[at, area], 1.0) for area in same], high=1.0)
-        if pool.max_pvs is not None:
-            program.row([(self._part[at, area], 1.0) for area in pool.areas], high=pool.max_pvs)
-        given += [(self._steps[array], self._problem.demands[array].unit / pool.extent_size) for array in pool.arrays]
-        program.row([*given, *((self._steps[volume], -1.0) for volume in pool.volumes)], low=-pool.kept)
-        if pool.lo or pool.hi is not None:
-            program.row(
-                given, low=-(-pool.lo // pool.extent_size), high=FREE if pool.hi is None or pool.arrays else pool.hi // pool.extent_size
-            )
 
-    def _carry(self, at: int, boot_partition: BootPartition) -> None:
-        for area, size in boot_partition.sizes:
-            here = self._boot_partition[at, area] = self._program.column(0.0, 1.0, integral=True)
-            self._used[area].append((here, float(size)))
-        own = by_disk(self._problem.areas, [area for area, _size in boot_partition.sizes])
-        carriers = [(area, self._site[demand, area]) for demand in boot_partition.demands for area in self._problem.demands[demand].areas]
-        carriers += [(area, self._part[pool, area]) for pool in boot_partition.pools for area in self._problem.pools[pool].areas]
-        for area, carrier in carriers:
-            there = [(self._boot_partition[at, own_area], 1.0) for own_area in own.get(self._problem.areas[area].disk, [])]
-            self._program.row([*there, (carrier, -1.0)], low=0.0)
-        for disk in boot_partition.disks:
-            there = [(self._boot_partition[at, area], 1.0) for area in own.get(disk, [])]
-            self._program.row(there or [(self._steps[0], 0.0)], low=1.0)
+def confined(problem: Problem, tiers: int | None = 1) -> Problem:
+    """Return the problem in which what has a preference may use its first so many tiers only (None: all), if it has any areas there."""
+    demands = tuple(
+        replace(demand, areas=_liked(demand.areas, demand.preferred, 1)) if demand.kind is not Kind.VOLUME else demand
+        for demand in problem.demands
+    )
+    pools = tuple(replace(pool, areas=_liked(pool.areas, pool.preferred, tiers)) for pool in problem.pools)
+    return replace(problem, demands=demands, pools=pools)
 
-    def _level(self, growing: list[int]) -> int:
-        """Add the level of the poorest: every growing demand is at it or at its own maximum."""
-        demands, program = self._problem.demands, self._program
-        total = float(sum(area.size for area in self._problem.areas))
-        open_weight = sum(demands[at].weight for at in growing if demands[at].high is None)
-        tops = {at: float(high * demands[at].unit) for at in growing if (high := demands[at].high) is not None}
-        ceiling = total / open_weight if open_weight else max(top / demands[at].weight for at, top in tops.items())
-        level = program.column(0.0, ceiling)
-        for at in growing:
-            demand, steps = demands[at], self._steps[at]
-            top = tops.get(at, FREE)
-            terms = [(steps, float(demand.unit)), (level, -demand.weight)]
-            if top < ceiling * demand.weight:
-                full = program.column(0.0, 1.0, integral=True)
-                program.row([(steps, float(demand.unit)), (full, -top)], low=0.0)
-                terms.append((full, ceiling * demand.weight))
-            program.row(terms, low=0.0)
-        return level
 
-    def _worth(self) -> dict[int, float]:
-        """Return what everything is worth when level and preferences are settled, in MiB of disk."""
-        worth: dict[int, float] = {}
-        areas, spaces = len(self._problem.areas), len(self._problem.demands)
-        for at, demand in enumerate(self._problem.demands):
-            if demand.growth_order in _GROWS:
-                worth[self._steps[at]] = float(demand.legs if demand.kind is Kind.LEGS else demand.unit)
-        for (at, area), column in self._site.items():
-            worth[column] = -_ORDER * area / areas * (1 - at / (spaces + 1))
-        for (pool, area), column in self._part.items():
-            worth[column] = -_PIECE - _ORDER * area / areas * (1 - pool / (spaces + 1))
-        for (_at, area), column in self._boot_partition.items():
-            worth[column] = -_PIECE - _ORDER * area / areas
-        return worth
+def _liked(areas: tuple[int, ...], preferred: tuple[frozenset[int], ...], tiers: int | None) -> tuple[int, ...]:
+    if not preferred:
+        return areas
+    first = frozenset().union(*preferred[:tiers])
+    return tuple(area for area in areas if area in first)
 
-    def _placement(self, solved: Solved) -> Placement:
-        values, problem = solved.values, self._problem
-        parts = []
-        for at, pool in enumerate(problem.pools):
-            free = _open_everywhere(problem, at, pool)
-            parts.append(tuple(area for area in pool.areas if free or values[self._part[at, area]] > 0.5))
-        sites = []
-        for at, demand in enumerate(problem.demands):
-            sites.append(tuple(area for area in demand.areas if values[self._site[at, area]] > 0.5))
-        return Placement(
-            areas_of_demand=tuple(sites),
-            pvs=tuple(parts),
-            boot_partitions=tuple(
-                tuple(area for area, _size in boot_partition.sizes if values[self._boot_partition[at, area]] > 0.5)
-                for at, boot_partition in enumerate(problem.boot_partitions)
-            ),
-        )
+
+def has_preferences(problem: Problem) -> bool:
+    """Tell whether anything prefers some of the areas it may use to others."""
+    solid = any(rank(demand.preferred, area) for demand in problem.demands for area in demand.areas)
+    return solid or any(rank(pool.preferred, area) for pool in problem.pools for area in pool.areas)
+
+
+def grows_off_its_disks(problem: Problem, placement: Placement, at: int) -> bool:
+    """Tell whether a demand had to go off the disks it prefers, so that it grows last."""
+    demand = problem.demands[at]
+    areas = placement.areas_of_demand[at]
+    return demand.growth_order is GrowthOrder.PREFERRED and any(rank(demand.preferred, area) == len(demand.preferred) for area in areas)

@@ -11,12 +11,13 @@ rest is a few linear programs (`filling`). Then whole steps (`whole_steps`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ....module_utils.storage import overhead
 from ..problem.model import GrowthOrder, Kind, Placement, Pool, Problem, Sizes, rank
-from .filling import Targets, fill_cluster
+from .filling import Targets, fill_areas
+from .newton import fill_plain, is_plain
 from .rounding import round_targets
 
 _REPEATS = 6
@@ -123,7 +124,7 @@ def _size(problem: Problem, placement: Placement, lost: Sequence[int]) -> Sizes 
         targets = (
             _one_area(problem, placement, cluster, left)
             or _one_pool(problem, placement, cluster, left)
-            or fill_cluster(problem, placement, cluster, left, lost)
+            or _several_areas(problem, placement, cluster, left, lost)
         )
         if targets is None:
             return None
@@ -131,6 +132,47 @@ def _size(problem: Problem, placement: Placement, lost: Sequence[int]) -> Sizes 
             steps[position] = targets.units[position]
         parts.update(targets.pvs)
     return round_targets(problem, placement, Targets(dict(enumerate(steps)), parts), left, lost)
+
+
+def _own(pool: int | None, own_pool: Mapping[int, int]) -> int | None:
+    return None if pool is None else own_pool[pool]
+
+
+def _several_areas(problem: Problem, placement: Placement, cluster: Cluster, left: Sequence[int], lost: Sequence[int]) -> Targets | None:
+    """Return the targets of a cluster by linear programs; positions are those within it while it is solved."""
+    own_area = {area: own for own, area in enumerate(cluster.areas)}
+    own_demand = {at: own for own, at in enumerate(cluster.demands)}
+    own_pool = {pool: own for own, pool in enumerate(cluster.pools)}
+    pools = [
+        replace(
+            problem.pools[pool],
+            areas=tuple(own_area[area] for area in placement.pvs[pool]),
+            volumes=tuple(own_demand[at] for at in problem.pools[pool].volumes),
+            arrays=tuple(own_demand[at] for at in problem.pools[pool].arrays),
+            preferred=tuple(frozenset(own_area[area] for area in tier if area in own_area) for tier in problem.pools[pool].preferred),
+        )
+        for pool in cluster.pools
+    ]
+    own = Problem(
+        areas=tuple(problem.areas[area] for area in cluster.areas),
+        demands=tuple(replace(problem.demands[at], pool=_own(problem.demands[at].pool, own_pool)) for at in cluster.demands),
+        pools=tuple(pools),
+        boot_partitions=(),
+    )
+    own_placement = Placement(
+        tuple(tuple(own_area[area] for area in placement.areas_of_demand[at]) for at in cluster.demands),
+        tuple(pool.areas for pool in pools),
+        (),
+    )
+    own_left, own_lost = [left[area] for area in cluster.areas], [lost[at] for at in cluster.demands]
+    filled = fill_plain(own, own_placement, own_left, own_lost) if is_plain(own) else None
+    filled = filled or fill_areas(own, own_placement, own_left, own_lost)
+    if filled is None:
+        return None
+    return Targets(
+        {cluster.demands[at]: units for at, units in filled.units.items()},
+        {(cluster.pools[pool], cluster.areas[area]): extents for (pool, area), extents in filled.pvs.items()},
+    )
 
 
 def _one_area(problem: Problem, placement: Placement, cluster: Cluster, left: Sequence[int]) -> Targets | None:

@@ -4,7 +4,7 @@
 
 """The fair planner: where everything lies, then how large it is.
 
-What a quick placement (`greedy`) cannot settle, a mixed-integer program does (`search`); sizes follow exactly (`sizing`).
+`levels` finds the best placement; sizes follow exactly (`sizes`). What is divisible altogether needs neither (`flat`).
 """
 
 from __future__ import annotations
@@ -13,86 +13,60 @@ from collections.abc import Mapping
 
 from ...common.errors import NoSolution
 from ...common.highs import Undecided
+from ..conflict.explain import explain, obvious_conflict
 from ..flat.share import only_divisible, share_out
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
-from ..problem.conflict import explain, obvious_conflict
 from ..problem.formulate import formulate
 from ..problem.model import Placement, Problem, Sizes, rank
-from .heuristic import cannot_be_better, distance, highest_level, is_better, level_bounds, quality, quick_placements
-from .search import Found, find_placement, find_tight_placement, only_placement, without_placement, worth_searching
+from .levels import Found, best_plan
+from .search import only_placement, tight_placement, without_choice
 from .sizes import size_fairly
 
 _FIRST_ON_DISK = (SpaceType.BIOS_GRUB, SpaceType.ESP)
 
 
-def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0, time_limit: float = 4.0) -> Allocation:
+def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Allocation:
     """Return a plan: preferences first, then weighted max-min fair sizes, everything used that anybody can use.
 
-    `reserve` MiB of every disk stay free. `time_limit` (seconds) bounds every search; a plan that is not proven to be the best
-    says so. Raises NoSolution with the conflict (or saying that the time was too short to know), InputError for kept data that
-    cannot be planned around.
+    `reserve` MiB of every disk stay free. A plan that is not proven to be the best says so. Raises NoSolution with the conflict (or
+    saying that it is not known whether there is a plan), InputError for kept data that cannot be planned around.
     """
     problem = formulate(hardware, schema, reserve)
     try:
-        solved = _solve(problem, time_limit)
+        solved = _solve(problem)
     except Undecided:
-        message = f"no plan was found within {time_limit:g} s, and it is not proven that there is none"
+        message = "no plan was found within the limits of the search, and it is not proven that there is none"
         raise NoSolution(
             message, {"short": None, "constraints": [], "remedies": ["allow fewer disks for the spaces that lie on one disk"]}
         ) from None
     if solved is None:
-        reason = explain(problem, time_limit)
+        reason = explain(problem)
         raise NoSolution(reason.message, reason.data)
     return _allocation(schema, problem, *solved)
 
 
-def _solve(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
+def _solve(problem: Problem) -> tuple[Found, Sizes] | None:
     if obvious_conflict(problem):
         return None
     if only_divisible(problem):
         shared = share_out(problem)
         return None if shared is None else (Found(shared[0]), shared[1])
-    best = _best(problem, time_limit)
-    if best is not None:
-        return best
-    # Fractional sizes may fit where whole ones do not; then the whole minimums decide what lies where.
-    return _sized(problem, find_tight_placement(problem, time_limit))
+    if without_choice(problem):
+        only = only_placement(problem)
+        sizes = None if only is None else size_fairly(problem, only)
+        best = None if only is None or sizes is None else (Found(only), sizes)
+    else:
+        best = best_plan(problem)
+    return best or _tight(problem)
 
 
-def _best(problem: Problem, time_limit: float) -> tuple[Found, Sizes] | None:
-    if without_placement(problem):
-        return _sized(problem, only_placement(problem))
-    bound = highest_level(problem)
-    quick = None
-    for placement in quick_placements(problem, bound):
-        quick = _better(problem, quick, _sized(problem, Found(placement)))
-        if quick is not None and cannot_be_better(quality(problem, quick[0].placement, quick[1]), level_bounds(problem, quick[1], bound)):
-            return quick
-    if quick is not None and not worth_searching(problem):
-        return _unproven(problem, quick, bound)
-    searched = _sized(problem, find_placement(problem, time_limit))
-    best = _better(problem, searched, quick)
-    if best is None or searched is None:
-        return None if best is None else _unproven(problem, best, bound)
-    # What is no worse than a proven best is one, too.
-    return Found(best[0].placement, searched[0].proven, searched[0].gap), best[1]
-
-
-def _better(problem: Problem, first: tuple[Found, Sizes] | None, second: tuple[Found, Sizes] | None) -> tuple[Found, Sizes] | None:
-    if first is None or second is None:
-        return first or second
-    ranks = [quality(problem, found.placement, sizes) for found, sizes in (first, second)]
-    return second if is_better(ranks[1], ranks[0]) else first
-
-
-def _unproven(problem: Problem, plan: tuple[Found, Sizes], bound: float) -> tuple[Found, Sizes]:
-    gap = distance(problem, quality(problem, plan[0].placement, plan[1]), level_bounds(problem, plan[1], bound))
-    return Found(plan[0].placement, proven=False, gap=gap), plan[1]
-
-
-def _sized(problem: Problem, found: Found | None) -> tuple[Found, Sizes] | None:
-    sizes = size_fairly(problem, found.placement) if found is not None else None
-    return None if found is None or sizes is None else (found, sizes)
+def _tight(problem: Problem) -> tuple[Found, Sizes] | None:
+    """Return a plan of whole minimums, which may fit where rules and fractional sizes find nothing."""
+    found = tight_placement(problem)
+    if found is None:
+        return None
+    sizes = size_fairly(problem, found[0])
+    return None if sizes is None else (Found(found[0]), sizes)
 
 
 def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) -> Allocation:
@@ -109,6 +83,7 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
         volume_disks=_volume_disks(problem, sizes),
         proven=found.proven,
         gap=found.gap,
+        open_level=tuple(dict.fromkeys(space for at in found.open_at if (space := problem.demands[at].space) is not None)),
         off_preferred=_off_preferred(problem, found.placement, sizes),
         warnings=problem.warnings,
     )

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from ....module_utils.storage import lvm, overhead
 from ...common.errors import Mistakes, NoSolution
 from ...common.libraries import np
+from ..conflict.explain import explain
 from ..flat.share import NO_MAXIMUM, Infeasible, IntArray
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
-from ..problem.conflict import explain
 from ..problem.formulate import formulate
 from ..static.partitions import is_encrypted
 from .allocate import DoesNotPack, allocate

@@ -204,6 +204,11 @@ class _Builder:
             kept_volumes=tuple(self._kept.volumes.items()),
             disk_names=tuple(disk.id for disk in self._hardware.disks),
             disk_sizes=tuple(disk.size for disk in self._hardware.disks),
+            restrictions=tuple(
+                (space.id, space.disks_given or "disks")
+                for space in self._schema.spaces
+                if len(space.allowed) < len(self._hardware.disks) and (space.volume_group is None or space.disks_given)
+            ),
             warnings=tuple(self._warnings),
         )
 

@@ -136,6 +136,8 @@ class Problem:
     kept_volumes: tuple[tuple[int, int], ...] = ()
     disk_names: tuple[str, ...] = ()
     disk_sizes: tuple[int, ...] = ()
+    restrictions: tuple[tuple[str, str], ...] = ()
+    """Of spaces that may not use all disks: the name, and what says so, as the user wrote it."""
     warnings: tuple[str, ...] = ()
 
 

@@ -2,11 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The problem at its minimums, in whole MiB and extents, every constraint with a name.
+"""The linear program of a disk problem: what takes room where, in columns and rows. All who solve one build it here.
 
-There is a plan if and only if this program has a solution, as nothing but minimums forces anything to take room. Rows of the
-same name are one constraint for the user. No bound of a column knows the size of a disk or a maximum: only named rows do, or
-these would be missing from an explanation (a big M that is as small as it can be hides what made it small).
+What is fixed is said by a `Frame`: sizes (to ask whether there is a placement for them), or the placement (to ask for its
+sizes), or neither, with every constraint named and minimums that may be given up (to explain why there is no plan).
+
+There is a plan if and only if the program at the minimums has a solution in whole MiB and extents, as nothing but minimums forces
+anything to take room. Rows of the same name are one constraint for the user. With `loose` no bound of a column knows the size of
+a disk or a maximum: only named rows do, or these would be missing from an explanation (a big M that is as small as it can be
+hides what made it small).
 """
 
 from __future__ import annotations
@@ -17,198 +21,326 @@ from dataclasses import dataclass, field
 from ....module_utils.storage.overhead import md_reserve
 from ...common.highs import FREE, Program
 from ...common.libraries import np, npt
-from .model import BootPartition, Demand, Kind, Placement, Pool, Problem, by_disk, pool_minimum
+from .model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, Problem, by_disk, rank
 
 Terms = list[tuple[int, float]]
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What callers fix of the program; all sequences but `room` are by demand."""
+
+    least: Sequence[float]
+    """Units of every demand at least."""
+    most: Sequence[float]
+    """Units at most."""
+    room: Sequence[float]
+    """MiB by area."""
+    placement: Placement | None = None
+    """What lies where, when that is decided; boot partitions are then taken off the room already."""
+    lost: Sequence[int] = ()
+    """MiB that an array cannot give to its vg."""
+    opened: frozenset[tuple[int, int]] = frozenset()
+    """PVs (pool, area) whose metadata counts whether they are used or not."""
+    whole: bool = True
+    """Sizes in whole units. Otherwise metadata of a PV counts by the share of the area that it takes."""
+    explains: bool = False
+    """Minimums may be given up and disks may grow, as soon as the bounds of these columns are raised."""
+    loose: bool = False
+
+
 @dataclass
-class Minimum:
+class DiskProgram:
     """The program, the names of its rows (empty: structural) and where its columns are."""
 
     program: Program = field(default_factory=Program)
     names: list[str] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    """By demand: the column of its size."""
     given_up: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By the name of a minimum: the column of what is given up, and MiB of one unit of it."""
     grown: dict[int, int] = field(default_factory=dict)
     """By disk: the column of the MiB that it grows."""
-    site: dict[tuple[int, int], int] = field(default_factory=dict)
-    part: dict[tuple[int, int], int] = field(default_factory=dict)
-    boot_partition: dict[tuple[int, int], int] = field(default_factory=dict)
+    disk_choice: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By (demand, area): whether it lies there."""
+    pvs: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By (pool, area): whether there is a PV."""
+    extents: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By (pool, area): how many extents it has."""
+    boot_partitions: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def row(self, name: str, terms: Terms, low: float = -FREE, high: float = FREE) -> None:
-        """Add a row with a name."""
-        self.program.row(terms, low, high)
+    def row(self, name: str, terms: Terms, low: float = -FREE, high: float = FREE) -> int:
+        """Add a row with a name and return its position."""
         self.names.append(name)
+        return self.program.row(terms, low, high)
 
 
-def loose(problem: Problem) -> list[float]:
-    """Return what a part may take of each area as far as columns are concerned: anything, so that only rows know the disks."""
-    return [FREE for _area in problem.areas]
+def explaining(problem: Problem, *, loose: bool) -> DiskProgram:
+    """Return the program at the minimums with everything that could be given up or grown fixed at 0."""
+    lows = [float(demand.low) for demand in problem.demands]
+    room = [float(area.size) for area in problem.areas]
+    return build(problem, Frame([0.0] * len(lows), lows, room, explains=True, loose=loose))
 
 
-def tight(problem: Problem) -> list[float]:
-    """Return the same as small as it can be, which solves faster and explains nothing."""
-    return [float(area.size) for area in problem.areas]
+def at_sizes(problem: Problem, units: Sequence[int], *, whole: bool) -> DiskProgram:
+    """Return the program that asks for a placement of demands of these sizes; an array that is a PV may be larger."""
+    most = [FREE if follows(demand) else float(size) for demand, size in zip(problem.demands, units)]
+    return build(problem, Frame([float(size) for size in units], most, [float(area.size) for area in problem.areas], whole=whole))
 
 
-def minimum_program(problem: Problem, reach: Sequence[float]) -> Minimum:
-    """Return the program with everything that could be given up or grown fixed at 0; `reach` is `loose` or `tight`."""
-    model = Minimum()
-    used: dict[int, Terms] = {area: [] for area in range(len(problem.areas))}
-    steps = {}
-    for at, demand in enumerate(problem.demands):
-        if demand.kind is Kind.SINGLE:
-            _single(model, used, at, demand)
-        elif demand.kind is Kind.LEGS:
-            steps[at] = _legs(model, used, problem, at, demand)
-        else:
-            steps[at] = _volume(model, demand)
-    for position in range(len(problem.pools)):
-        _pool(model, used, problem, steps, reach, position)
-    for position, boot_partition in enumerate(problem.boot_partitions):
-        _boot_partition(model, used, problem, position, boot_partition)
-    for disk in sorted({area.disk for area in problem.areas}):
-        model.grown[disk] = model.program.column(0.0, 0.0, integral=True)
-    for area, terms in used.items():
-        disk = problem.areas[area].disk
-        model.row(f"disk:{problem.disk_names[disk]}", [*terms, (model.grown[disk], -1.0)], high=problem.areas[area].size)
-    return model
+def build(problem: Problem, frame: Frame) -> DiskProgram:
+    """Return the program of a problem within a frame."""
+    return _Builder(problem, frame).build()
 
 
-def choice_of(problem: Problem, model: Minimum, values: npt.NDArray[np.float64]) -> Placement:
-    """Return the placement of a solution; pools keep exactly the parts it has."""
-    sites = [tuple(area for area in demand.areas if values[model.site[at, area]] > 0.5) for at, demand in _placed(problem)]
-    by_position = dict(zip((at for at, _demand in _placed(problem)), sites))
+def follows(demand: Demand) -> bool:
+    """Tell whether a demand is as large as what lies on it makes it: an array that is a PV."""
+    return demand.kind is Kind.LEGS and demand.pool is not None
+
+
+def size_at(demand: Demand, area: int, units: float) -> float:
+    """Return the size of a demand on an area: what prefers other disks has its minimum there, for it grows on these only."""
+    if demand.growth_order is GrowthOrder.PREFERRED and rank(demand.preferred, area) == len(demand.preferred):
+        return min(units, float(demand.low))
+    return units
+
+
+def open_everywhere(problem: Problem, position: int) -> bool:
+    """Tell whether it costs nothing but its metadata to have a PV of the pool on every area."""
+    pool = problem.pools[position]
+    one_each = len(by_disk(problem.areas, pool.areas)) == len(pool.areas)
+    carries = any(position in boot_partition.pools for boot_partition in problem.boot_partitions)
+    return one_each and (pool.max_pvs is None or pool.max_pvs >= len(pool.areas)) and (not carries or len(pool.areas) <= 1)
+
+
+def placement_of(problem: Problem, model: DiskProgram, values: npt.NDArray[np.float64]) -> Placement:
+    """Return the placement of a solution; pools keep exactly the PVs it has, or all where one more costs nothing."""
+
+    def chosen(columns: dict[tuple[int, int], int], position: int, areas: Sequence[int]) -> tuple[int, ...]:
+        return tuple(area for area in areas if (column := columns.get((position, area))) is not None and values[column] > 0.5)
+
+    free = [open_everywhere(problem, position) for position in range(len(problem.pools))]
     return Placement(
-        areas_of_demand=tuple(by_position.get(at, ()) for at in range(len(problem.demands))),
-        pvs=tuple(tuple(area for area in pool.areas if values[model.part[at, area]] > 0.5) for at, pool in enumerate(problem.pools)),
+        areas_of_demand=tuple(chosen(model.disk_choice, position, demand.areas) for position, demand in enumerate(problem.demands)),
+        pvs=tuple(pool.areas if free[position] else chosen(model.pvs, position, pool.areas) for position, pool in enumerate(problem.pools)),
         boot_partitions=tuple(
-            tuple(area for area, _size in boot_partition.sizes if values[model.boot_partition[at, area]] > 0.5)
-            for at, boot_partition in enumerate(problem.boot_partitions)
+            chosen(model.boot_partitions, position, [area for area, _size in boot_partition.sizes])
+            for position, boot_partition in enumerate(problem.boot_partitions)
         ),
     )
 
 
-def _placed(problem: Problem) -> list[tuple[int, Demand]]:
-    return [(at, demand) for at, demand in enumerate(problem.demands) if demand.kind is not Kind.VOLUME]
+class _Builder:
+    def __init__(self, problem: Problem, frame: Frame) -> None:
+        self._problem, self._frame, self._model = problem, frame, DiskProgram()
+        self._used: list[Terms] = [[] for _area in problem.areas]
 
+    def build(self) -> DiskProgram:
+        problem, model = self._problem, self._model
+        for position, demand in enumerate(problem.demands):
+            model.units.append(self._demand(position, demand))
+        for position in range(len(problem.pools)):
+            self._pool(position)
+        if self._frame.placement is None:
+            for position, boot_partition in enumerate(problem.boot_partitions):
+                self._boot_partition(position, boot_partition)
+        if self._frame.explains:
+            for disk in sorted({area.disk for area in problem.areas}):
+                model.grown[disk] = model.program.column(0.0, 0.0, integral=True)
+        for area, terms in enumerate(self._used):
+            disk = problem.areas[area].disk
+            grown = [(model.grown[disk], -1.0)] if self._frame.explains else []
+            model.row(f"disk:{problem.disk_names[disk]}" if problem.disk_names else "", [*terms, *grown], high=self._frame.room[area])
+        return model
 
-def _less(model: Minimum, name: str, unit: int) -> int:
-    """Return the column of what may be given up of a minimum; all rows of one minimum share it."""
-    if name not in model.given_up:
-        model.given_up[name] = (model.program.column(0.0, 0.0, integral=True), unit)
-    return model.given_up[name][0]
+    def _demand(self, position: int, demand: Demand) -> int:
+        """Add the columns and rows of a demand and return the column of its size."""
+        if self._frame.placement is not None:
+            least, most = self._frame.least[position], self._frame.most[position]
+            units = self._model.program.column(least, max(most, least), integral=self._frame.whole)
+            for area in self._frame.placement.areas_of_demand[position]:
+                self._used[area].append((units, 1.0))
+            return units
+        if demand.kind is Kind.VOLUME:
+            return self._volume(position, demand)
+        if not self._frame.explains and not follows(demand):
+            return self._of_fixed_size(position, demand)
+        return self._single(position, demand) if demand.kind is Kind.SINGLE else self._legs(position, demand)
 
+    def _volume(self, position: int, demand: Demand) -> int:
+        least, most = self._frame.least[position], self._frame.most[position]
+        units = self._model.program.column(least, most, integral=self._frame.whole)
+        if self._frame.explains and demand.space is not None:
+            self._bounds(demand, [(units, 1.0)])
+        return units
 
-def _single(model: Minimum, used: dict[int, Terms], at: int, demand: Demand) -> None:
-    amounts = []
-    for area in demand.areas:
-        here = model.site[at, area] = model.program.column(0.0, 1.0, integral=True)
-        amount = model.program.column(0.0, demand.low)
-        model.row("", [(amount, 1.0), (here, -demand.low)], high=0.0)
-        used[area].append((amount, 1.0))
-        amounts.append((amount, 1.0))
-    model.row(f"one_disk:{demand.name}", [(model.site[at, area], 1.0) for area in demand.areas], high=1.0)
-    model.row(f"min:{demand.name}", [*amounts, (_less(model, f"min:{demand.name}", 1), 1.0)], low=demand.low)
-    if demand.high is not None:
-        model.row(f"max:{demand.name}", amounts, high=demand.high)
+    def _of_fixed_size(self, position: int, demand: Demand) -> int:
+        size = self._frame.least[position]
+        self._choose_areas(position, demand)
+        for area in demand.areas:
+            self._used[area].append((self._model.disk_choice[position, area], size_at(demand, area, size)))
+        return self._model.program.column(size, size)
 
+    def _single(self, position: int, demand: Demand) -> int:
+        """Add one piece that would be cut but for a row that says on how many disks it lies."""
+        model, amounts = self._model, []
+        for area in demand.areas:
+            here = model.disk_choice[position, area] = model.program.column(0.0, 1.0, integral=True)
+            amount = model.program.column(0.0, demand.low)
+            model.row("", [(amount, 1.0), (here, -demand.low)], high=0.0)
+            self._used[area].append((amount, 1.0))
+            amounts.append((amount, 1.0))
+        here_or_there = [(model.disk_choice[position, area], 1.0) for area in demand.areas]
+        model.row(f"one_disk:{demand.name}", here_or_there or [(self._nothing(), 1.0)], high=1.0)
+        self._bounds(demand, amounts)
+        return self._nothing()
 
-def _legs(model: Minimum, used: dict[int, Terms], problem: Problem, at: int, demand: Demand) -> int:
-    # As a PV an array may have to be larger than its own minimum: up to all that its vg needs.
-    most = float(demand.low)
-    if demand.pool is not None:
-        pool = problem.pools[demand.pool]
-        most += -(-pool_minimum(problem, pool) * pool.extent_size // demand.unit) + _array_loss(problem, demand)
-    step = model.program.column(0.0, most, integral=True)
-    for area in demand.areas:
-        here = model.site[at, area] = model.program.column(0.0, 1.0, integral=True)
-        amount = model.program.column(0.0, most)
-        model.row("", [(amount, 1.0), (step, -1.0), (here, -most)], low=-most)
-        used[area].append((amount, 1.0))
-    for areas in by_disk(problem.areas, demand.areas).values():
-        model.row("", [(model.site[at, area], 1.0) for area in areas], high=1.0)
-    legs = [(model.site[at, area], 1.0) for area in demand.areas]
-    model.row(f"legs:{demand.name}", legs or [(step, 0.0)], low=demand.legs, high=demand.legs)
-    model.row(f"min:{demand.name}", [(step, 1.0), (_less(model, f"min:{demand.name}", demand.unit), 1.0)], low=demand.low)
-    if demand.high is not None:
-        model.row(f"max:{demand.name}", [(step, 1.0)], high=demand.high)
-    return step
+    def _legs(self, position: int, demand: Demand) -> int:
+        """Add legs that are equal where they lie, and nothing elsewhere."""
+        most = float(demand.low)
+        if demand.pool is not None:
+            # As a PV an array may have to be larger than its own minimum: up to all that its vg needs.
+            most = max(most, self._frame.least[position]) + self._most_for_pool(demand)
+        units = self._model.program.column(self._frame.least[position], most, integral=self._frame.whole)
+        self._choose_areas(position, demand)
+        for area in demand.areas:
+            amount = self._model.program.column(0.0, most)
+            self._model.row("", [(amount, 1.0), (units, -1.0), (self._model.disk_choice[position, area], -most)], low=-most)
+            self._used[area].append((amount, 1.0))
+        if self._frame.explains:
+            self._bounds(demand, [(units, 1.0)])
+        return units
 
+    def _choose_areas(self, position: int, demand: Demand) -> None:
+        model = self._model
+        for area in demand.areas:
+            model.disk_choice[position, area] = model.program.column(0.0, 1.0, integral=True)
+        here = [(model.disk_choice[position, area], 1.0) for area in demand.areas]
+        model.row(f"legs:{demand.name}", here or [(self._nothing(), 1.0)], low=demand.legs, high=demand.legs)
+        for areas in by_disk(self._problem.areas, demand.areas).values():
+            if len(areas) > 1 and demand.legs > 1:
+                model.row("", [(model.disk_choice[position, area], 1.0) for area in areas], high=1.0)
 
-def _volume(model: Minimum, demand: Demand) -> int:
-    step = model.program.column(0.0, demand.low, integral=True)
-    if demand.space is not None:
-        model.row(f"min:{demand.name}", [(step, 1.0), (_less(model, f"min:{demand.name}", demand.unit), 1.0)], low=demand.low)
+    def _nothing(self) -> int:
+        return self._model.program.column(0.0, 0.0)
+
+    def _bounds(self, demand: Demand, size: Terms) -> None:
+        name = f"min:{demand.name}"
+        self._model.row(name, [*size, (self._given_up(name, demand.unit), 1.0)], low=demand.low)
         if demand.high is not None:
-            model.row(f"max:{demand.name}", [(step, 1.0)], high=demand.high)
-    return step
+            self._model.row(f"max:{demand.name}", size, high=demand.high)
+
+    def _given_up(self, name: str, unit: int) -> int:
+        """Return the column of what may be given up of a minimum; all rows of one minimum share it."""
+        given_up = self._model.given_up
+        if name not in given_up:
+            given_up[name] = (self._model.program.column(0.0, 0.0, integral=True), unit)
+        return given_up[name][0]
+
+    def _pool(self, position: int) -> None:
+        frame, model, pool = self._frame, self._model, self._problem.pools[position]
+        areas = pool.areas if frame.placement is None else frame.placement.pvs[position]
+        need = max(1.0, self._need(pool))
+        for area in areas:
+            self._pv(position, pool, area, need)
+        given: Terms = [(model.extents[position, area], 1.0) for area in areas]
+        if frame.placement is None:
+            for same in by_disk(self._problem.areas, areas).values():
+                if len(same) > 1:
+                    model.row("", [(model.pvs[position, area], 1.0) for area in same], high=1.0)
+            if pool.max_pvs is not None:
+                model.row(f"max_pvs:{pool.name}", [(model.pvs[position, area], 1.0) for area in areas], high=pool.max_pvs)
+        given += [(self._array_extents(pool, array, need), 1.0) for array in pool.arrays]
+        taken = [(model.units[volume], -1.0) for volume in pool.volumes]
+        divisible = pool.metadata_size == 0 and pool.extent_size == 1
+        model.row("" if divisible else f"vgcap:{pool.name}", [*given, *taken] or [(self._nothing(), 1.0)], low=-pool.kept)
+        if pool.hi is not None and given:
+            model.row(f"max:{pool.name}", given, high=pool.hi // pool.extent_size)
+        if pool.lo:
+            name = f"min:{pool.name}"
+            elastic = [(self._given_up(name, pool.extent_size), 1.0)] if frame.explains else []
+            model.row(name, [*given, *elastic] or [(self._nothing(), 1.0)], low=-(-pool.lo // pool.extent_size))
+
+    def _need(self, pool: Pool) -> float:
+        """Return the most extents that are ever asked of a pool."""
+        if self._frame.placement is not None:
+            return FREE
+        return max(sum(self._frame.most[volume] for volume in pool.volumes), -(-pool.lo // pool.extent_size))
+
+    def _pv(self, position: int, pool: Pool, area: int, need: float) -> None:
+        frame, model = self._frame, self._model
+        metadata = float(pool.metadata_size)
+        most = FREE if frame.loose else max(0.0, frame.room[area] - metadata) / pool.extent_size
+        most = min(need, float(most // 1) if frame.whole and most < FREE else most)
+        there = (position, area) in frame.opened
+        is_choice = frame.whole or (frame.placement is None and not open_everywhere(self._problem, position))
+        here = model.pvs[position, area] = model.program.column(float(there), 1.0, integral=is_choice)
+        extents = model.extents[position, area] = model.program.column(0.0, need, integral=frame.whole)
+        if not there:
+            model.row("", [(extents, 1.0), (here, -most)], high=0.0)
+        self._used[area] += [(extents, float(pool.extent_size)), (here, metadata)]
+
+    def _array_extents(self, pool: Pool, array: int, need: float) -> int:
+        """Add what an array that is a PV offers."""
+        frame, demand, units = self._frame, self._problem.demands[array], self._model.units[array]
+        extents = self._model.program.column(0.0, need, integral=frame.whole)
+        lost = float(frame.lost[array]) if frame.placement is not None else float(self._array_loss(demand))
+        size = float(pool.extent_size)
+        self._model.row("", [(extents, size), (units, -float(demand.unit))], high=-lost)
+        if frame.placement is not None and pool.hi is not None:
+            # What an array offers is all in its vg, used or not.
+            self._model.row("", [(extents, -size), (units, float(demand.unit))], high=lost + (size - 1.0 if frame.whole else 0.0))
+        return extents
+
+    def _most_for_pool(self, demand: Demand) -> float:
+        """Return how many units an array needs at most to hold all of its vg."""
+        if demand.pool is None:
+            return 0.0
+        pool = self._problem.pools[demand.pool]
+        return -(-self._pool_mib(pool) // demand.unit) + self._array_loss(demand)
+
+    def _pool_mib(self, pool: Pool) -> int:
+        return int(self._need(pool)) * pool.extent_size
+
+    def _array_loss(self, demand: Demand) -> int:
+        """Return what of an array's capacity cannot hold extents when it is as small as its vg allows."""
+        return 0 if demand.pool is None else array_loss(demand, self._pool_mib(self._problem.pools[demand.pool]))
+
+    def _boot_partition(self, position: int, boot_partition: BootPartition) -> None:
+        model, name = self._model, f"min:{boot_partition.name}"
+        for area, size in boot_partition.sizes:
+            here = model.boot_partitions[position, area] = model.program.column(0.0, 1.0, integral=True)
+            if self._frame.explains:
+                amount = model.program.column(0.0, size)
+                model.row(name, [(amount, 1.0), (self._given_up(name, 1), 1.0), (here, -size)], low=0.0)
+                self._used[area].append((amount, 1.0))
+            else:
+                self._used[area].append((here, float(size)))
+        own = by_disk(self._problem.areas, [area for area, _size in boot_partition.sizes])
+        for disk, column in self._carriers(boot_partition):
+            there = [(model.boot_partitions[position, area], 1.0) for area in own.get(disk, [])]
+            model.row(f"boot:{boot_partition.name}", [*there, (column, -1.0)], low=0.0)
+        for disk in boot_partition.disks:
+            there = [(model.boot_partitions[position, area], 1.0) for area in own.get(disk, [])]
+            model.row(f"boot:{boot_partition.name}", there or [(self._nothing(), 1.0)], low=1.0)
+
+    def _carriers(self, boot_partition: BootPartition) -> list[tuple[int, int]]:
+        """Return disk and column of everything that makes a disk boot."""
+        problem, model = self._problem, self._model
+        solid = [(area, model.disk_choice[at, area]) for at in boot_partition.demands for area in problem.demands[at].areas]
+        divided = [(area, model.pvs[at, area]) for at in boot_partition.pools for area in problem.pools[at].areas]
+        return [(problem.areas[area].disk, column) for area, column in solid + divided]
 
 
-def _pool(model: Minimum, used: dict[int, Terms], problem: Problem, steps: dict[int, int], reach: Sequence[float], position: int) -> None:
-    pool = problem.pools[position]
-    need = max(1, pool_minimum(problem, pool))
-    given: Terms = []
-    for area in pool.areas:
-        here = model.part[position, area] = model.program.column(0.0, 1.0, integral=True)
-        units = model.program.column(0.0, need, integral=True)
-        model.row("", [(units, 1.0), (here, -min(float(need), reach[area] / pool.extent_size))], high=0.0)
-        used[area] += [(units, pool.extent_size), (here, pool.metadata_size)]
-        given.append((units, 1.0))
-    for areas in by_disk(problem.areas, pool.areas).values():
-        if len(areas) > 1:
-            model.row("", [(model.part[position, area], 1.0) for area in areas], high=1.0)
-    if pool.max_pvs is not None:
-        model.row(f"max_pvs:{pool.name}", [(model.part[position, area], 1.0) for area in pool.areas], high=pool.max_pvs)
-    for array in pool.arrays:
-        given.append((_array_units(model, problem, steps[array], problem.demands[array], pool), 1.0))
-    taken = [(steps[volume], -1.0) for volume in pool.volumes]
-    divisible = pool.metadata_size == 0 and pool.extent_size == 1
-    model.row("" if divisible else f"vgcap:{pool.name}", [*given, *taken], low=-pool.kept)
-    if pool.hi is not None:
-        model.row(f"max:{pool.name}", given, high=pool.hi // pool.extent_size)
-    if pool.lo:
-        name = f"min:{pool.name}"
-        model.row(name, [*given, (_less(model, name, pool.extent_size), 1.0)], low=-(-pool.lo // pool.extent_size))
+def array_loss(demand: Demand, needed: int) -> int:
+    """Return what of an array's capacity cannot hold extents when it is as small as `needed` MiB of extents allow."""
+    return demand.unit * md_reserve(least_leg(demand, needed), demand.reserve, demand.unit) + demand.metadata_size
 
 
-def _array_loss(problem: Problem, demand: Demand) -> int:
-    """Return what of an array's capacity cannot hold extents when it is as small as its vg allows."""
-    if demand.pool is None:
-        return 0
-    pool = problem.pools[demand.pool]
-    needed = pool_minimum(problem, pool) * pool.extent_size + demand.metadata_size
+def least_leg(demand: Demand, needed: int) -> int:
+    """Return the least MiB of a leg of an array on which `needed` MiB of extents lie."""
+    needed += demand.metadata_size
     leg = max(demand.low, 1)
     while demand.unit * (leg - md_reserve(leg, demand.reserve, demand.unit)) < needed:
         leg = -(-needed // demand.unit) + md_reserve(leg, demand.reserve, demand.unit) if leg < -(-needed // demand.unit) else leg + 1
-    return demand.unit * md_reserve(leg, demand.reserve, demand.unit) + demand.metadata_size
-
-
-def _array_units(model: Minimum, problem: Problem, step: int, demand: Demand, pool: Pool) -> int:
-    units = model.program.column(0.0, max(1, pool_minimum(problem, pool)), integral=True)
-    model.row("", [(units, pool.extent_size), (step, -demand.unit)], high=-_array_loss(problem, demand))
-    return units
-
-
-def _boot_partition(model: Minimum, used: dict[int, Terms], problem: Problem, position: int, boot_partition: BootPartition) -> None:
-    name = f"min:{boot_partition.name}"
-    for area, size in boot_partition.sizes:
-        here = model.boot_partition[position, area] = model.program.column(0.0, 1.0, integral=True)
-        amount = model.program.column(0.0, size)
-        model.row(name, [(amount, 1.0), (_less(model, name, 1), 1.0), (here, -size)], low=0.0)
-        used[area].append((amount, 1.0))
-    own = by_disk(problem.areas, [area for area, _size in boot_partition.sizes])
-    for disk, column in _carried(problem, model, boot_partition):
-        there = [(model.boot_partition[position, area], 1.0) for area in own.get(disk, [])]
-        model.row(f"boot:{boot_partition.name}", [*there, (column, -1.0)], low=0.0)
-    for disk in boot_partition.disks:
-        there = [(model.boot_partition[position, area], 1.0) for area in own.get(disk, [])]
-        model.row(f"boot:{boot_partition.name}", there, low=1.0)
-
-
-def _carried(problem: Problem, model: Minimum, boot_partition: BootPartition) -> list[tuple[int, int]]:
-    """Return disk and column of everything that makes a disk boot."""
-    carriers = [(problem.areas[area].disk, model.site[at, area]) for at in boot_partition.demands for area in problem.demands[at].areas]
-    carriers += [(problem.areas[area].disk, model.part[at, area]) for at in boot_partition.pools for area in problem.pools[at].areas]
-    return carriers
+    return leg

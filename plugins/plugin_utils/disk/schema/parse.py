@@ -259,6 +259,7 @@ class _Reader:
             max_size=bounds.most,
             weight=values["weight"],
             allowed=choice.allowed,
+            disks_given=_disks_given(entry.raw),
             preferred_disks=choice.preferred_disks,
             volume_group=group if entry.type is SpaceType.LOGICAL_VOLUME else None,
             contains=tuple(member for member in values["contains"] if isinstance(member, str) and member not in self.left_out),
@@ -302,6 +303,11 @@ class _Reader:
         longest = FILESYSTEMS[fs_type].label_length if fs_type is not None else None
         if label is not None and longest is not None and len(label.encode(errors="replace")) > longest:
             self.mistakes.add(f"{entry.place}.fs_label", f"{label!r} is too long; a label of {fs_type} has at most {longest} bytes")
+
+
+def _disks_given(raw: Mapping[str, t.Any]) -> str:
+    """Return what says which disks a space may use, on one line."""
+    return "; ".join(f"{key}: {' '.join(str(raw[key]).split())}" for key in ("disks", "avoid_disks") if raw.get(key) is not None)
 
 
 def _encrypted(known: Sequence[_Entry], groups: Mapping[str, str]) -> frozenset[str]:

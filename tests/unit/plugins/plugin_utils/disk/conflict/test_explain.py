@@ -9,20 +9,18 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import Limits
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Hardware
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.conflict import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.explain import (
     explain,
     least_to_give_up,
     least_to_grow,
     minimal_conflict,
     obvious_conflict,
 )
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.model import Problem
 from ansible_collections.bareon.allocator.tests.support.disk.build import CASES, case_models, hardware_of, schema_of
 
-LIMITS = Limits(gap=0.0)
 INFEASIBLE = {case["id"]: case for case in CASES if not case["expect"]["feasible"]}
 
 
@@ -35,7 +33,7 @@ def partition(name: str, size: int, **keys: object) -> dict:
 
 
 def constraints(problem: Problem) -> list[str]:
-    names, minimal = minimal_conflict(problem, LIMITS)
+    names, minimal = minimal_conflict(problem)
     assert minimal
     return names
 
@@ -46,9 +44,9 @@ def test_known_cases(name: str) -> None:
     reference = case["expect"]["reference"]
     problem = formulate(*case_models(case))
     assert sorted(constraints(problem)) in [sorted(names) for names in reference["all_minimal_conflicts"]]
-    given_up = least_to_give_up(problem, LIMITS)
+    given_up = least_to_give_up(problem)
     assert (None if given_up is None else sum(given_up.values())) == reference["short_MiB"]
-    grown = least_to_grow(problem, LIMITS)
+    grown = least_to_grow(problem)
     if reference.get("or_grow_disks"):
         assert grown is not None
         assert sum(grown.values()) == sum(reference["or_grow_disks"].values())
@@ -58,10 +56,10 @@ def test_known_cases(name: str) -> None:
 
 def test_what_has_a_plan_has_no_conflict() -> None:
     problem = posed(hardware_of(1000), partition("a", 998))
-    assert minimal_conflict(problem, LIMITS) == ([], True)
+    assert minimal_conflict(problem) == ([], True)
     assert obvious_conflict(problem) == set()
-    assert least_to_give_up(problem, LIMITS) == {}
-    assert least_to_grow(problem, LIMITS) == {}
+    assert least_to_give_up(problem) == {}
+    assert least_to_grow(problem) == {}
 
 
 def test_what_does_not_matter_is_left_out() -> None:
@@ -70,8 +68,8 @@ def test_what_does_not_matter_is_left_out() -> None:
         hardware, partition("small", 10), partition("a", 600, disks=["d0"]), partition("b", 600, disks=["d0"]), partition("c", 900)
     )
     assert sorted(constraints(problem)) == ["disk:d0", "min:a", "min:b"]
-    assert sum((least_to_give_up(problem, LIMITS) or {}).values()) == 202
-    assert least_to_grow(problem, LIMITS) == {"d0": 202}
+    assert sum((least_to_give_up(problem) or {}).values()) == 202
+    assert least_to_grow(problem) == {"d0": 202}
 
 
 def test_whole_partitions_may_be_the_trouble() -> None:
@@ -135,5 +133,5 @@ def test_a_conflict_without_any_of_its_names_is_none() -> None:
     names = constraints(posed(hardware, *entries))
     # Each partition alone, and each pair, finds room: what was blamed must be all three.
     for pair in itertools.combinations(entries, 2):
-        assert minimal_conflict(posed(hardware, *pair), LIMITS)[0] == []
+        assert minimal_conflict(posed(hardware, *pair))[0] == []
     assert {"min:a", "min:b", "min:c"} <= set(names)

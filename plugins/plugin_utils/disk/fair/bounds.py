@@ -1,0 +1,157 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Quick proofs that demands of some sizes have no placement, and what follows for where they can lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...common.libraries import np, npt
+from ..problem.model import Demand, Kind, Problem, by_disk, rank
+from ..problem.program import follows, size_at
+
+_MOST_SETS = 64
+
+
+def has_no_choice(problem: Problem, demand: Demand) -> bool:
+    """Tell whether a demand can lie in one way only."""
+    if demand.kind is Kind.VOLUME:
+        return True
+    disks = len(by_disk(problem.areas, demand.areas))
+    return disks == len(demand.areas) and disks == demand.legs
+
+
+class Bounds:
+    """Proofs about one problem; what does not depend on sizes is computed once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._room = np.array([area.size for area in problem.areas], dtype=np.int64)
+        self._own = [_areas_of(problem, demand) for demand in problem.demands]
+        self._settled = [has_no_choice(problem, demand) for demand in problem.demands]
+        self._mib = np.array([demand.unit if demand.kind is Kind.VOLUME else demand.legs for demand in problem.demands], dtype=np.int64)
+        self._sets = _closed_under_union({areas for areas in self._own if areas})
+        self._inside = np.array([[bool(own) and own <= areas for own in self._own] for areas in self._sets], dtype=bool)
+        self._legs = np.array([0 if demand.kind is Kind.VOLUME else demand.legs for demand in problem.demands], dtype=np.int64)
+        self._rooms = [self._room[sorted(areas)] for areas in self._sets]
+        # On one area alone the sum says all.
+        solid = [(np.flatnonzero(inside & (self._legs > 0)), room) for inside, room in zip(self._inside, self._rooms)]
+        self._solid_inside = [(pieces, room) for pieces, room in solid if len(room) > 1 and len(pieces)]
+        self._totals = np.array([room.sum() for room in self._rooms], dtype=np.int64)
+
+    def overfull(self, units: Sequence[int]) -> frozenset[int]:
+        """Return demands (positions) that cannot have these sizes all together, empty when no such are found.
+
+        Every set of areas that some demands are confined to holds them in sum, and whole pieces of every size by their number.
+        """
+        return self._beyond_caps(units) or self._beyond_sums(units) or self._beyond_counts(units) or self._homeless(units)
+
+    def _beyond_caps(self, units: Sequence[int]) -> frozenset[int]:
+        for pool in self._problem.pools:
+            taken = sum(units[volume] for volume in pool.volumes)
+            without_room = not pool.areas and not pool.arrays
+            if (pool.hi is not None and taken > pool.kept + pool.hi // pool.extent_size) or (without_room and taken > pool.kept):
+                return frozenset(pool.volumes)
+        return frozenset()
+
+    def _beyond_sums(self, units: Sequence[int]) -> frozenset[int]:
+        if not self._sets:
+            return frozenset()
+        needs = self._inside @ (np.array(units, dtype=np.int64) * self._mib)
+        over = np.flatnonzero(needs > self._totals)
+        return frozenset(np.flatnonzero(self._inside[over[0]]).tolist()) if len(over) else frozenset()
+
+    def _beyond_counts(self, units: Sequence[int]) -> frozenset[int]:
+        sizes = np.array(units, dtype=np.int64)
+        for solid, room in self._solid_inside:
+            pieces = solid[np.argsort(-sizes[solid], kind="stable")]
+            pieces = pieces[sizes[pieces] > 0]
+            counts = np.cumsum(self._legs[pieces])
+            short = np.flatnonzero((room[None, :] // sizes[pieces][:, None]).sum(axis=1) < counts)
+            if len(short):
+                return frozenset(pieces[: int(short[0]) + 1].tolist())
+        return frozenset()
+
+    def _homeless(self, units: Sequence[int]) -> frozenset[int]:
+        left, settled_on = self._beside_settled(units)
+        for position, demand in enumerate(self._problem.demands):
+            if demand.kind is Kind.VOLUME or self._settled[position]:
+                continue
+            fitting = {self._problem.areas[area].disk for area in demand.areas if size_at(demand, area, units[position]) <= left[area]}
+            if len(fitting) < demand.legs:
+                return frozenset({position}.union(*(settled_on.get(area, ()) for area in demand.areas)))
+        return frozenset()
+
+    def _beside_settled(self, units: Sequence[int]) -> tuple[npt.NDArray[np.int64], dict[int, list[int]]]:
+        """Return what is left of every area beside what has no choice, and who that is."""
+        left = self._room.copy()
+        settled_on: dict[int, list[int]] = {}
+        for position, demand in enumerate(self._problem.demands):
+            if demand.kind is not Kind.VOLUME and self._settled[position]:
+                for area in demand.areas:
+                    left[area] -= units[position]
+                    settled_on.setdefault(area, []).append(position)
+        return left, settled_on
+
+    def narrowed(self, units: Sequence[int]) -> Problem:
+        """Return the problem without the areas that a demand of its size cannot use, or need not.
+
+        Of disks that are alike in all, the first piece needs to try only the first, the next piece the first two, and so on.
+        """
+        left, _settled_on = self._beside_settled(units)
+        alike = self._alike(left) if len({area.disk for area in self._problem.areas}) == len(self._problem.areas) else {}
+        demands = list(self._problem.demands)
+        pieces = 0
+        for position, demand in enumerate(self._problem.demands):
+            if demand.kind is Kind.VOLUME or self._settled[position]:
+                continue
+            pieces += demand.legs
+            areas = [area for area in demand.areas if size_at(demand, area, units[position]) <= left[area]]
+            demands[position] = replace(demand, areas=tuple(area for area in areas if alike.get(area, 0) < pieces))
+        return replace(self._problem, demands=tuple(demands))
+
+    def _alike(self, left: npt.NDArray[np.int64]) -> dict[int, int]:
+        """Return of every area how many before it are the same for everything that is to be placed."""
+        signatures: list[list[object]] = [[int(size), int(self._room[area])] for area, size in enumerate(left)]
+        owners = [(demand.areas, demand.preferred) for demand in self._problem.demands if demand.kind is not Kind.VOLUME]
+        owners += [(pool.areas, pool.preferred) for pool in self._problem.pools]
+        for number, (areas, preferred) in enumerate(owners):
+            for area in areas:
+                signatures[area].append((number, rank(preferred, area)))
+        for number, boot_partition in enumerate(self._problem.boot_partitions):
+            for area, size in boot_partition.sizes:
+                signatures[area].append((number, size, self._problem.areas[area].disk in boot_partition.disks, "boot"))
+        seen: dict[tuple[object, ...], int] = {}
+        before = {}
+        for area, signature in enumerate(signatures):
+            kind = tuple(signature)
+            before[area] = seen[kind] = seen.get(kind, -1) + 1
+        return before
+
+
+def _areas_of(problem: Problem, demand: Demand) -> frozenset[int]:
+    """Return the areas that hold all of a demand; empty when something else may hold it, too."""
+    if follows(demand):
+        return frozenset()
+    if demand.kind is not Kind.VOLUME or demand.pool is None:
+        return frozenset(demand.areas)
+    pool = problem.pools[demand.pool]
+    return frozenset() if pool.arrays or pool.kept else frozenset(pool.areas)
+
+
+def _closed_under_union(sets: set[frozenset[int]]) -> list[frozenset[int]]:
+    """Return the sets and as many unions of them as may be worth a look, smallest first."""
+    found = sorted(sets, key=lambda areas: (len(areas), sorted(areas)))
+    known = set(found)
+    for one in list(found):
+        for other in list(found):
+            if len(found) < _MOST_SETS and (union := one | other) not in known:
+                known.add(union)
+                found.append(union)
+    everything = frozenset().union(*known)
+    if everything not in known:
+        found.append(everything)
+    return sorted(found, key=lambda areas: (len(areas), sorted(areas)))
