@@ -2,12 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plans of typical typed servers and of the worst case: CPU milliseconds, first plan and median of the next ones.
+"""Plans of typical typed servers and of the worst cases: CPU milliseconds, first plan and median of the next ones.
 
     .venv/bin/python tests/bench/disk_placement.py [--repeat 5]
 
 A server is typical with up to 3 raids, 4 partitions on one disk each, and LVM or one partition per disk on the rest. The worst
-case is 60 disks of different sizes with 40 spaces. Imports are not counted. Exits with 1 when a target is missed.
+case is 60 disks of different sizes with 40 spaces. `hard` are partitions, arrays and groups pinned to few disks, `mixed` all types
+with preferences up to 500 disks and 100 spaces, `short` the same with minimums that add up to a fifth too much: why there is no
+plan. Imports are not counted. Exits with 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Hardware, Schema
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
@@ -68,13 +71,73 @@ def worst() -> dict[str, tuple[Hardware, list[dict]]]:
     return {"40 partitions, 60 disks": (hardware, partitions), "40 mixed spaces, 60 disks": (hardware, mixed)}
 
 
+def mixed(disks: int, spaces: int, *, hard: bool = False, demand: float = 0.0) -> tuple[Hardware, list[dict]]:
+    """Return a machine and spaces of all types; `hard` are 60 % partitions, 25 % arrays, and groups on one to three disks."""
+    chance = random.Random(disks * 1000 + spaces)
+    hardware = hardware_of(*(chance.choice([228_936, 476_940, 3_815_447, 7_630_885]) for _disk in range(disks)))
+    names = [disk.id for disk in hardware.disks]
+    entries: list[dict] = [] if hard else [ESP]
+    for at in range(spaces * 85 // 100 if hard else spaces // 2):
+        entry = {"min_size": chance.randint(1000, 20_000), "weight": chance.choice([1, 1, 2, 3])}
+        if at == 0 and not hard:
+            entry["boot"] = True
+        if at % 4 == 1 and not hard:
+            entry["best_with_disks"] = names[: max(2, disks // 3)]
+        if chance.random() < 0.3 and disks > 2:
+            entries.append({"id": f"r{at}", "type": "raid", "level": "raid1", "legs": 2, **entry})
+        else:
+            entries.append({"id": f"p{at}", "type": "partition", **entry})
+    group = 0
+    while spaces - len(entries) > 1:
+        members = [f"l{group}x{at}" for at in range(min(5, spaces - len(entries) - 1))]
+        where = {"disks": chance.sample(names, chance.randint(1, 3))} if hard else {}
+        entries.append({"id": f"g{group}", "type": "vg", "contains": members, **where})
+        entries += [{"id": member, "type": "lv", "min_size": chance.randint(1000, 20_000), **where} for member in members]
+        group += 1
+    if demand:
+        needed = sum(entry.get("min_size", 0) * entry.get("legs", 1) for entry in entries)
+        factor = demand * sum(disk.size for disk in hardware.disks) / needed
+        entries = [{**entry, "min_size": int(entry["min_size"] * factor)} if "min_size" in entry else entry for entry in entries]
+    return hardware, entries
+
+
+def flat(disks: int, spaces: int, demand: float) -> tuple[Hardware, list[dict]]:
+    """Return lvs straight on disks whose minimums take so many times the room that there is."""
+    chance = random.Random(disks + spaces)
+    hardware = hardware_of(*(chance.choice([228_936, 476_940, 3_815_447, 7_630_885]) for _disk in range(disks)))
+    shares = [0.1 + chance.random() for _space in range(spaces)]
+    factor = demand * sum(disk.size for disk in hardware.disks) / sum(shares)
+    return hardware, [{"id": f"s{at}", "type": "lv", "min_size": int(share * factor)} for at, share in enumerate(shares)]
+
+
+def large() -> dict[str, tuple[float, tuple[Hardware, list[dict]]]]:
+    """Return what must be planned, or refused, within so many milliseconds."""
+    return {
+        "mixed, 60 disks, 40 spaces": (150.0, mixed(60, 40)),
+        "mixed, 200 disks, 60 spaces": (500.0, mixed(200, 60)),
+        "mixed, 500 disks, 100 spaces": (3000.0, mixed(500, 100)),
+        "hard, 24 disks, 20 spaces": (500.0, mixed(24, 20, hard=True)),
+        "hard, 60 disks, 40 spaces": (4000.0, mixed(60, 40, hard=True)),
+        "hard, 200 disks, 60 spaces": (2000.0, mixed(200, 60, hard=True)),
+        "short, flat, 60 disks, 40 spaces": (100.0, flat(60, 40, 1.2)),
+        "short, flat, 500 disks, 100 spaces": (200.0, flat(500, 100, 1.2)),
+        "short, mixed, 12 disks, 20 spaces": (100.0, mixed(12, 20, demand=1.2)),
+        "short, mixed, 60 disks, 40 spaces": (300.0, mixed(60, 40, demand=1.2)),
+    }
+
+
 def measured(hardware: Hardware, schema: Schema, repeat: int) -> tuple[float, float, str]:
     """Return CPU milliseconds of the first plan and of the next ones, and what it says about its quality."""
     times = []
     for _unused in range(repeat + 1):
         start = time.process_time()
-        allocation = allocate_fair(hardware, schema)
+        try:
+            allocation = allocate_fair(hardware, schema)
+        except NoSolution as error:
+            allocation, refused = None, str(error)
         times.append((time.process_time() - start) * 1000)
+    if allocation is None:
+        return times[0], statistics.median(times[1:]), refused[:60]
     faults = broken(hardware, schema, allocation)
     return times[0], statistics.median(times[1:]), str(faults or ("proven" if allocation.proven else f"gap {allocation.gap:.1%}"))
 
@@ -85,7 +148,8 @@ def main() -> int:
     repeat = parser.parse_args().repeat
     typical = {name: server for disks in DISKS for alike in (True, False) for name, server in servers(disks, alike).items()}
     missed = 0
-    for limit, problems in ((TYPICAL_MILLISECONDS, typical), (WORST_MILLISECONDS, worst())):
+    parts = [(limit, {name: problem}) for name, (limit, problem) in large().items()]
+    for limit, problems in (*parts, (TYPICAL_MILLISECONDS, typical), (WORST_MILLISECONDS, worst())):
         for name, (hardware, entries) in problems.items():
             first, next_ones, says = measured(hardware, schema_of(hardware, *entries), repeat)
             missed += first > limit

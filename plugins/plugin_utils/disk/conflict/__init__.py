@@ -4,7 +4,7 @@
 
 """Why there is no plan: constraints by name that contradict each other, what is short, and what would help.
 
-In comes a `Problem` without a solution; out goes a `Reason`: a sentence and the same as data. In reading order: shortage (what merely adds up
+In comes a `Problem` without a solution; out goes a `Reason`: a sentence, and data. In reading order: shortage (what merely adds up
 to too much, by a minimum cut), explain (all else, by a deletion filter over the program's rows). The seed has no word on it: its
 solver says "not possible with specified constraints" (seed 000).
 """

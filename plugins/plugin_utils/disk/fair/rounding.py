@@ -39,6 +39,9 @@ class _Rounding:
         self._problem, self._placement, self._targets, self._lost = problem, placement, targets, lost
         self._units = [max(demand.low, math.floor(targets.units[at] + _NOISE)) for at, demand in enumerate(problem.demands)]
         self._pvs = {part: math.floor(units + _NOISE) for part, units in targets.pvs.items()}
+        self._areas_of_pool: dict[int, list[int]] = {}
+        for pool, area in self._pvs:
+            self._areas_of_pool.setdefault(pool, []).append(area)
         self._room = list(left)
         self._left = self._what_is_left()
 
@@ -69,6 +72,7 @@ class _Rounding:
             return False
         self._units = [round(solved.values[column]) for column in model.units]
         self._pvs = {pv: round(solved.values[column]) for pv, column in model.extents.items()}
+        self._areas_of_pool = {pool: list(areas) for pool, areas in enumerate(self._placement.pvs)}
         self._left = self._what_is_left()
         return self.cover_pools()
 
@@ -102,7 +106,7 @@ class _Rounding:
 
     def _extents(self, position: int) -> int:
         pool = self._problem.pools[position]
-        units = pool.kept + sum(units for (owner, _area), units in self._pvs.items() if owner == position)
+        units = pool.kept + sum(self._pvs[position, area] for area in self._areas_of_pool.get(position, ()))
         for array in pool.arrays:
             units += max(0, (self._units[array] * self._problem.demands[array].unit - self._lost[array]) // pool.extent_size)
         return units
@@ -112,11 +116,12 @@ class _Rounding:
         pool = self._problem.pools[position]
         if pool.hi is not None and (self._extents(position) - pool.kept + 1) * pool.extent_size > pool.hi:
             return False
-        open_areas = [area for owner, area in self._pvs if owner == position]
-        for area in sorted(open_areas, key=lambda area: (self._pvs[position, area] == 0, -self._left[area], area)):
-            units = self._pvs[position, area]
-            cost = self._mib(position, units + 1) - self._mib(position, units)
-            if cost <= self._left[area]:
+        areas = self._areas_of_pool.get(position, ())
+        for is_new in (False, True):
+            own = [area for area in areas if (self._pvs[position, area] == 0) is is_new]
+            area = max(own, key=lambda area: (self._left[area], -area), default=None)
+            cost = pool.extent_size + (pool.metadata_size if is_new else 0)
+            if area is not None and cost <= self._left[area]:
                 self._pvs[position, area] += 1
                 self._left[area] -= cost
                 return True

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import pytest
@@ -135,3 +136,49 @@ def test_a_conflict_without_any_of_its_names_is_none() -> None:
     for pair in itertools.combinations(entries, 2):
         assert minimal_conflict(posed(hardware, *pair))[0] == []
     assert {"min:a", "min:b", "min:c"} <= set(names)
+
+
+def test_many_minimums_that_add_up_are_one_sentence_with_the_sum_and_the_largest() -> None:
+    hardware = hardware_of(1000, 1000)
+    entries = [{"id": f"s{at}", "type": "lv", "min_size": 100 + at} for at in range(40)]
+    reason = explain(posed(hardware, *entries))
+    assert reason.data["short"] == sum(100 + at for at in range(40)) - 2000
+    # The smallest can be left out of the reason as long as the others are too much.
+    assert len([item for item in reason.data["constraints"] if item["name"].startswith("min:")]) == 16
+    assert "s39 (139 MiB), s38 (138 MiB), s37 (137 MiB)" in reason.message
+    assert "disk d0 holds 1000 MiB; disk d1 holds 1000 MiB" in reason.message
+
+
+def restricted(hardware: Hardware, given: str, *entries: dict) -> Problem:
+    schema = schema_of(hardware, *entries)
+    spaces = tuple(
+        dataclasses.replace(space, disks_given=given if len(space.allowed) < len(hardware.disks) else "") for space in schema.spaces
+    )
+    return formulate(hardware, dataclasses.replace(schema, spaces=spaces))
+
+
+@pytest.mark.parametrize("entry", [partition("logs", 100, disks=[]), {"id": "logs", "type": "partitions", "min_size": 100, "disks": []}])
+def test_disks_that_name_no_disk_are_the_reason(entry: dict) -> None:
+    reason = explain(restricted(hardware_of(1000), 'disks: yaql=$.disks.where($.type = "ssd")', entry))
+    assert reason.message == 'No plan: disks: yaql=$.disks.where($.type = "ssd") names no disk for logs'
+    assert [item["name"] for item in reason.data["constraints"]] == ["disks:logs"]
+    assert reason.data["short"] is None
+
+
+def test_disks_of_a_space_in_a_conflict_are_said_as_they_were_written() -> None:
+    reason = explain(restricted(hardware_of(1000, 5000), "avoid_disks: d1", partition("a", 1200, disks=["d0"])))
+    assert {"name": "disks:a", "says": "a may use d0 only (avoid_disks: d1)"} in reason.data["constraints"]
+
+
+@pytest.mark.parametrize(("disks", "spaces"), [(60, 40), (500, 100)])
+def test_what_is_short_is_right_to_the_mib_at_any_size(disks: int, spaces: int) -> None:
+    hardware = hardware_of(*(200_000 + 7919 * at % 900_000 for at in range(disks)))
+    half = [disk.id for disk in hardware.disks[: disks // 2]]
+    room, first = sum(disk.size for disk in hardware.disks), sum(disk.size for disk in hardware.disks[: disks // 2])
+    each = room // spaces
+    entries = [{"id": f"s{at}", "type": "lv", "min_size": each + (at % 7), **({"disks": half} if at % 4 else {})} for at in range(spaces)]
+    confined = sum(entry["min_size"] for entry in entries if "disks" in entry)
+    reason = explain(posed(hardware, *entries))
+    assert reason.data["short"] == confined - first
+    names = {item["name"] for item in reason.data["constraints"]}
+    assert {f"disk:{disk}" for disk in half} == {name for name in names if name.startswith("disk:")}
