@@ -119,7 +119,7 @@ def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk:
     values = _DISK.read_nested(entry, place, mistakes)
     if not values["size"] and not mistakes.told(f"{place}.size"):
         mistakes.add(f"{place}.size", "is 0 MiB; leave a disk without room (an empty card reader?) out of the facts")
-    holders = [holder for holder in _listed(values["holders"]) if isinstance(holder, Mapping)]
+    holders = [holder for holder in _listed(values["holders"]) if isinstance(holder, Mapping)] if values["holders"] else []
     arrays = {
         str(dev): str(holder.get("name"))
         for holder in holders

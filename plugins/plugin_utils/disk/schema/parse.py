@@ -30,6 +30,7 @@ _AS_THEY_ARE = (
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label"),
 )
 """Keys that the model takes from the table without more ado."""
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
@@ -151,6 +152,8 @@ class _Reader:
             except ExpressionError as error:
                 self.mistakes.add(place, str(error))
                 return None
+        if value.__class__ in _PLAIN:
+            return value
         if isinstance(value, Mapping):
             return {str(key): self._evaluated(item, f"{place}.{key}") for key, item in value.items()}
         if isinstance(value, (list, tuple)):
