@@ -22,9 +22,9 @@ from .libraries import highspy, np, npt
 
 FREE = float("inf")
 
-Floats: t.TypeAlias = "npt.NDArray[np.float64]"
-Integers: t.TypeAlias = "npt.NDArray[np.int64]"
-Objective: t.TypeAlias = "Mapping[int, float] | Floats"
+Floats: t.TypeAlias = npt.NDArray[np.float64]
+Integers: t.TypeAlias = npt.NDArray[np.int64]
+Objective: t.TypeAlias = Mapping[int, float] | Floats
 """What a unit of each column is worth; columns that a mapping leaves out are worth nothing."""
 
 

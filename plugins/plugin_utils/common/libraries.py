@@ -42,7 +42,7 @@ if t.TYPE_CHECKING:
     import yaql.language.expressions as yaql_expressions
     import yaql.language.specs as yaql_specs
     import yaql.language.utils as yaql_utils
-    import yaql.language.yaqltypes as yaqltypes
+    from yaql.language import yaqltypes
 
 __all__ = [
     "REQUIREMENTS",
