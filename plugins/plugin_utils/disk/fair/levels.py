@@ -13,7 +13,7 @@ and what has a preference grows before what has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..problem.model import Demand, GrowthOrder, Placement, Problem, Sizes, rank
@@ -30,6 +30,7 @@ _KEPT = 0.999
 _COARSE = 4096
 _QUESTIONS = 300
 _PROOFS = 6
+_EXCHANGES = 60
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class _Levels:
         self._problem, self._search, self._first = problem, search, first
         self._open: list[tuple[float, tuple[int, ...]]] = []
         self._questions = _QUESTIONS
+        self._exchanges = _EXCHANGES
         self._done: set[int] = set()
         self._everywhere = [open_everywhere(problem, position) for position in range(len(problem.pools))]
 
@@ -162,7 +164,38 @@ class _Levels:
             self._leave_open(plan, turn, level, sizes_at)
             return frozenset()
         held = frozenset(at for at, own in self._rising(plan, turn).items() if own <= level * _STEP and at in answer.blamed)
-        return self._raised_alone(plan, turn, level, wanted, held) or answer.blamed
+        better = self._raised_alone(plan, turn, level, wanted, held) or self._exchanged(plan, turn, level, wanted)
+        return better or answer.blamed
+
+    def _exchanged(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Plan | None:
+        """Return a plan in which one that is done changes places with one that has more, if that lets the rest reach a higher level.
+
+        Who of several stays poor is arbitrary as far as their own level goes; what it costs the others shows at a later level only.
+        """
+        growing = {at: demand for at, demand in enumerate(self._problem.demands) if grows(demand, turn)}
+        levels = {at: _level(demand, plan.sizes.units[at]) for at, demand in growing.items()}
+        for rises, stays in self._pairs(levels):
+            if self._exchanges == 0:
+                break
+            self._exchanges -= 1
+            units = self._sizes_at(wanted, turn, plan, level)
+            units[stays] = self._units_at(stays, levels[rises] * _KEPT)
+            units[rises] = self._units_at(rises, wanted)
+            placement = None if self._search.impossible(units) else self._search.pack(units)
+            sized = None if placement is None else self._sized(placement)
+            if sized is not None and is_better(sized, plan):
+                self._done = (self._done | {stays}) - {rises}
+                return sized
+        return None
+
+    def _pairs(self, levels: Mapping[int, float]) -> Iterator[tuple[int, int]]:
+        """Yield who is done and poorer, each with who has more and could be as poor, the nearest first."""
+        known = sorted(levels, key=lambda at: levels[at])
+        for rises in known:
+            for stays in known:
+                low = _level(self._problem.demands[stays], self._problem.demands[stays].low)
+                if rises in self._done and low <= levels[rises] and levels[stays] > levels[rises] * _STEP:
+                    yield rises, stays
 
     def _raised_alone(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float, held: frozenset[int]) -> Plan | None:
         """Return a plan in which one of those that cannot rise together rises alone; None when none can."""
@@ -219,9 +252,14 @@ class _Levels:
             elif plan is not None and _level(demand, now) < level:
                 units.append(_kept(demand, now))
             else:
-                wanted = max(demand.low, math.floor(height * demand.weight / demand.unit))
-                units.append(wanted if demand.high is None else min(wanted, demand.high))
+                units.append(self._units_at(at, height))
         return units
+
+    def _units_at(self, at: int, level: float) -> int:
+        """Return the size of a demand at a level, within its bounds."""
+        demand = self._problem.demands[at]
+        wanted = max(demand.low, math.floor(level * demand.weight / demand.unit))
+        return wanted if demand.high is None else min(wanted, demand.high)
 
     def _sized(self, placement: Placement) -> Plan | None:
         # The search may know less of the pools than there is: what costs nothing but metadata is open everywhere.
