@@ -128,7 +128,7 @@ def large() -> dict[str, tuple[float, tuple[Hardware, list[dict]]]]:
 
 def measured(hardware: Hardware, schema: Schema, repeat: int) -> tuple[float, float, str]:
     """Return CPU milliseconds of the first plan and of the next ones, and what it says about its quality."""
-    times = []
+    times, refused = [], ""
     for _unused in range(repeat + 1):
         start = time.process_time()
         try:

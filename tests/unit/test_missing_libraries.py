@@ -85,7 +85,9 @@ def run(folder: pathlib.Path, *command: str, text: str = "") -> subprocess.Compl
         "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "ANSIBLE_HOME": str(folder / "home"),
     }
-    return subprocess.run([sys.executable, "-S", *command], env=environment, cwd=folder, input=text, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-S", *command], env=environment, cwd=folder, input=text, capture_output=True, text=True, check=False
+    )
 
 
 def says_what_is_needed(case: str, message: str) -> bool:

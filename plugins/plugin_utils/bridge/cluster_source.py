@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Mapping
 
-from ..common.errors import Unavailable
+from ..common.libraries import refuse_missing
 from ..group.arguments import SourceType
 from ..group.sources.load import check_source, load_cluster
 from ..group.sources.loaded import Loaded
@@ -21,9 +21,8 @@ def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], st
     if source is None or source["type"] != SourceType.LEDGER:
         return load_cluster(arguments, resolve)
     check_source(source)
-    try:
-        # Only who keeps a ledger needs SQLAlchemy, which takes longer to load than most clusters.
-        from .ledger_cluster import read_cluster
-    except ImportError as error:
-        raise Unavailable(f"a source of type ledger needs the Python library {error.name} on the controller") from error
+    # Only who keeps a ledger needs SQLAlchemy, which takes longer to load than most clusters.
+    from .ledger_cluster import read_cluster
+
+    refuse_missing()
     return Loaded(read_cluster(source.get("database"), source.get("aggregates")), {})

@@ -82,7 +82,7 @@ class Text(Kind):
         """Return the text."""
         if self._digits and is_whole(value) and abs(value) <= LARGEST_SIZE:
             return str(value)
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not _is_unicode(value):
             self.refuse(value)
         if not self._filled:
             return str(value)
@@ -91,6 +91,11 @@ class Text(Kind):
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
         return {"type": ["string", "integer"] if self._digits else "string"} | ({"pattern": r"\S"} if self._filled else {})
+
+
+def _is_unicode(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8, which half of a surrogate pair cannot."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 class Checked(Kind):

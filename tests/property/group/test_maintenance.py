@@ -58,7 +58,7 @@ def test_nothing_is_lost_while_a_set_is_down(cluster, options, non_redundant, or
         for instance, node in members.departure.carried:
             now.place(instance, node)
         assert_hard_limits(start, now.to_cluster(), {cluster.nodes[node].name for _instance, node in members.departure.carried})
-        down = set(members.nodes) | set(range(len(cluster.nodes))) - set(online)
+        down = set(members.nodes) | {at for at, node in enumerate(cluster.nodes) if node.offline}
         for position, instance in enumerate(cluster.instances):
             lived, mirrored = int(state.primary[position]), int(state.secondary[position])
             primary, secondary = int(now.primary[position]), int(now.secondary[position])

@@ -104,7 +104,7 @@ def _with_passage(allowed: ClusterState, lifted: ClusterState, passing: Mapping[
 
 def _in_tiers(weights: Weights, count: int) -> Weights:
     """Return weights between 0 and 1 in which leaving the group outweighs all that `count` moves can cost inside it."""
-    part = 1 / (max(weights.inside, 1.0) * 2 * count)
+    part = 1 / (max(weights.inside, 1.0) * 2 * max(count, 1))
     inside = weights.times(part)
     return dataclasses.replace(inside, leaving=weights.leaving).times(1 / (weights.leaving + 0.5))
 

@@ -23,7 +23,7 @@ from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
 from .migrate import NEWEST, current_revision, read_scripts, refuse_newer, upgrade
 from .read import read_world
-from .retry import PATIENT, LostRace, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
+from .retry import PATIENT, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
 from .url import describe, parse_database
 
 T = t.TypeVar("T")
@@ -71,7 +71,7 @@ class Ledger:
                 f"the ledger is busy: {error}; nothing was changed. Allow more retries, or fewer writers", {"attempts": error.attempts}
             ) from None
         except Overdue as error:
-            cause = t.cast("sa.exc.DBAPIError | LostRace", error.__cause__)
+            cause: t.Any = error.__cause__
             raise (in_doubt if outcome.in_doubt else overdue)(self.url, cause, self.deadline.seconds) from None
         except sa.exc.DBAPIError as error:
             raise in_doubt(self.url, error) if outcome.in_doubt else unavailable(self.url, error) from None

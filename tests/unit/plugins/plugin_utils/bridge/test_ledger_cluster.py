@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 
 import pytest
@@ -189,13 +188,3 @@ def test_a_damaged_database_is_told_in_one_sentence(tmp_path):
     (tmp_path / "broken.sqlite").write_bytes(b"no database" * 1000)
     with pytest.raises(Unavailable, match="is a file of another kind"):
         load_any_cluster({"source": {"type": "ledger", "database": f"sqlite:///{tmp_path}/broken.sqlite"}}, str)
-
-
-def test_a_library_that_is_missing_is_told(monkeypatch):
-    bridge = "ansible_collections.bareon.allocator.plugins.plugin_utils.bridge"
-    monkeypatch.delitem(sys.modules, f"{bridge}.ledger_cluster")
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    for name in [name for name in sys.modules if ".plugin_utils.provider." in name]:
-        monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(Unavailable, match="needs the Python library sqlalchemy"):
-        load_any_cluster({"source": {"type": "ledger"}}, str)
