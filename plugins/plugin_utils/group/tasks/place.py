@@ -165,7 +165,8 @@ def evacuation_summary(answer: Plain) -> str:
     """Return the answer of evacuate_report.run_evacuate as text: moves by stage, and why others stay."""
     plan, moved, left = answer["plan"], len(answer["placed"]), len(answer["unplaced"])
     copied = format_mib(sum(move["data"] for move in plan["moves"]))
-    head = f"{moved} of {moved + left} instances move in {len(plan['stages'])} stages, {copied} are copied"
+    stages = f"{len(plan['stages'])} stage{'' if len(plan['stages']) == 1 else 's'}"
+    head = f"{moved} of {moved + left} instances move in {stages}, {copied} are copied"
     scores = f"score {plan['score_before']:.8f} before, {plan['score_after']:.8f} after"
     moves = moves_table(plan) if plan["moves"] else ""
     relaxed = [f"{placed['instance']}: N+1, CPUs or tags break where it goes" for placed in answer["placed"] if placed["relaxed"]]
