@@ -79,7 +79,7 @@ def test_a_tool_that_is_missing_is_named_before_anything_is_changed(loops, tools
                 link.symlink_to(os.path.join(folder, name))
     lines = [
         "import runpy",
-        "from ansible_collections.bareon.allocator.plugins.module_utils import host",
+        "from ansible_collections.bareon.allocator.plugins.module_utils.facts import host",
         "host.SYSTEM_PATHS = ()",
         "runpy.run_module('ansible_collections.bareon.allocator.plugins.modules.disk_layout', run_name='__main__')",
     ]
