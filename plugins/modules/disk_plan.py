@@ -17,7 +17,7 @@ description:
     what lies where on the disks of one machine or of a whole fleet.
   - Runs on the controller and changes nothing. What it returns is Bareon's explicit static schema, ready to be carried out.
   - Sizes are whole MiB. What partition tables, LVM, md and LUKS keep for themselves is counted, so that everything that is planned fits.
-  - All mistakes of an input are reported at once, each with its place, such as C(spaces[3].min_size). The numbers count the entries of
+  - All mistakes of an input are reported at once, each with its place, such as C(schema[3].min_size). The numbers count the entries of
     the schema from 0.
 author:
   - The bareon.allocator maintainers (@bareon)

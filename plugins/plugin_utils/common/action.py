@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from .errors import InputError, NoSolution, Unavailable
+from .errors import InputError, Mistake, NoSolution, Unavailable, suggest
 from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .plain import plain
 
@@ -73,5 +73,12 @@ class PlanningAction(ActionBase):
         return result
 
     def _validated_arguments(self) -> dict[str, t.Any]:
+        # Ansible would check which options exclude each other first, and say of `profle` that `profile` is missing.
+        unknown = [name for name in self._task.args if name not in self.ARGUMENTS]
+        if unknown:
+            raise InputError([Mistake(name, f"is no option of {self._task.action}{self._meant(name)}") for name in unknown])
         _validation, arguments = self.validate_argument_spec(argument_spec=dict(self.ARGUMENTS), **self.CONSTRAINTS)
         return t.cast("dict[str, t.Any]", plain(arguments))
+
+    def _meant(self, name: str) -> str:
+        return suggest(name, self.ARGUMENTS) or f"; its options are {', '.join(self.ARGUMENTS)}"

@@ -20,7 +20,7 @@ Readers that go through thousands of entries write no text for places where all 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One mistake of the input: `place` as a path into it (`spaces[3].min_size`), `says` what is wrong and what would be right."""
+    """One mistake of the input: `place` as a path into it (`schema[3].min_size`), `says` what is wrong and what would be right."""
 
     place: str
     says: str
@@ -94,7 +94,7 @@ class Mistakes:
 
 
 def spelled(place: Place) -> str:
-    """Return a place as text, such as `spaces[3].min_size`."""
+    """Return a place as text, such as `schema[3].min_size`."""
     if isinstance(place, str):
         return place
     above, between, name = place

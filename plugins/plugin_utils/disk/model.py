@@ -93,7 +93,7 @@ class Space:
     id: str
     type: SpaceType
     place: str
-    """Where it stands in the schema, for messages: `spaces[3]`."""
+    """Where it stands in the schema, for messages: `schema[3]`."""
     min_size: int = 0
     max_size: int | None = None
     weight: float = 1.0

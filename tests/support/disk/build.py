@@ -62,7 +62,7 @@ def _space(entry: dict, at: int, positions: dict[str, int], groups: dict[str, st
     return Space(
         id=entry["id"],
         type=SpaceType(entry["type"]),
-        place=f"spaces[{at}]",
+        place=f"schema[{at}]",
         min_size=entry.get("size", entry.get("min_size", 0)),
         max_size=entry.get("size", entry.get("max_size")),
         weight=entry.get("weight", 1.0),

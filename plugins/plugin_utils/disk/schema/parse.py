@@ -34,10 +34,10 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
-def parse_schema(schema: t.Any, hardware: Hardware, memory: Memory | None = None, place: str = "spaces") -> Schema:
+def parse_schema(schema: t.Any, hardware: Hardware, memory: Memory | None = None, place: str = "schema") -> Schema:
     """Return the schema as it is for this machine; `memory` serves machines alike. Nothing given is changed.
 
-    Raises InputError with every mistake and its place (`spaces[3].min_size`), and NoSolution when the only fault is that
+    Raises InputError with every mistake and its place (`schema[3].min_size`), and NoSolution when the only fault is that
     minimums are over maximums.
     """
     mistakes = Mistakes()

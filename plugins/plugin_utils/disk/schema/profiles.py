@@ -70,7 +70,7 @@ def merge(schema: t.Any, overrides: t.Any) -> list[t.Any]:
     """
     mistakes = Mistakes()
     if not isinstance(schema, (list, tuple)):
-        mistakes.add("spaces", f"is {kind_of(schema)}; must be a list of spaces, each with 'id' and 'type'")
+        mistakes.add("schema", f"is {kind_of(schema)}; must be a list of spaces, each with 'id' and 'type'")
     if not isinstance(overrides, (list, tuple)):
         mistakes.add("overrides", f"is {kind_of(overrides)}; must be a list of spaces, each with 'id'")
     mistakes.check()

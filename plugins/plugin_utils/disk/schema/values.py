@@ -270,7 +270,7 @@ SPACE = Table(
     schema=_schema_of_types(),
     alternative=_EXPRESSION,
 )
-SPACES = ListOf(SPACE, "spaces", least=1)
+SPACES = ListOf(SPACE, "schema", least=1)
 
 
 def bounds_of(values: Values, whole: int, place: str, mistakes: Mistakes) -> Bounds:

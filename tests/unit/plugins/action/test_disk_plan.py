@@ -171,15 +171,15 @@ def test_no_solution_comes_with_its_conflict(run: Run) -> None:
     ("name", "says"),
     [
         ("mistakes", "3 mistakes in the input:"),
-        ("mistakes", "spaces[0].type: is 'partitoin'; must be one of"),
-        ("mistakes", "spaces[0].sise: is no key of a space (did you mean size?)"),
-        ("mistakes", "spaces[1].size: expression '$.x' failed: the facts have no 'x'"),
-        ("not_a_list", "spaces: is a mapping; must be a list"),
+        ("mistakes", "schema[0].type: is 'partitoin'; must be one of"),
+        ("mistakes", "schema[0].sise: is no key of a space (did you mean size?)"),
+        ("mistakes", "schema[1].size: expression '$.x' failed: the facts have no 'x'"),
+        ("not_a_list", "schema: is a mapping; must be a list"),
         ("no_disks", "hardware.disks: is empty"),
         ("reserve", "reserve: 'much' is not a size"),
         ("both", "mutually exclusive: schema|profile"),
         ("neither", "one of the following is required: schema, profile"),
-        ("unknown_option", "shema"),
+        ("unknown_option", "shema: is no option of bareon.allocator.disk_plan (did you mean schema?)"),
         ("unknown_objective", "fair, ordered"),
         ("unknown_profile", "there is no profile 'genral' (did you mean general?)"),
     ],
@@ -196,13 +196,13 @@ def test_a_profile_from_a_file_with_overrides(run: Run) -> None:
 
 
 def test_warnings_are_shown(run: Run) -> None:
-    warning = "spaces[0].best_with_disks: no disk matches, so p goes wherever there is room"
+    warning = "schema[0].best_with_disks: no disk matches, so p goes wherever there is room"
     assert run.results["empty_query"]["plan"]["warnings"] == [warning]
     assert "no disk matches" in run.output
 
 
 def test_a_warning_about_several_hosts_is_shown_once(run: Run) -> None:
-    assert "[WARNING]: localhost, big: spaces[0].best_with_disks: no disk matches" in run.output
+    assert "[WARNING]: localhost, big: schema[0].best_with_disks: no disk matches" in run.output
 
 
 def test_nothing_else_is_printed(run: Run) -> None:

@@ -14,12 +14,12 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 
 def test_all_mistakes_are_told_at_once() -> None:
     mistakes = Mistakes()
-    mistakes.add("spaces[0].size", "is 0")
-    mistakes.extend([Mistake("spaces[1]", "has no id")])
+    mistakes.add("schema[0].size", "is 0")
+    mistakes.extend([Mistake("schema[1]", "has no id")])
     with pytest.raises(InputError) as caught:
         mistakes.check()
-    assert str(caught.value) == "2 mistakes in the input:\n- spaces[0].size: is 0\n- spaces[1]: has no id"
-    assert [mistake.place for mistake in caught.value.mistakes] == ["spaces[0].size", "spaces[1]"]
+    assert str(caught.value) == "2 mistakes in the input:\n- schema[0].size: is 0\n- schema[1]: has no id"
+    assert [mistake.place for mistake in caught.value.mistakes] == ["schema[0].size", "schema[1]"]
 
 
 def test_a_single_mistake_is_one_sentence() -> None:

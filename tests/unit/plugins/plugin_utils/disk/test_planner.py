@@ -239,12 +239,12 @@ def test_ordered_takes_preferences_of_volumes() -> None:
 @pytest.mark.parametrize(
     ("entry", "place"),
     [
-        ({"id": "x", "type": "raid", "level": "raid1"}, "spaces[0].type"),
-        ({"id": "x", "type": "esp"}, "spaces[0].type"),
-        ({"id": "x", "type": "partition", "per_disk": True}, "spaces[0].per_disk"),
-        ({"id": "x", "type": "partition", "keep_data": True}, "spaces[0].keep_data"),
-        ({"id": "x", "type": "vg", "max_pvs": 1}, "spaces[0].max_pvs"),
-        ({"id": "x", "type": "vg", "max_size": 100}, "spaces[0]"),
+        ({"id": "x", "type": "raid", "level": "raid1"}, "schema[0].type"),
+        ({"id": "x", "type": "esp"}, "schema[0].type"),
+        ({"id": "x", "type": "partition", "per_disk": True}, "schema[0].per_disk"),
+        ({"id": "x", "type": "partition", "keep_data": True}, "schema[0].keep_data"),
+        ({"id": "x", "type": "vg", "max_pvs": 1}, "schema[0].max_pvs"),
+        ({"id": "x", "type": "vg", "max_size": 100}, "schema[0]"),
     ],
 )
 def test_ordered_says_what_it_cannot_do(entry: dict[str, t.Any], place: str) -> None:
@@ -288,7 +288,7 @@ def test_a_preference_that_no_disk_meets_is_a_warning() -> None:
     planned = plan(
         [{"id": "journal", "type": "partitions", "best_with_disks": SSD}], {"disks": [{"id": "sda", "size": 100, "type": "hdd"}]}
     )
-    assert planned["warnings"] == ["spaces[0].best_with_disks: no disk matches, so journal goes wherever there is room"]
+    assert planned["warnings"] == ["schema[0].best_with_disks: no disk matches, so journal goes wherever there is room"]
 
 
 def test_a_vg_on_disks_of_different_blocks_is_a_warning() -> None:
@@ -306,7 +306,7 @@ def test_a_preference_within_a_vg_is_a_warning() -> None:
     facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
     planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", best_with_disks=SSD), lv("b")], facts)
     assert planned["warnings"] == [
-        "spaces[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on 'g'"
+        "schema[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on 'g'"
     ]
 
 

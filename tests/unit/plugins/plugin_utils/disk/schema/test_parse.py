@@ -53,7 +53,7 @@ def test_the_basic_syntax_of_the_seed_is_read() -> None:
     assert not schema.flat
     assert (os_group.type, os_group.contains, os_group.volume_group) == (SpaceType.VOLUME_GROUP, ("swap", "root"), None)
     assert (root.min_size, root.max_size, root.mount, root.fs_type, root.volume_group) == (5000, 10000, "/", "ext4", "os")
-    assert (swap.min_size, swap.max_size, swap.weight, swap.place) == (2000, 2000, 1.0, "spaces[2]")
+    assert (swap.min_size, swap.max_size, swap.weight, swap.place) == (2000, 2000, 1.0, "schema[2]")
     assert root.allowed == {0, 1, 2}
     assert root.preferred_disks == ()
 
@@ -162,7 +162,7 @@ def test_preferences(preference: t.Any, tiers: tuple[set[int], ...]) -> None:
 
 def test_a_query_that_gives_no_disk_is_worth_a_warning() -> None:
     schema = parse({**LV, "best_with_disks": 'yaql=$.disks.where($.type = "tape")'}, {"id": "b", "type": "lv", "disks": "yaql=[]"})
-    assert [warning.split(":")[0] for warning in schema.warnings] == ["spaces[0].best_with_disks", "spaces[1]"]
+    assert [warning.split(":")[0] for warning in schema.warnings] == ["schema[0].best_with_disks", "schema[1]"]
 
 
 def test_what_a_vg_contains_lies_where_the_vg_lies() -> None:
@@ -274,78 +274,78 @@ def test_nothing_given_is_changed() -> None:
 @pytest.mark.parametrize(
     ("entries", "place", "says"),
     [
-        ([{**LV, "mim_size": 5}], "spaces[0].mim_size", "did you mean min_size?"),
-        ([{**LV, "min": 5}], "spaces[0].min", "is no key"),
-        ([{"id": "a", "type": "lvm"}], "spaces[0].type", "must be one of vg, lv, partition"),
-        ([{"id": "a"}], "spaces[0].type", "is missing"),
-        ([{"id": "a", "type": ["lv"]}], "spaces[0].type", "is a list; must be one of"),
-        ([{"type": "lv"}], "spaces[0].id", "is missing"),
-        ([{"id": 5, "type": "lv"}], "spaces[0].id", "must be text"),
-        ([{"id": "", "type": "lv"}], "spaces[0].id", "is ''; must be text"),
-        ([{"id": "a b", "type": "lv"}], "spaces[0].id", "cannot name a volume"),
-        ([{"id": "unallocated", "type": "lv"}], "spaces[0].id", "reserved"),
-        ([LV, LV], "spaces[1].id", "spaces[0] already"),
-        (["a"], "spaces[0]", "must be a mapping"),
-        ([{**LV, "min_size": -5}], "spaces[0].min_size", "must be 0 or more"),
-        ([{**LV, "max_size": -5}], "spaces[0].max_size", "must be 1 MiB or more"),
-        ([{**LV, "size": "-5 GiB"}], "spaces[0].size", "is '-5 GiB'; must be a size"),
-        ([{**LV, "size": 0}], "spaces[0].size", "is 0"),
-        ([{**LV, "size": "0 %"}], "spaces[0].size", "is 0"),
-        ([{**LV, "max_size": 0}], "spaces[0].max_size", "is 0"),
-        ([{**LV, "size": 5, "min_size": 5}], "spaces[0].size", "drop it or min_size"),
-        ([{**LV, "size": True}], "spaces[0].size", "must be a size"),
-        ([{**LV, "min_size": math.inf}], "spaces[0].min_size", "must be a size"),
-        ([{**LV, "min_size": math.nan}], "spaces[0].min_size", "must be a size"),
-        ([{**LV, "size": "lots"}], "spaces[0].size", "is not a size"),
-        ([{**LV, "size": "5 parsec"}], "spaces[0].size", "unknown unit"),
-        ([{**LV, "size": [5]}], "spaces[0].size", "is a list; must be a size"),
-        ([{**LV, "weight": -1}], "spaces[0].weight", "must be 0 or more"),
-        ([{**LV, "weight": "1"}], "spaces[0].weight", "must be a number"),
-        ([{**LV, "weight": True}], "spaces[0].weight", "must be a number"),
-        ([{**LV, "weight": math.inf}], "spaces[0].weight", "must be a number"),
-        ([{**LV, "weight": 1e9}], "spaces[0].weight", "out of range"),
-        ([{**LV, "boot": "yes"}], "spaces[0].boot", "true or false"),
-        ([{**LV, "mount": "srv"}], "spaces[0].mount", "absolute path"),
-        ([{**LV, "mount": "/a b"}], "spaces[0].mount", "without spaces"),
-        ([{**LV, "mount": "/"}, {"id": "b", "type": "lv", "mount": "/"}], "spaces[1].mount", "'a' is mounted already"),
-        ([{**LV, "mount": 5}], "spaces[0].mount", "must be text"),
-        ([{**LV, "fs_type": "xfs", "fs_label": "thirteen-char"}], "spaces[0].fs_label", "at most 12 bytes"),
-        ([{**LV, "disks": ["sdd"]}], "spaces[0].disks", "there is no disk 'sdd'"),
-        ([{**LV, "disks": 5}], "spaces[0].disks", "has a number"),
-        ([{**LV, "disks": "yaql=$.ram"}], "spaces[0].disks", "has a number"),
-        ([{**LV, "best_with_disks": "yaql=$"}], "spaces[0].best_with_disks", "without 'id'"),
-        ([{**LV, "avoid_disks": ["sdz"]}], "spaces[0].avoid_disks", "the disks are sda, sdb, sdc"),
-        ([{**LV, "contains": ["b"]}], "spaces[0].contains", "makes no sense for the type lv"),
-        ([{**LV, "level": "raid1"}], "spaces[0].level", "is for raid"),
-        ([{"id": "r", "type": "raid"}], "spaces[0].level", "is missing"),
-        ([{"id": "r", "type": "raid", "level": 1}], "spaces[0].level", "must be one of raid0"),
-        ([{"id": "r", "type": "raid", "level": "raid6", "legs": 3}], "spaces[0].legs", "raid6 needs 4"),
-        ([{"id": "r", "type": "raid", "level": "raid5", "legs": "all", "disks": SSDS}], "spaces[0].legs", "all is 2 here"),
-        ([{"id": "r", "type": "raid", "level": "raid10", "legs": 5}], "spaces[0].legs", "is odd"),
-        ([{"id": "r", "type": "raid", "level": "raid1", "legs": "two"}], "spaces[0].legs", "whole number"),
-        ([{"id": "g", "type": "vg", "max_pvs": 0}], "spaces[0].max_pvs", "1 or more"),
+        ([{**LV, "mim_size": 5}], "schema[0].mim_size", "did you mean min_size?"),
+        ([{**LV, "min": 5}], "schema[0].min", "is no key"),
+        ([{"id": "a", "type": "lvm"}], "schema[0].type", "must be one of vg, lv, partition"),
+        ([{"id": "a"}], "schema[0].type", "is missing"),
+        ([{"id": "a", "type": ["lv"]}], "schema[0].type", "is a list; must be one of"),
+        ([{"type": "lv"}], "schema[0].id", "is missing"),
+        ([{"id": 5, "type": "lv"}], "schema[0].id", "must be text"),
+        ([{"id": "", "type": "lv"}], "schema[0].id", "is ''; must be text"),
+        ([{"id": "a b", "type": "lv"}], "schema[0].id", "cannot name a volume"),
+        ([{"id": "unallocated", "type": "lv"}], "schema[0].id", "reserved"),
+        ([LV, LV], "schema[1].id", "schema[0] already"),
+        (["a"], "schema[0]", "must be a mapping"),
+        ([{**LV, "min_size": -5}], "schema[0].min_size", "must be 0 or more"),
+        ([{**LV, "max_size": -5}], "schema[0].max_size", "must be 1 MiB or more"),
+        ([{**LV, "size": "-5 GiB"}], "schema[0].size", "is '-5 GiB'; must be a size"),
+        ([{**LV, "size": 0}], "schema[0].size", "is 0"),
+        ([{**LV, "size": "0 %"}], "schema[0].size", "is 0"),
+        ([{**LV, "max_size": 0}], "schema[0].max_size", "is 0"),
+        ([{**LV, "size": 5, "min_size": 5}], "schema[0].size", "drop it or min_size"),
+        ([{**LV, "size": True}], "schema[0].size", "must be a size"),
+        ([{**LV, "min_size": math.inf}], "schema[0].min_size", "must be a size"),
+        ([{**LV, "min_size": math.nan}], "schema[0].min_size", "must be a size"),
+        ([{**LV, "size": "lots"}], "schema[0].size", "is not a size"),
+        ([{**LV, "size": "5 parsec"}], "schema[0].size", "unknown unit"),
+        ([{**LV, "size": [5]}], "schema[0].size", "is a list; must be a size"),
+        ([{**LV, "weight": -1}], "schema[0].weight", "must be 0 or more"),
+        ([{**LV, "weight": "1"}], "schema[0].weight", "must be a number"),
+        ([{**LV, "weight": True}], "schema[0].weight", "must be a number"),
+        ([{**LV, "weight": math.inf}], "schema[0].weight", "must be a number"),
+        ([{**LV, "weight": 1e9}], "schema[0].weight", "out of range"),
+        ([{**LV, "boot": "yes"}], "schema[0].boot", "true or false"),
+        ([{**LV, "mount": "srv"}], "schema[0].mount", "absolute path"),
+        ([{**LV, "mount": "/a b"}], "schema[0].mount", "without spaces"),
+        ([{**LV, "mount": "/"}, {"id": "b", "type": "lv", "mount": "/"}], "schema[1].mount", "'a' is mounted already"),
+        ([{**LV, "mount": 5}], "schema[0].mount", "must be text"),
+        ([{**LV, "fs_type": "xfs", "fs_label": "thirteen-char"}], "schema[0].fs_label", "at most 12 bytes"),
+        ([{**LV, "disks": ["sdd"]}], "schema[0].disks", "there is no disk 'sdd'"),
+        ([{**LV, "disks": 5}], "schema[0].disks", "has a number"),
+        ([{**LV, "disks": "yaql=$.ram"}], "schema[0].disks", "has a number"),
+        ([{**LV, "best_with_disks": "yaql=$"}], "schema[0].best_with_disks", "without 'id'"),
+        ([{**LV, "avoid_disks": ["sdz"]}], "schema[0].avoid_disks", "the disks are sda, sdb, sdc"),
+        ([{**LV, "contains": ["b"]}], "schema[0].contains", "makes no sense for the type lv"),
+        ([{**LV, "level": "raid1"}], "schema[0].level", "is for raid"),
+        ([{"id": "r", "type": "raid"}], "schema[0].level", "is missing"),
+        ([{"id": "r", "type": "raid", "level": 1}], "schema[0].level", "must be one of raid0"),
+        ([{"id": "r", "type": "raid", "level": "raid6", "legs": 3}], "schema[0].legs", "raid6 needs 4"),
+        ([{"id": "r", "type": "raid", "level": "raid5", "legs": "all", "disks": SSDS}], "schema[0].legs", "all is 2 here"),
+        ([{"id": "r", "type": "raid", "level": "raid10", "legs": 5}], "schema[0].legs", "is odd"),
+        ([{"id": "r", "type": "raid", "level": "raid1", "legs": "two"}], "schema[0].legs", "whole number"),
+        ([{"id": "g", "type": "vg", "max_pvs": 0}], "schema[0].max_pvs", "1 or more"),
         (
             [{"id": "g", "type": "vg", "contains": ["aa"]}, {"id": "p", "type": "partition"}],
-            "spaces[0].contains[0]",
+            "schema[0].contains[0]",
             "there is no space 'aa'",
         ),
-        ([{"id": "g", "type": "vg", "contains": ["p"]}, {"id": "p", "type": "partition"}], "spaces[0].contains[0]", "is of type partition"),
-        ([{"id": "g", "type": "vg", "contains": ["a", "a"]}, LV], "spaces[0].contains[1]", "twice in this vg"),
-        ([{"id": "g", "type": "vg", "contains": [5, "a"]}, LV], "spaces[0].contains[0]", "is a number"),
-        ([{"id": "g", "type": "vg", "contains": "a"}, {**LV, "id": "ab"}, {**LV}], "spaces[1]", "ab is in no vg"),
+        ([{"id": "g", "type": "vg", "contains": ["p"]}, {"id": "p", "type": "partition"}], "schema[0].contains[0]", "is of type partition"),
+        ([{"id": "g", "type": "vg", "contains": ["a", "a"]}, LV], "schema[0].contains[1]", "twice in this vg"),
+        ([{"id": "g", "type": "vg", "contains": [5, "a"]}, LV], "schema[0].contains[0]", "is a number"),
+        ([{"id": "g", "type": "vg", "contains": "a"}, {**LV, "id": "ab"}, {**LV}], "schema[1]", "ab is in no vg"),
         (
             [{"id": "g", "type": "vg", "contains": ["a"]}, {"id": "h", "type": "vg", "contains": [{"id": "a"}]}, LV],
-            "spaces[1].contains[0]",
+            "schema[1].contains[0]",
             "in the vg 'g' already",
         ),
-        ([{"id": "g", "type": "vg"}, LV], "spaces[1]", "is in no vg"),
-        ([{"id": "g", "type": "vg", "contains": ["a"]}, {**LV, "disks": ["sda"]}], "spaces[1].disks", "set this on 'g'"),
-        ([{**LV, "mount": "/a"}, {"id": "b", "type": "lv", "mount": "//a/./"}], "spaces[1].mount", "'/a' is where 'a' is mounted already"),
-        ([{**LV, "mount": "/a/../b"}], "spaces[0].mount", "absolute path"),
-        ([{**LV, "fs_type": "yaql=null"}], "spaces[0].fs_type", "optional: true"),
-        ([{**LV, "size": "yaql=$.nope"}], "spaces[0].size", "expression '$.nope' failed"),
-        ([{**LV, "size": "yaql=$.disks"}], "spaces[0].size", "is a list; must be a size"),
-        ([{**LV, "disks": ["sda", "yaql=$.("]}], "spaces[0].disks[1]", "failed: Parse error"),
+        ([{"id": "g", "type": "vg"}, LV], "schema[1]", "is in no vg"),
+        ([{"id": "g", "type": "vg", "contains": ["a"]}, {**LV, "disks": ["sda"]}], "schema[1].disks", "set this on 'g'"),
+        ([{**LV, "mount": "/a"}, {"id": "b", "type": "lv", "mount": "//a/./"}], "schema[1].mount", "'/a' is where 'a' is mounted already"),
+        ([{**LV, "mount": "/a/../b"}], "schema[0].mount", "absolute path"),
+        ([{**LV, "fs_type": "yaql=null"}], "schema[0].fs_type", "optional: true"),
+        ([{**LV, "size": "yaql=$.nope"}], "schema[0].size", "expression '$.nope' failed"),
+        ([{**LV, "size": "yaql=$.disks"}], "schema[0].size", "is a list; must be a size"),
+        ([{**LV, "disks": ["sda", "yaql=$.("]}], "schema[0].disks[1]", "failed: Parse error"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(entries: list[t.Any], place: str, says: str) -> None:
@@ -363,10 +363,10 @@ def test_an_entry_without_a_name_or_a_type_keeps_none_of_its_mistakes_for_the_ne
         {"id": "c", "type": "lv", "weight": "x"},
     )
     assert set(found) == {
-        *(f"spaces[0].{key}" for key in ("id", "weight", "size", "disks")),
-        *(f"spaces[1].{key}" for key in ("type", "min_size", "mount", "fs_label")),
-        "spaces[2].boot",
-        *(f"spaces[3].{key}" for key in ("id", "weight")),
+        *(f"schema[0].{key}" for key in ("id", "weight", "size", "disks")),
+        *(f"schema[1].{key}" for key in ("type", "min_size", "mount", "fs_label")),
+        "schema[2].boot",
+        *(f"schema[3].{key}" for key in ("id", "weight")),
     }
 
 
@@ -386,7 +386,7 @@ def test_what_an_expression_gives_nothing_for_is_left_out_where_it_is_optional()
 
 
 def test_optional_spaces_alone_leave_nothing_to_plan() -> None:
-    assert "nothing to plan" in mistakes({**LV, "optional": True, "disks": "yaql=null"})["spaces"]
+    assert "nothing to plan" in mistakes({**LV, "optional": True, "disks": "yaql=null"})["schema"]
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"id": "a", "type": "lv"}, "a", 5])
@@ -409,20 +409,20 @@ def test_all_mistakes_are_reported_at_once() -> None:
         {"id": "c", "type": "lv", "size": "yaql=$.(", "disks": ["x"]},
     )
     assert set(found) == {
-        "spaces[0].size",
-        "spaces[0].foo",
-        "spaces[0].weight",
-        "spaces[1].min_size",
-        "spaces[2].id",
-        "spaces[3]",
-        "spaces[4].size",
-        "spaces[4].disks",
+        "schema[0].size",
+        "schema[0].foo",
+        "schema[0].weight",
+        "schema[1].min_size",
+        "schema[2].id",
+        "schema[3]",
+        "schema[4].size",
+        "schema[4].disks",
     }
 
 
 def test_minimum_over_maximum_alone_is_a_conflict_with_its_place() -> None:
     with pytest.raises(NoSolution) as caught:
         parse({**LV, "min_size": 20, "max_size": "yaql=10"})
-    assert str(caught.value) == "spaces[0].min_size: 20 MiB is over max_size, which is 10 MiB"
+    assert str(caught.value) == "schema[0].min_size: 20 MiB is over max_size, which is 10 MiB"
     assert caught.value.conflict["short"] == 10
     assert [constraint["name"] for constraint in caught.value.conflict["constraints"]] == ["min:a", "max:a"]

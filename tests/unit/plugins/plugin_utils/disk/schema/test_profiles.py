@@ -108,5 +108,5 @@ def test_a_mistake_is_named_with_its_place(overrides: t.Any, place: str, says: s
 
 
 def test_overrides_of_what_is_no_schema() -> None:
-    with pytest.raises(InputError, match="spaces: is a mapping"):
+    with pytest.raises(InputError, match="schema: is a mapping"):
         merge({}, [])
