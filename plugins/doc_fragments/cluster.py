@@ -272,7 +272,8 @@ options:
         type: bool
         default: true
       timeout:
-        description: Seconds to wait for each answer.
+        description:
+          - Seconds that each answer of the server may take, from the first name that is looked up to its last byte.
         type: float
         default: 60.0
       database:

@@ -348,6 +348,13 @@ def test_what_a_driver_needs_is_asked_for(bed, driver):
     assert "needs group_moves_" in refused.text
 
 
+def test_a_user_in_the_address_is_refused_and_not_shown(bed):
+    refused = bed.run("-vvv", group_moves_driver="rapi", group_moves_url="https://mover:hush@cluster.example.com:5080")
+    assert refused.code == 2
+    assert "does not belong into group_moves_url" in refused.text
+    assert "hush" not in refused.text
+
+
 def test_the_playbooks_plan_show_and_move(bed):
     environment = os.environ | {
         "PATH": f"{bed.folder / 'bin'}:{os.environ['PATH']}",

@@ -19,7 +19,8 @@ from .iallocator import parse_iallocator, parse_json
 from .inline import parse_inline
 from .loaded import Loaded
 from .proxmox import parse_proxmox
-from .rapi import RESOURCES, Server, fetch_rapi, parse_rapi
+from .rapi import RESOURCES, fetch_rapi, parse_rapi
+from .server import Server
 from .text import parse_text
 
 _READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], bool]] = {

@@ -9,9 +9,10 @@ from __future__ import annotations
 import copy
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import AllocPolicy, Disk, Status
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import Server, fetch_rapi, parse_rapi
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import fetch_rapi, parse_rapi
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.server import Server
 from ansible_collections.bareon.allocator.tests.support.group.replay_server import (
     RECORDED,
     recorded_answers,
@@ -71,36 +72,3 @@ def test_all_mistakes_come_in_one_message():
         parse_rapi(documents)
     places = [mistake.place for mistake in caught.value.mistakes]
     assert places == ["groups[0].alloc_policy", "instances[0].status", "instances[1].disk.sizes[0]", "nodes[0].mfree"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        ((500, "{}", 0), "answers 500"),
-        ((200, "<html>", 0), "does not answer with JSON"),
-        ((200, "[]", 5), "timed out"),
-    ],
-)
-def test_bad_answers_are_one_sentence(answer, says):
-    with serving(recorded_answers() | {"/2/nodes?bulk=1": answer}) as url, pytest.raises(Unavailable, match=says) as caught:
-        fetch_rapi(Server(url, timeout=0.5))
-    assert "/2/nodes?bulk=1" in str(caught.value)
-
-
-def test_wrong_password_is_told_without_the_password():
-    with serving(recorded_answers(), user="reader:secret") as url, pytest.raises(Unavailable, match="401") as caught:
-        fetch_rapi(Server(url, "reader", "wrong-one"))
-    assert "wrong-one" not in str(caught.value) + repr(Server(url, "reader", "wrong-one"))
-
-
-def test_no_server_is_told():
-    with serving({}) as url:
-        pass
-    with pytest.raises(Unavailable, match="cannot ask http://127.0.0.1"):
-        fetch_rapi(Server(url))
-
-
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "cluster.example.com", "ftp://x"])
-def test_only_web_addresses_are_asked(url):
-    with pytest.raises(InputError, match="must start with https"):
-        fetch_rapi(Server(url))
