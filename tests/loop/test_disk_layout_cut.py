@@ -17,6 +17,7 @@ import time
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.identities import table_uuid
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out import carry_out
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import FormatLuks
@@ -31,6 +32,7 @@ from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     Mounted,
     apply,
     attempt,
+    digest,
     new_disk,
     probe,
     refuse,
@@ -252,3 +254,58 @@ def test_a_cut_before_every_single_change_is_completed_without_wiping(loops, tor
         assert [probe(f"{disk}p{number}").get("TYPE") for number in (1, 2, 3)] == ["ext4", "swap", None]
         assert layout_run.apply(Request(layout), LocalMachine(), lambda: False).done == ()
     assert cuts > 10
+
+
+def empty_table(disk, guid):
+    script = f"label: gpt\nlabel-id: {guid}\nfirst-lba: 2048\n"
+    subprocess.run(["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", disk], input=script, text=True, check=True)
+
+
+def erase(disk, *regions):
+    with open(disk, "r+b") as file:
+        for start, size in regions:
+            file.seek(start)
+            file.write(bytes(size))
+
+
+def halves(sector, size):
+    """What of an empty table is erased again, in the words of what is left."""
+    room = 2 * sector + 16384
+    tail = (size - room, room)
+    return {
+        "the backup": [(0, room)],
+        "both headers": [(0, 512)],
+        "the first header": [(0, 512), tail],
+        "the protective MBR": [(sector, room), tail],
+    }
+
+
+@pytest.mark.parametrize("sector", [512, 4096])
+@pytest.mark.parametrize("left", halves(512, 0))
+def test_a_cut_in_the_first_write_of_a_table_takes_no_permission(loops, left, sector):
+    disk = new_disk(loops, size=300, sector=sector)
+    empty_table(disk, table_uuid(disk))
+    erase(disk, *halves(sector, 300 * MIB)[left])
+    found = run("wipefs", "--noheadings", "--output", "TYPE", disk).split()
+    assert found, "a part of a table"
+    options = {"schema": schema(disk, {"name": "boot", "size": 100, **EXT4})}
+    made = apply(options)
+    assert (made["changed"], made["destroys"]) == (True, [])
+    assert table_of(disk)["id"].lower() == table_uuid(disk)
+    assert not apply(options)["changed"]
+
+
+@pytest.mark.parametrize("other", ["another table", "a file system", "data beside an MBR"])
+def test_half_a_table_that_a_cut_does_not_explain_is_kept(loops, other):
+    disk = new_disk(loops, size=300)
+    empty_table(disk, "11111111-2222-4333-8444-555555555555" if other == "another table" else table_uuid(disk))
+    erase(disk, *halves(512, 300 * MIB)["the protective MBR" if other == "data beside an MBR" else "the backup"])
+    if other == "a file system":
+        run("mkfs.ext4", "-q", "-F", disk, "200m")
+    if other == "data beside an MBR":
+        with open(disk, "r+b") as file:
+            file.seek(MIB)
+            file.write(os.urandom(MIB))
+    before = digest(disk)
+    assert "is not empty" in refuse({"schema": schema(disk, {"name": "boot", "size": 100, **EXT4})})
+    assert digest(disk) == before

@@ -14,6 +14,7 @@ import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..storage.gpt import empty_table
 from ..storage.units import MIB, in_mib
 from .host import Host
 
@@ -36,10 +37,10 @@ class Remains:
         return f"something that cannot be read at {place} ({self.error})" if self.error else f"data of no known kind at {place}"
 
 
-def find_remains(host: Host, device: str, size: int) -> t.Optional[Remains]:
-    """Return the first thing that shows a device of `size` bytes not to be blank; None when nothing does."""
+def find_remains(host: Host, device: str, size: int, head: int = 0) -> t.Optional[Remains]:
+    """Return the first thing that shows a device of `size` bytes not to be blank behind the `head`; None when nothing does."""
     pattern = b""
-    for start, length in _regions(size):
+    for start, length in _regions(size, head):
         try:
             content = host.read_bytes(device, start, length)
         except OSError as error:
@@ -51,9 +52,22 @@ def find_remains(host: Host, device: str, size: int) -> t.Optional[Remains]:
     return None
 
 
-def _regions(size: int) -> Iterator[tuple[int, int]]:
+def begun_table(host: Host, device: str, size: int, sector: int) -> t.Optional[str]:
+    """Return the GUID of a GPT without partitions of which one header alone is there; empty for a protective MBR on a blank disk.
+
+    A cut in the first write of a table leaves that. None: there is something else, or it cannot be read.
+    """
+    try:
+        found = [empty_table(host.read_bytes(device, start, sector)) for start in (size // sector * sector - sector, sector)]
+    except OSError:
+        return None
+    guid = next(filter(None, found), None)
+    return "" if guid is None and find_remains(host, device, size, head=sector) is None else guid
+
+
+def _regions(size: int, head: int) -> Iterator[tuple[int, int]]:
     """Give starts, all multiples of a sector, and lengths."""
-    yield from ((start, min(MIB, size - start)) for start in (0, MIB) if start < size)
+    yield from ((max(start, head), min(MIB, size - start) - (head if start == 0 else 0)) for start in (0, MIB) if start < size)
     yield (max(0, size - MIB), min(MIB, size))
     step = size // (_SAMPLES + 1) // 4096 * 4096
     yield from ((number * step, _SAMPLE_BYTES) for number in range(1, _SAMPLES + 1) if 2 * MIB <= number * step <= size - _SAMPLE_BYTES)

@@ -15,13 +15,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from . import lsblk, signatures, sysfs, udev
-from .blank import find_remains
+from .blank import begun_table, find_remains
 from .host import Host, Outcome
 from .mounts import read_mounts
 from .signatures import Signature, Table, TablePartition
 from .tree import PARTITION_TABLES, Device, Filesystem, Tree, build_tree, merge_rows, share_btrfs_mounts
 
 Notes = list[str]
+
+_PARTS_OF_GPT = frozenset({"gpt", "PMBR"})
+_PROTECTIVE = "0xee"
 
 
 def read_devices(host: Host, notes: Notes) -> Tree:
@@ -69,8 +72,18 @@ def read_remains(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
     for device in devices:
         found = tuple(sorted(process for node in nodes[device.name] for process in openers.get(node, ())))
         remains = find_remains(host, str(device.dev), device.size) if _seems_empty(tree, device) else None
-        changed.append(replace(device, openers=found, remains=remains))
+        half = _has_half_a_table(tree, device)
+        begun = begun_table(host, str(device.dev), device.size, device.logical_block) if half else None
+        changed.append(replace(device, openers=found, remains=remains, begun=begun))
     return tree.with_devices(changed)
+
+
+def _has_half_a_table(tree: Tree, device: Device) -> bool:
+    """Return whether nothing is known of a whole disk but parts of a GPT; one protective entry counts as a table of its own kind."""
+    types = {signature.type for signature in device.signatures}
+    protective = device.table is None or (device.table.type == "dos" and {part.type for part in device.table.partitions} == {_PROTECTIVE})
+    running = any(child.running for child in tree.children(device.name))
+    return bool(types) and types <= _PARTS_OF_GPT and protective and not running and device.partition is None and not device.mountpoints
 
 
 def _seems_empty(tree: Tree, device: Device) -> bool:

@@ -50,6 +50,7 @@ class Device:
     `metadata` is the version of an md array's superblocks.
     `read` says whether the device itself was looked at for signatures, `claimed` whether the kernel refuses to share it (None: not asked).
     `openers` are processes that have it open. `remains` is what shows a disk without any signature not to be blank.
+    `begun` is the GUID of a table of which only a part was written (empty: it has none yet), where there is nothing else.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Device:
     claimed: t.Optional[bool] = None
     openers: tuple[str, ...] = ()
     remains: t.Optional[Remains] = None
+    begun: t.Optional[str] = None
 
     @property
     def running(self) -> bool:

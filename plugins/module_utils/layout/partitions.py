@@ -121,6 +121,11 @@ def is_empty(disk: FoundDisk, tree: Tree) -> bool:
     return device.read and device.table is None and not device.signatures and not tree.children(device.name) and not device.mountpoints
 
 
+def is_begun(disk: FoundDisk) -> bool:
+    """Return whether a run was cut off in the first write of the plan's table: a part of it is there, and nothing else is known."""
+    return disk.device.begun in ("", derived.table_uuid(disk.desired.id)) and not disk.device.openers
+
+
 def stale_offsets(disk: FoundDisk, tree: Tree) -> tuple[int, ...]:
     """Return where signatures of the disk as a whole are, although it has a partition table: what is left of what was there before."""
     extents = [(entry_of(part).start, entry_of(part).start + entry_of(part).size) for part in partitions_of(disk, tree)]
@@ -255,7 +260,7 @@ def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: C
 
 
 def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: Tree) -> Iterator[str]:
-    if is_empty(disk, tree):
+    if is_empty(disk, tree) or is_begun(disk):
         return
     if not disk.device.read:
         yield f"{disk.words} could not be read for what is on it; that takes root, and wipefs of util-linux"

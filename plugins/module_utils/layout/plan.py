@@ -27,7 +27,7 @@ from .build import Site, building_steps, removals
 from .contents import Action, Stack, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
-from .partitions import Conditions, Status, TablePlan, lose, match_disk, plan_table
+from .partitions import Conditions, Status, TablePlan, is_begun, lose, match_disk, plan_table
 from .present import Present
 from .teardown import Destroyed, companions, teardown_refusals, teardown_steps
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
@@ -69,7 +69,8 @@ def plan_steps(
     found = found or tuple(_name_clashes(draft))
     if found:
         return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
-    losses = find_losses(present, disks, draft.destroyed.roots, _own_work(draft))
+    begun = {disk.device.name for disk in disks if is_begun(disk)}
+    losses = find_losses(present, disks, draft.destroyed.roots, _own_work(draft) | begun)
     openings = tuple(_openings(draft))
     if openings:
         return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True, losses=losses)

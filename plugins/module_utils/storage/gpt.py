@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+import struct
+import typing as t
+import uuid
+import zlib
 from collections.abc import Mapping
 
 HEAD = 1
@@ -30,6 +34,30 @@ TYPES_BY_FLAG: Mapping[str, str] = {"bios_grub": BIOS_BOOT, "boot": ESP, "raid":
 FLAGS_BY_TYPE: Mapping[str, str] = {guid: flag for flag, guid in TYPES_BY_FLAG.items()}
 
 _LINK_FOLDERS = ("/dev/disk/by-", "/dev/mapper/")
+
+
+_HEADER = struct.Struct("<8s4sII20x16x16s8xIII")
+"""Signature, revision, size, checksum, and behind the places GUID, then number, size and checksum of the entries."""
+_SIGNATURE = b"EFI PART"
+_CHECKSUM = slice(16, 20)
+_MOST_BYTES = 1024**2
+
+
+def empty_table(sector: bytes) -> t.Optional[str]:
+    """Return the GUID of a table without partitions of which this sector is the header, be it the first one or the backup; else None.
+
+    Both checksums are looked at, so that a header that was torn counts as none. UEFI specification, 5.3.
+    """
+    if len(sector) < _HEADER.size or not sector.startswith(_SIGNATURE):
+        return None
+    _signature, _revision, size, checksum, guid, number, entry, of_entries = _HEADER.unpack_from(sector)
+    if not _HEADER.size <= size <= len(sector) or number * entry > _MOST_BYTES:
+        return None
+    header = bytearray(sector[:size])
+    header[_CHECKSUM] = bytes(4)
+    if zlib.crc32(header) != checksum or zlib.crc32(bytes(number * entry)) != of_entries:
+        return None
+    return str(uuid.UUID(bytes_le=guid))
 
 
 def partition_node(disk: str, number: int) -> str:

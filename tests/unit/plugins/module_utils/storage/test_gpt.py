@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import struct
+import uuid
+import zlib
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.storage import gpt
 
@@ -23,3 +27,38 @@ def test_nodes_of_partitions(disk, node):
 
 def test_a_type_has_one_flag_and_back():
     assert {gpt.TYPES_BY_FLAG[flag]: flag for flag in gpt.TYPES_BY_FLAG} == gpt.FLAGS_BY_TYPE
+
+
+GUID = "0c1f6a2e-0d4c-5b1e-8c0e-5d4b6e1b7f11"
+
+
+def header(entries=bytes(128 * 128), number=128, sector=512):
+    """A header as UEFI 2.10 has it in table 5-5, field by field."""
+    fields = [b"EFI PART", struct.pack("<I", 0x10000), struct.pack("<I", 92), bytes(4), bytes(4)]
+    fields += [struct.pack("<Q", value) for value in (1, 204799, 34, 204766)]
+    fields += [uuid.UUID(GUID).bytes_le, struct.pack("<Q", 2)]
+    fields += [struct.pack("<I", value) for value in (number, 128, zlib.crc32(entries))]
+    text = bytearray(b"".join(fields))
+    text[16:20] = struct.pack("<I", zlib.crc32(bytes(text)))
+    return bytes(text).ljust(sector, b"\0")
+
+
+def test_the_header_of_an_empty_table_names_its_guid():
+    assert gpt.empty_table(header()) == GUID
+    assert gpt.empty_table(header(sector=4096)) == GUID
+
+
+@pytest.mark.parametrize(
+    "sector",
+    [
+        b"",
+        bytes(512),
+        b"EFI PART" + bytes(504),
+        header(entries=b"x" + bytes(128 * 128 - 1)),
+        header()[:16] + b"torn" + header()[20:],
+        header()[:60] + b"torn" + header()[64:],
+        header(number=2**31),
+    ],
+)
+def test_no_other_sector_does(sector):
+    assert gpt.empty_table(sector) is None
