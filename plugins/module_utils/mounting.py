@@ -7,19 +7,18 @@
 from __future__ import annotations
 
 import os
-import re
 import typing as t
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 
-from .facts.mounts import decode_octal, parse_mounts
+from .facts.mounts import parse_mounts
 from .steps.machine import LONG_PATIENCE, Machine, StepFailed
+from .storage.fstab import with_escapes, without_escapes
 
 _FIELDS_LEFT_OUT = ("defaults", "0", "0")
 """What options, dump and pass are where a line ends before them."""
 
 _FEWEST_FIELDS = 3
-_SPECIAL = re.compile(r"[\s#\\]")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Entry:
     @property
     def line(self) -> str:
         """The line as it is written."""
-        return " ".join(_SPECIAL.sub(lambda letter: f"\\{ord(letter[0]):03o}", field) for field in astuple(self))
+        return " ".join(with_escapes(field) for field in astuple(self))
 
 
 def with_entries(text: str, entries: Iterable[Entry]) -> str:
@@ -62,7 +61,7 @@ def _with_entry(lines: Sequence[str], entry: Entry) -> list[str]:
 
 def _read(line: str) -> t.Optional[Entry]:
     """Return what a line says; None for a comment, an empty line and what is none."""
-    fields = [decode_octal(field) for field in line.split()[:6]]
+    fields = [without_escapes(field) for field in line.split()[:6]]
     if len(fields) < _FEWEST_FIELDS or fields[0].startswith("#"):
         return None
     return Entry(*fields, *_FIELDS_LEFT_OUT[max(0, len(fields) - _FEWEST_FIELDS) :])

@@ -200,7 +200,7 @@ destroys:
   description:
     - What the steps destroy, for every disk. Unfinished work of an earlier run is not among it.
     - Where something has to be opened first to be looked into, it is what is known by then.
-    - A warning says the same in one paragraph.
+    - A warning says the same in one paragraph. The host's journal has it before the first step.
   returned: always, unless the input cannot be used
   type: list
   elements: dict
@@ -242,7 +242,7 @@ destroys:
           type: int
           sample: 476940
         last_mounted:
-          description: Where it was mounted last, as ext2, ext3 and ext4 tell. Empty if it is not known.
+          description: Where it was mounted last, as ext2, ext3 and ext4 tell, or C(/etc/fstab) of this host. Empty if it is not known.
           returned: always
           type: str
           sample: /srv
@@ -251,6 +251,11 @@ destroys:
           returned: always
           type: str
           sample: the array nas:data
+        host:
+          description: The host that made the array or the volume group, as md and LVM remember it. Empty if it is not known.
+          returned: always
+          type: str
+          sample: nas
 destroys_digest:
   description: The digest of RV(destroys), for O(confirm).
   returned: always, unless the input cannot be used
@@ -442,7 +447,7 @@ def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Repor
         return foresee(request, machine)
     try:
         with only_run(), stop_by_signal() as stop_asked:
-            return apply(request, machine, stop_asked)
+            return apply(request, machine, stop_asked, module.log)
     except StepFailed as error:
         module.fail_json(msg=str(error))
 

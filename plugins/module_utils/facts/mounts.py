@@ -6,16 +6,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..storage.fstab import without_escapes
 from .host import Host
 
 SWAP = "[SWAP]"
 """What stands for swap among mount points, as in lsblk."""
-
-_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True)
@@ -43,9 +41,9 @@ def parse_mounts(mountinfo: str) -> Mounts:
         fields, origin = before.split(), after.split()
         if not separator or len(fields) < 5 or len(origin) < 2:
             continue
-        source = decode_octal(origin[1])
+        source = without_escapes(origin[1])
         for key in (fields[2], source) if source.startswith("/dev/") else (fields[2],):
-            targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), decode_octal(fields[4]))))
+            targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), without_escapes(fields[4]))))
             types[key] = origin[0]
     return Mounts(targets, types)
 
@@ -53,9 +51,4 @@ def parse_mounts(mountinfo: str) -> Mounts:
 def parse_swaps(swaps: str) -> tuple[str, ...]:
     """Return the devices of /proc/swaps."""
     lines = swaps.splitlines()[1:]
-    return tuple(decode_octal(line.split()[0]) for line in lines if line.startswith("/dev/"))
-
-
-def decode_octal(text: str) -> str:
-    r"""Return text with procfs' `\040` escapes resolved."""
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+    return tuple(without_escapes(line.split()[0]) for line in lines if line.startswith("/dev/"))

@@ -83,15 +83,20 @@ def foresee(request: Request, machine: Machine) -> Report:
     return replace(report, notes=(*plan.notes, *_missing(request, machine, present, plan.steps), *partial))
 
 
-def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
+def _say_nothing(_text: str) -> None:
+    """Announce to nobody."""
+
+
+def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], announce: Callable[[str], None] = _say_nothing) -> Report:
     """Do all there is to do, one round after the other: what only opens things is followed by another look.
 
-    After the round that changes things a last look has to find nothing left to do. `stop_asked` is asked before every step.
+    After the round that changes things a last look has to find nothing left to do. `stop_asked` is asked before every step, and
+    `announce` told what the steps destroy before the first of them.
     """
     present, plan = _plan(request, machine)
     report = Report(present, notes=plan.notes)
     for _round in range(_MOST_OPENINGS):
-        report = _carry_out_all(report, plan, request, machine, stop_asked)
+        report = _carry_out_all(report, plan, request, machine, stop_asked, announce)
         if report.problem is not None or not plan.steps:
             return report
         opened = plan.again
@@ -107,12 +112,21 @@ def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
     return present, plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint)
 
 
-def _carry_out_all(report: Report, plan: LayoutPlan, request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
+def _carry_out_all(
+    report: Report,
+    plan: LayoutPlan,
+    request: Request,
+    machine: Machine,
+    stop_asked: Callable[[], bool],
+    announce: Callable[[str], None],
+) -> Report:
     """Return the report with the steps of a plan carried out, as far as that goes."""
     report = replace(report, losses=plan.losses or report.losses)
     refused = _refused(request, machine, report.now or report.before, plan)
     if refused is not None:
         return replace(report, pending=plan.steps, problem=refused)
+    if plan.losses:
+        announce(paragraph(plan.losses))
     requirements.load_abilities(machine, plan.steps)
     for position, step in enumerate(plan.steps):
         if stop_asked():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import typing as t
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
@@ -19,6 +20,7 @@ from ..storage.units import MIB
 from .disks import FoundDisk
 from .present import Present
 
+_ARRAYS = ("raid", "linear", "md")
 _DIGEST_BYTES = 16
 _WIPED = "the disk is named in wipe"
 _NOT_LISTED = "nothing on it is in use, and the layout has its place"
@@ -28,7 +30,8 @@ _NOT_LISTED = "nothing on it is in use, and the layout has its place"
 class Loss:
     """One thing that is destroyed: what `kind` of content is on `device` (a node of this boot, or a name), of `size` MiB.
 
-    `last_mounted` is where a file system says that it was mounted last, `part_of` the array or group that it is a member or a volume of.
+    `last_mounted` is where a file system says that it was mounted last, or this host's fstab has it; `part_of` the array or group that it
+    is a member or a volume of, `host` the one that made that.
     """
 
     device: str
@@ -37,6 +40,7 @@ class Loss:
     size: int
     last_mounted: str
     part_of: str
+    host: str = ""
 
     @property
     def words(self) -> str:
@@ -44,6 +48,7 @@ class Loss:
         label = f" {self.label!r}" if self.label else ""
         more = [f"last mounted on {self.last_mounted}"] if self.last_mounted else []
         more += [f"of {self.part_of}"] if self.part_of else []
+        more += [f"made by {self.host}"] if self.host else []
         return f"{self.kind}{label} on {self.device} ({', '.join([f'{self.size} MiB', *more])})"
 
 
@@ -92,7 +97,7 @@ def _disks_below(present: Present, device: Device) -> tuple[str, ...]:
 def _loss(present: Present, device: Device) -> Loss:
     volume = present.physical_on(device.name)
     group = volume.group if volume is not None else device.group
-    array = next((child for child in present.tree.children(device.name) if child.kind.startswith(("raid", "linear", "md"))), None)
+    array = next((child for child in present.tree.children(device.name) if child.kind.startswith(_ARRAYS)), None)
     part_of = f"the array {array.title or array.dev}" if array is not None else f"the volume group {group}" if group else ""
     label = device.filesystem.label if device.filesystem is not None else None
     return Loss(
@@ -102,7 +107,14 @@ def _loss(present: Present, device: Device) -> Loss:
         size=(device.partition.size if device.partition is not None else device.size) // MIB,
         last_mounted=present.last_mounts.get(device.name, ""),
         part_of=part_of,
+        host=_maker_of(present, group, array or device),
     )
+
+
+def _maker_of(present: Present, group: t.Optional[str], array: Device) -> str:
+    """Return the name of the host that made a group's volumes, or an array: md has it before the colon of the array's name."""
+    made = (volume.host for volume in present.logical if volume.group == group and volume.host)
+    return next(made, "") if group else (array.title or "").rpartition(":")[0] if array.kind.startswith(_ARRAYS) else ""
 
 
 def _kind(device: Device) -> str:

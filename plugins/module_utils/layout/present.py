@@ -42,7 +42,7 @@ class PhysicalVolume:
 
 @dataclass(frozen=True)
 class LogicalVolume:
-    """A logical volume that is not hidden."""
+    """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it."""
 
     group: str
     group_uuid: str
@@ -50,6 +50,7 @@ class LogicalVolume:
     uuid: str
     size: int
     tags: tuple[str, ...] = ()
+    host: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import json
 import typing as t
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..facts.assembled import read_stacks
 from ..facts.host import Host, Outcome
 from ..facts.lsblk import to_integer
 from ..facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from ..facts.select import LEFT_OUT, Disk, find_disks
-from ..facts.tree import Tree
+from ..facts.tree import Device, Tree
 from ..schema.model import Layout
 from ..storage.filesystems import FILESYSTEMS, fill
+from ..storage.fstab import without_escapes
 from .disks import names_of
 from .present import LogicalVolume, PhysicalVolume, Present
 
@@ -31,7 +32,8 @@ _PHYSICAL_COMMAND = (
     *_REPORT,
     "pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size",
 )
-_LOGICAL_COMMAND = ("lvs", *_REPORT, "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags")
+_LOGICAL_COMMAND = ("lvs", *_REPORT, "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host")
+_FSTAB = "/etc/fstab"
 
 
 def read_present(host: Host, layout: Layout) -> Present:
@@ -89,14 +91,16 @@ def _number(row: dict[str, str], column: str) -> int:
 
 def _logical(row: dict[str, str]) -> LogicalVolume:
     tags = tuple(tag for tag in row["lv_tags"].split(",") if tag)
-    return LogicalVolume(row["vg_name"], row["vg_uuid"], row["lv_name"], row["lv_uuid"], _number(row, "lv_size"), tags)
+    size, made_by = _number(row, "lv_size"), row.get("lv_host") or ""
+    return LogicalVolume(row["vg_name"], row["vg_uuid"], row["lv_name"], row["lv_uuid"], size, tags, made_by)
 
 
 def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[dict[str, int], dict[str, str]]:
-    """Return the bytes that filesystems that can grow have, and where they were mounted last, as far as their own tools say."""
-    sizes, last_mounts = {}, {}
+    """Return the bytes that filesystems that can grow have, and where they were mounted last, as far as they or this host's fstab say."""
+    sizes: dict[str, int] = {}
     names = [disk.device.name for disk in disks]
     devices = {device.name: device for name in names for device in (tree.devices[name], *tree.descendants(name))}
+    last_mounts = _places_in_fstab(host, devices.values())
     for name, device in devices.items():
         row = FILESYSTEMS.get(device.filesystem.type) if device.filesystem is not None else None
         if row is None or row.growth is None or device.dev is None:
@@ -109,3 +113,22 @@ def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[di
         sizes.update({} if size is None else {name: size})
         last_mounts.update({} if last is None else {name: last})
     return sizes, last_mounts
+
+
+def _places_in_fstab(host: Host, devices: Iterable[Device]) -> dict[str, str]:
+    """Return where this host's fstab has devices mounted: only ext2, ext3 and ext4 remember that themselves."""
+    lines = ([without_escapes(field) for field in line.split()] for line in (host.read(_FSTAB) or "").splitlines())
+    places = {fields[0].replace('"', ""): fields[1] for fields in lines if len(fields) > 1 and fields[1].startswith("/")}
+    found = {device.name: next((places[name] for name in _names(device) if name in places), None) for device in devices}
+    return {name: place for name, place in found.items() if place is not None}
+
+
+def _names(device: Device) -> Iterator[str]:
+    """Give the names of a device in fstab; a name of the kernel is another device's after a restart."""
+    yield from device.links
+    if device.filesystem is not None:
+        yield from (f"{tag}={value}" for tag, value in (("UUID", device.filesystem.uuid), ("LABEL", device.filesystem.label)) if value)
+    if device.partition is not None and device.partition.uuid:
+        yield f"PARTUUID={device.partition.uuid}"
+    if device.kind in ("lvm", "crypt") and device.dev is not None:
+        yield device.dev

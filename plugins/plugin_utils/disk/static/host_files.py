@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
+from ....module_utils.storage.fstab import with_escapes, without_escapes
 from ....module_utils.storage.lvm import mapper_node
 
 Plain = dict[str, t.Any]
@@ -55,7 +56,7 @@ def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
     of the host's tables, each below a line `### PATH`. Raises KeyError with the name of what has no UUID.
     """
     texts = sections(present)
-    used = [(entry, _known(layout, "filesystems", entry["device"])) for entry in _used(layout["schema"])]
+    used = [(entry, _known(layout, "filesystems", entry["device"])) for entry in used_file_systems(layout["schema"])]
     mounted = sorted((pair for pair in used if pair[0]["mount"] != SWAP), key=lambda pair: _depth(pair[0]["mount"]))
     return {
         "mounts": [_mount(entry, known, settings, texts) for entry, known in mounted],
@@ -84,8 +85,8 @@ def conflicting_mounts(schema: Mapping[str, t.Any], hardware: Mapping[str, t.Any
     """Return the mount points of a schema where something else is mounted: what lies on none of the schema's disks."""
     own = {str(table.get("disk_id")) for table in schema.get("parteds") or ()}
     ours = {place for disk in hardware.get("disks") or () if disk.get("id") in own for place in _mountpoints(disk)}
-    taken = {_unescaped(fields[4]) for line in sections(present).get(MOUNTINFO, "").splitlines() if len(fields := line.split()) > 4}
-    wanted = [below(root, entry["mount"]) for entry in _used(schema) if entry["mount"] != SWAP]
+    taken = {without_escapes(fields[4]) for line in sections(present).get(MOUNTINFO, "").splitlines() if len(fields := line.split()) > 4}
+    wanted = [below(root, entry["mount"]) for entry in used_file_systems(schema) if entry["mount"] != SWAP]
     return [place for place in wanted if place in taken and place not in ours]
 
 
@@ -94,7 +95,7 @@ def below(root: str, path: str) -> str:
     return f"{root.rstrip('/')}{path.rstrip('/')}" or "/"
 
 
-def _used(schema: Mapping[str, t.Any]) -> list[Entry]:
+def used_file_systems(schema: Mapping[str, t.Any]) -> list[Entry]:
     """Return the file systems that are mounted, and swap."""
     entries = schema.get("fss") or ()
     return [entry for entry in entries if entry.get("fstab_enabled", True) and entry.get("mount", NOT_MOUNTED) != NOT_MOUNTED]
@@ -113,7 +114,7 @@ def _used_on(schema: Mapping[str, t.Any], container: str) -> list[Entry]:
             node = mapper_node(volume["vgname"], volume["name"])
             devices |= {node, f"/dev/{volume['vgname']}/{volume['name']}", str(volume.get("device") or node)}
     devices |= {f"/dev/mapper/{other['name']}" for other in schema.get("luks") or () if other["device"] in devices}
-    return [entry for entry in _used(schema) if entry["device"] in devices]
+    return [entry for entry in used_file_systems(schema) if entry["device"] in devices]
 
 
 def _known(layout: Layout, kind: str, name: str) -> Entry:
@@ -183,20 +184,12 @@ def _pass(entry: Entry) -> str:
 
 
 def _in_fstab(line: Mapping[str, str], texts: Mapping[str, str]) -> bool:
-    fields = [_escaped(line[key]) for key in ("src", "path", "fstype", "opts", "dump", "passno")]
+    fields = [with_escapes(line[key]) for key in ("src", "path", "fstype", "opts", "dump", "passno")]
     return fields in _lines(texts.get(FSTAB, ""))
 
 
 def _lines(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _escaped(text: str) -> str:
-    return text.replace(" ", "\\040")
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("\\040", " ")
 
 
 def _container(entry: Entry, known: Entry, used: Sequence[Entry], settings: Settings, texts: Mapping[str, str]) -> Plain:

@@ -11,6 +11,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.bareon.allocator.plugins.filter.bareon_to_static import bareon_to_static
 from ansible_collections.bareon.allocator.plugins.filter.layout_to_host_files import layout_to_host_files
 from ansible_collections.bareon.allocator.plugins.filter.static_to_conflicts import static_to_conflicts
+from ansible_collections.bareon.allocator.plugins.filter.static_to_foreign_lines import static_to_foreign_lines
 from ansible_collections.bareon.allocator.plugins.filter.static_to_tools import static_to_tools
 
 HARDWARE = {"disks": [{"id": "/dev/disk/by-id/ata-1", "dev": "/dev/sda", "size": 1000}]}
@@ -66,7 +67,13 @@ def test_conflicts_and_tools():
     mounted = "### /proc/self/mountinfo\n22 1 254:1 / /a rw - ext4 /dev/vda1 rw"
     assert static_to_conflicts(LAYOUT["schema"], HARDWARE, present=mounted) == ["/a"]
     assert static_to_conflicts(LAYOUT["schema"], HARDWARE, present=mounted, root="/b") == []
+    foreign = "### /etc/fstab\nLABEL=old /a ext4 noauto 0 0"
+    assert static_to_foreign_lines(LAYOUT["schema"], HARDWARE, present=foreign) == ["/etc/fstab: LABEL=old /a ext4 noauto 0 0"]
     assert static_to_tools(LAYOUT["schema"]) == ["mkfs.ext4"]
-    for filter_ in (static_to_tools, lambda schema: static_to_conflicts(schema, HARDWARE)):
+    for filter_ in (
+        static_to_tools,
+        lambda schema: static_to_foreign_lines(schema, HARDWARE),
+        lambda schema: static_to_conflicts(schema, HARDWARE),
+    ):
         with pytest.raises(AnsibleFilterError, match="no"):
             filter_([1])

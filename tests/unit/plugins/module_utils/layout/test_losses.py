@@ -70,6 +70,23 @@ def test_where_a_file_system_was_mounted_last_is_told():
     assert "vfat 'Windows' on /dev/sda1 (300 MiB, last mounted on /media/windows)" in paragraph([loss])
 
 
+def test_the_host_that_made_something_is_told():
+    host = windows_and_a_group()
+    present = host.present()
+    volumes = tuple(dataclasses.replace(volume, host="web1") for volume in present.logical)
+    (loss,) = layout_run.plan_steps(
+        parse_static_schema(simple().schema), dataclasses.replace(present, logical=volumes), [f"{BY_ID}sda"]
+    ).losses
+    assert [content.host for content in loss.contents] == ["", "", "web1", "web1"]
+    assert "(392 MiB, of the volume group precious, made by web1)" in paragraph([loss])
+
+    old_array(host, [host.media.disk("sdb"), host.media.disk("sdc")], "1.2", "nas:data")
+    host.start_all()
+    maker = maker_on("sdb", "sdc")
+    losses = plan(host, maker.schema, wipe=["sdb", "sdc"]).losses
+    assert {content.host for loss in losses for content in loss.contents if content.kind == "linux_raid_member"} == {"nas"}
+
+
 def test_an_empty_disk_and_what_is_there_as_it_should_be_lose_nothing():
     maker = simple()
     assert plan(new_host(), maker.schema).losses == ()
@@ -134,3 +151,15 @@ def test_what_was_seen_in_check_mode_is_applied_and_nothing_else(monkeypatch):
     assert (done.problem, digest(done.losses)) == (None, now)
     again = run.apply(confirm=now)
     assert (again.problem, again.done, again.losses) == (None, (), ())
+
+
+def test_it_is_announced_before_the_first_step(monkeypatch):
+    run = Run(monkeypatch, windows_and_a_group(), simple().schema)
+    said: list[str] = []
+    monkeypatch.setattr(layout_run, "carry_out", lambda step, *_arguments: (said.append(step.says), carry_out(run.host, step)))
+    report = layout_run.apply(run.request(None), run.machine, lambda: False, said.append)
+    assert (report.problem, said[0]) == (None, paragraph(report.losses))
+    assert len(said) == 1 + len(report.done)
+    said.clear()
+    assert layout_run.apply(run.request(None), run.machine, lambda: False, said.append).done == ()
+    assert said == []

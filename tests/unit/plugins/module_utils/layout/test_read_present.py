@@ -16,7 +16,7 @@ from ansible_collections.bareon.allocator.tests.support.host.recorded_host impor
 MIB = 1024**2
 REPORT = "--config devices/use_devicesfile=0 --readonly --reportformat json --units b --nosuffix --options"
 PVS = f"pvs {REPORT} pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size"
-LVS = f"lvs {REPORT} vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags"
+LVS = f"lvs {REPORT} vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host"
 SDA = "/dev/sda"
 DUMPE2FS = "Filesystem volume name:   x\nBlock count:              256000\nFirst block:              0\nBlock size:               4096\n"
 XFS_INFO = """meta-data=/dev/x isize=512
@@ -51,7 +51,7 @@ def machine():
     return (
         RecordedHost.load("vm-storage.json")
         .with_command(PVS, report("pv", physical("/dev/sda2"), physical("/dev/sdb2", copies="2"), physical("[unknown]")))
-        .with_command(LVS, report("lv", {**volume, "lv_size": "524288000", "lv_tags": "a,bareon.unfinished"}))
+        .with_command(LVS, report("lv", {**volume, "lv_size": "524288000", "lv_tags": "a,bareon.unfinished", "lv_host": "web1"}))
         .with_command("dumpe2fs -h /dev/md127", DUMPE2FS)
         .with_command("xfs_info /srv/xfs", XFS_INFO)
         .with_command("btrfs filesystem show --raw /dev/nvme0n1p2", BTRFS)
@@ -70,7 +70,7 @@ def test_groups_are_read_with_what_they_lack():
     assert group.incomplete
     assert group.free == 3 * 12582912
     volume = group.volume("data")
-    assert volume.tags == ("a", "bareon.unfinished")
+    assert (volume.tags, volume.host) == (("a", "bareon.unfinished"), "web1")
     assert present.device_of(volume).dev == "/dev/mapper/vg0-data"
     assert present.whole_disk("sda2").device.name == "sda"
 
@@ -87,6 +87,18 @@ def test_where_a_file_system_was_mounted_last_is_read():
     assert (
         read_present(machine().with_command("dumpe2fs -h /dev/md127", "Last mounted on:   <not available>"), layout(SDA)).last_mounts == {}
     )
+
+
+def test_fstab_tells_it_of_what_does_not_remember_it_itself():
+    present = read_present(machine(), layout(SDA, "/dev/nvme0n1"))
+    btrfs = next(device for device in present.tree.devices.values() if device.dev == "/dev/nvme0n1p2")
+    volume = next(device for device in present.tree.devices.values() if device.dev == "/dev/mapper/vg0-data")
+    lines = ["# LABEL=commented /no", f"UUID={btrfs.filesystem.uuid} /srv/with\\040blank btrfs", f"{volume.dev} /srv/xfs xfs", "broken"]
+    for line in (*lines, "/dev/nvme0n1p2 /moved xfs"):
+        host = machine().with_files(files={"/etc/fstab": line})
+        places = read_present(host, layout(SDA, "/dev/nvme0n1")).last_mounts
+        expected = {lines[1]: {btrfs.name: "/srv/with blank"}, lines[2]: {volume.name: "/srv/xfs"}}.get(line, {})
+        assert places == expected, line
 
 
 def test_everything_that_is_in_use_is_named():
