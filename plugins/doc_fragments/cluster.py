@@ -224,6 +224,10 @@ options:
             type: list
             elements: str
             default: []
+          live:
+            description: Whether it can be moved while it runs. One that cannot is stopped and started elsewhere, as containers are.
+            type: bool
+            default: true
       tags:
         description: Tags of the cluster, among them those that steer exclusion, location and migration, as in the manual page of C(htools).
         type: list
@@ -244,9 +248,14 @@ options:
           - V(iallocator) is the message that Ganeti sends to an allocator.
           - V(ganeti_rapi) is Ganeti's remote API, asked at O(source.url), or a directory with C(info.json), C(groups.json),
             C(nodes.json) and C(instances.json) that it answered before.
-          - V(proxmox) is what C(pvesh get PATH --output-format json) prints for C(/cluster/resources), C(/nodes/NODE/storage) and,
-            to know whose disks lie where, C(/nodes/NODE/storage/STORAGE/content). O(source.path) is a directory with a file for each,
-            such as C(nodes/pve1/storage.json), or one file that maps paths to what was printed.
+          - V(proxmox) is a Proxmox VE cluster, asked at O(source.url) by O(source.token_id) and O(source.token_secret), or by
+            O(source.username) and O(source.password). Nothing is changed there; the role C(PVEAuditor) on C(/) is enough and needed
+            (C(VM.Audit), C(Sys.Audit), C(Datastore.Audit)), since a server hides what a user may not see. Maintenance mode, HA rules and
+            HA groups, the tags of ProxLB (C(plb_affinity_NAME), C(plb_anti_affinity_NAME), C(plb_ignore_NAME), C(plb_pin_NODE)), locks,
+            devices, ISO images, storages and types of CPU say where guests may run. Templates are left out. There is no policy.
+          - Instead of a server, O(source.path) is what C(pvesh get PATH --output-format json) prints, for C(/cluster/resources),
+            C(/nodes/NODE/storage), C(/nodes/NODE/qemu/ID/config) and any other path that would be asked: a directory with a file for
+            each, such as C(nodes/pve1/storage.json), or one file that maps paths to what was printed.
           - V(ledger) is the database that M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) keep. A tree of
             providers with C(VCPU) or C(MEMORY_MB) is a node with the sums of its providers, named as its root; consumers are instances.
             What may be in use at once counts, the total less what is reserved, times the allocation ratio. Traits are the
@@ -259,7 +268,9 @@ options:
         description: File or directory on the controller, relative to the playbook.
         type: path
       url:
-        description: Address of the server, such as V(https://cluster.example.com:5080).
+        description:
+          - Address of the server, such as V(https://cluster.example.com:5080).
+          - Of a source of type V(proxmox) any node, such as V(https://pve1.example.com:8006); default is E(PROXMOX_URL).
         type: str
       username:
         description: User to ask as.
@@ -287,8 +298,44 @@ options:
           - Of a source of type V(ledger) the groups, by name, each with the UUID of the aggregate that its nodes' root providers are in.
           - A node may be in one of them only. Those in none are the group V(default), as are all when this is not given.
         type: dict
+      token_id:
+        description:
+          - Of a source of type V(proxmox) the token, such as V(planner@pve!bareon), or its name alone beside O(source.username).
+          - Default is E(PROXMOX_TOKEN_ID). Users and passwords have E(PROXMOX_USER) and E(PROXMOX_PASSWORD).
+        type: str
+      token_secret:
+        description: Secret of the token. Default is E(PROXMOX_TOKEN_SECRET).
+        type: str
+      ca_path:
+        description:
+          - Of a source of type V(proxmox) a file with the authority that has signed its certificate, such as a copy of
+            C(/etc/pve/pve-root-ca.pem). Default is E(PROXMOX_CA_PATH), else the authorities that the controller trusts.
+        type: path
+      load:
+        description: Of a source of type V(proxmox), what the load of a guest is. Without it no load is measured.
+        type: dict
+        suboptions:
+          window:
+            description: Over what time it is averaged.
+            type: str
+            choices: [hour, day, week, month]
+            default: hour
+          mode:
+            description:
+              - V(used) is what guests were measured to use (cores, GiB, MiB a second), V(assigned) what they may use of CPU and memory.
+              - V(pressure) is the share of time in which they had to wait (PSI), which Proxmox VE measures since release 9.
+            type: str
+            choices: [used, assigned, pressure]
+            default: used
+      local_disks:
+        description:
+          - Of a source of type V(proxmox), whether guests with local disks may be moved, which copies the disks to a storage of the same
+            name. What is copied has its price. Otherwise they stay where they are.
+        type: bool
+        default: false
 requirements:
   - numpy >= 1.26 on the controller
   - highspy >= 1.10 on the controller
+  - proxmoxer >= 2.2 and requests >= 2.31 on the controller, for a source of type V(proxmox) with O(source.url)
   - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """

@@ -34,6 +34,8 @@ if t.TYPE_CHECKING:
     import numpy.typing as npt
     import os_resource_classes
     import os_traits
+    import proxmoxer
+    import requests
     import sqlalchemy as sa
     import sqlalchemy.dialects.sqlite as sqlite_dialect
     import yaql
@@ -59,7 +61,9 @@ __all__ = [
     "npt",
     "os_resource_classes",
     "os_traits",
+    "proxmoxer",
     "refuse_missing",
+    "requests",
     "sa",
     "sqlite_dialect",
     "yaql",
@@ -85,6 +89,8 @@ _MODULES = {
     "npt": "numpy.typing",
     "os_resource_classes": "os_resource_classes",
     "os_traits": "os_traits",
+    "proxmoxer": "proxmoxer",
+    "requests": "requests",
     "sa": "sqlalchemy",
     "sqlite_dialect": "sqlalchemy.dialects.sqlite",
     "yaql": "yaql",

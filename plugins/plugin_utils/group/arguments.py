@@ -36,6 +36,17 @@ CLUSTER_ARGUMENTS: Mapping[str, t.Any] = {
             "timeout": {"type": "float", "default": 60.0},
             "database": {"type": "str"},
             "aggregates": {"type": "dict"},
+            "token_id": {"type": "str"},
+            "token_secret": {"type": "str", "no_log": True},
+            "ca_path": {"type": "path"},
+            "load": {
+                "type": "dict",
+                "options": {
+                    "window": {"type": "str", "choices": ["hour", "day", "week", "month"], "default": "hour"},
+                    "mode": {"type": "str", "choices": ["used", "assigned", "pressure"], "default": "used"},
+                },
+            },
+            "local_disks": {"type": "bool", "default": False},
         },
         "mutually_exclusive": [("path", "url")],
         "required_by": {"password": ["username"]},

@@ -142,6 +142,39 @@ class Policy:
     spindle_ratio: float = 32.0
 
 
+_ANY_AMOUNT = 2**40
+"""More than there is of anything; it leaves sums exact."""
+NO_POLICY = Policy(
+    intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(*[_ANY_AMOUNT] * 6)),),
+    vcpu_ratio=float(_ANY_AMOUNT),
+    spindle_ratio=float(_ANY_AMOUNT),
+)
+"""Of clusters that have none: what fits is allowed."""
+
+
+class RuleKind(StrEnum):
+    """What a rule says of where instances run."""
+
+    AFFINITY = "affinity"
+    """All on one node."""
+    ANTI_AFFINITY = "anti_affinity"
+    """All on different nodes."""
+    PIN = "pin"
+    """Only on some nodes."""
+    IGNORE = "ignore"
+    """Each where it is."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A limit on where instances run, with what it is called; `nodes` are those of a pin."""
+
+    name: str
+    kind: RuleKind
+    instances: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Group:
     """A set of nodes that fail over to each other."""
@@ -236,6 +269,8 @@ class Instance:
     forthcoming: bool = False
     load: Load = USUAL_LOAD
     networks: tuple[str, ...] = ()
+    live: bool = True
+    """Whether it can be moved while it runs; one that cannot is stopped, and started elsewhere, as containers are."""
 
     @property
     def runs(self) -> bool:
@@ -263,6 +298,11 @@ class Instance:
         return self.disk_template in ON_NODE_DISK
 
     @property
+    def takes_disk_along(self) -> bool:
+        """Whether its disks lie within its only node, and are copied when it moves."""
+        return self.disk_template in MIRRORED_OUTSIDE and self.storage is not None and self.storage.kind is PoolKind.INTERNAL
+
+    @property
     def movable(self) -> bool:
         """Whether balancing may move it."""
         return self.disk_template in MOVABLE
@@ -287,6 +327,7 @@ class Cluster:
     instances: tuple[Instance, ...]
     tags: tuple[str, ...] = ()
     policy: Policy = field(default_factory=Policy)
+    rules: tuple[Rule, ...] = ()
 
     def group_positions(self) -> dict[str, int]:
         """Return the position of each group by name."""

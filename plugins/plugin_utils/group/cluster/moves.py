@@ -68,7 +68,7 @@ class StepKind(StrEnum):
     MIGRATE = "migrate"
     """A running instance changes its primary without being stopped."""
     FAILOVER = "failover"
-    """One that is stopped, or whose primary does not answer, changes its primary."""
+    """One that is stopped, cannot be moved live, or whose primary does not answer, changes its primary."""
     REPLACE_DISKS = "replace_disks"
     """The disks are copied to a new secondary."""
 
@@ -233,7 +233,8 @@ def commands(state: ClusterState, move: Move) -> list[str]:
 def _step_kind(state: ClusterState, instance: int, before: Place, after: Place) -> StepKind:
     if _replaces(before, after):
         return StepKind.REPLACE_DISKS
-    live = state.facts.instances.models[instance].runs and state.answers(before[0])
+    model = state.facts.instances.models[instance]
+    live = model.runs and model.live and state.answers(before[0])
     return StepKind.MIGRATE if live else StepKind.FAILOVER
 
 

@@ -124,6 +124,7 @@ _INSTANCE = Table(
         Row("forthcoming", Truth(words=True), "Whether it takes nothing yet.", default=False),
         Row("load", _LOAD, "What it uses of CPU, memory, disk and network; 1 is the usual.", default=None),
         Row("networks", _STRINGS, "The networks that it needs.", default=()),
+        Row("live", Truth(words=True), "Whether it can be moved while it runs.", default=True),
     ],
 )
 CLUSTER = Table(
@@ -209,6 +210,7 @@ def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
         forthcoming=values["forthcoming"],
         load=USUAL_LOAD if values["load"] is None else Load(**values["load"]),
         networks=values["networks"],
+        live=values["live"],
     )
 
 

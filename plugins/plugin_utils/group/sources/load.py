@@ -15,10 +15,12 @@ from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ..arguments import SourceType
+from ..cluster.model import Cluster
 from .iallocator import parse_iallocator, parse_json
 from .inline import parse_inline
 from .loaded import Loaded
-from .proxmox import parse_proxmox
+from .proxmox import Reading, parse_proxmox
+from .proxmox_server import Access, Wanted, fetch_proxmox
 from .rapi import RESOURCES, fetch_rapi, parse_rapi
 from .server import Server
 from .text import parse_text
@@ -27,7 +29,7 @@ _READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], bool]] = {
     SourceType.GANETI_TEXT: (("path",), True),
     SourceType.IALLOCATOR: (("path",), True),
     SourceType.GANETI_RAPI: (("path", "url"), True),
-    SourceType.PROXMOX: (("path",), True),
+    SourceType.PROXMOX: (("path", "url", "token_id", "token_secret", "ca_path", "load", "local_disks"), False),
     SourceType.LEDGER: (("database", "aggregates"), False),
 }
 """The options that each type is read from, and whether one of them must be given."""
@@ -44,6 +46,8 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
     source = arguments["source"]
     check_source(source)
     kind = SourceType(source["type"])
+    if kind == SourceType.PROXMOX:
+        return Loaded(_proxmox(source, resolve), {})
     if source.get("url"):
         return Loaded(fetch_rapi(_server(source)), {})
     path = Path(resolve(source["path"]))
@@ -52,9 +56,17 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
     if kind == SourceType.IALLOCATOR:
         return parse_iallocator(parse_json(_read(path)))
     documents = _documents(path)
-    if kind == SourceType.GANETI_RAPI:
-        return Loaded(parse_rapi({name: documents.get(f"/{name}", documents.get(name)) for name in RESOURCES}), {})
-    return Loaded(parse_proxmox(documents), {})
+    return Loaded(parse_rapi({name: documents.get(f"/{name}", documents.get(name)) for name in RESOURCES}), {})
+
+
+def _proxmox(source: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Cluster:
+    """Return a Proxmox VE cluster, from files where a path is given."""
+    load = source.get("load") or {}
+    reading = Reading(load=load.get("mode", "") if load else "", local_disks=bool(source.get("local_disks")))
+    if source.get("path"):
+        return parse_proxmox(_documents(Path(resolve(source["path"]))), reading)
+    window = load.get("window", "hour") if reading.load not in ("", "assigned") else ""
+    return parse_proxmox(fetch_proxmox(Access.of(source), Wanted(window)), reading)
 
 
 def check_source(source: Mapping[str, t.Any]) -> None:

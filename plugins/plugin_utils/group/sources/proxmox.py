@@ -2,15 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Proxmox VE: what `pvesh get PATH --output-format json` prints, by path.
+"""Proxmox VE: what its API answers, or `pvesh get PATH --output-format json` prints, by path; all but the first may be left out.
 
-    /cluster/resources                      nodes, virtual machines, containers
-    /nodes/NODE/storage                     the storages of a node
-    /nodes/NODE/storage/STORAGE/content     whose disks lie on a storage (optional)
+    /cluster/resources                                     nodes, virtual machines, containers
+    /nodes/NODE/storage                                    the storages of a node
+    /nodes/NODE/qemu/ID/config, /nodes/NODE/lxc/ID/config  a guest's disks and devices
+    /nodes/NODE/storage/STORAGE/content                    whose disks lie on a storage, where there is no config
+    /nodes/NODE/qemu/ID/rrddata, /nodes/NODE/lxc/ID/rrddata  what a guest has used
+    /nodes/NODE/status                                     a node's CPU flags
+    /cluster/options, /cluster/ha/...                      see proxmox_rules.py
 
-Without the last a guest's storage is only known on nodes with a single one for guests' disks. The cluster is one group.
-A guest on shared storage has the disk template `ext`, any other `plain`, which stays where it is; its name is its number
-with its own name behind it, as names need not be unique. Bytes become MiB.
+The cluster is one group without a policy. A guest whose disks are all shared has the disk template `ext`, one with a local disk
+`plain`, which stays where it is, or `ext` where local disks may be copied. Its name is its number with its own name behind it, as
+names need not be unique. Templates are left out. Bytes become MiB; memory is the most that a guest may have.
 """
 
 from __future__ import annotations
@@ -25,8 +29,24 @@ from ...common.errors import Mistakes
 from ...common.fields import Anything, ListOf, Row, Table, Values
 from ...common.units import MIB
 from ..cluster.check import Places, check_cluster
-from ..cluster.model import Cluster, Disk, DiskTemplate, Group, Instance, Node, PoolKind, PoolName, Status, StoragePool
+from ..cluster.model import (
+    NO_POLICY,
+    USUAL_LOAD,
+    Cluster,
+    Disk,
+    DiskTemplate,
+    Group,
+    Instance,
+    Load,
+    Node,
+    PoolKind,
+    PoolName,
+    Status,
+    StoragePool,
+)
 from .iallocator import NAME, NUMBER, TRUTH, WHOLE
+from .proxmox_config import Config, read_config
+from .proxmox_rules import Guests, in_maintenance, read_rules
 
 GROUP = "proxmox"
 RESOURCES = "/cluster/resources"
@@ -37,19 +57,36 @@ _GUEST_CONTENT = frozenset({"images", "rootdir"})
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How a cluster is read: what load is (`used`, `assigned`, `pressure`, empty for none), and whether local disks may be copied."""
+
+    load: str = ""
+    local_disks: bool = False
+
+
+@dataclass(frozen=True)
 class _Storages:
-    """The storages for guests' disks, by node, and on which of them each guest's disks lie."""
+    """The storages for guests' disks, by node, and on which of them each guest's disks lie where no config tells."""
 
     by_node: Mapping[str, tuple[StoragePool, ...]]
-    of_guest: Mapping[int, PoolName]
+    of_guest: Mapping[int, frozenset[PoolName]]
+    shared: frozenset[str]
+    """Those that are the same on every node, for disks or not."""
 
-    def of(self, guest: int, node: str) -> PoolName | None:
-        """Return the storage of a guest: where its disks were seen, else the node's only one, else None."""
-        pools = self.by_node.get(node, ())
-        return self.of_guest.get(guest) or (pools[0].name if len(pools) == 1 else None)
+    def of(self, guest: int, node: str, config: Config | None) -> frozenset[PoolName]:
+        """Return the storages of a guest: by its config, where its disks were seen, or the node's only one."""
+        pools = {pool.name.pool: pool.name for pool in self.by_node.get(node, ())}
+        if config is not None:
+            # What a node does not list is taken for its own: nothing is said to move that cannot.
+            return frozenset(pools.get(name, PoolName(PoolKind.INTERNAL, name)) for name in config.storages)
+        return self.of_guest.get(guest, frozenset()) or frozenset(pools.values() if len(pools) == 1 else ())
+
+    def reached(self, node: str) -> frozenset[str]:
+        """Return the names of a node's storages."""
+        return frozenset(pool.name.pool for pool in self.by_node.get(node, ()))
 
 
-_ANY = Table("a resource", [Row("type", Anything())], others=True)
+_ANY = Table("a resource", [Row("type", Anything()), Row("template", TRUTH, default=False)], others=True)
 _NODE = Table(
     "a node",
     [
@@ -65,15 +102,17 @@ _GUEST = Table(
     "a guest",
     [
         Row("vmid", WHOLE, required=True),
+        Row("type", NAME),
         Row("node", NAME, required=True),
         Row("name", NAME),
         Row("status", NAME, default="stopped"),
-        Row("template", TRUTH, default=False),
         Row("maxdisk", WHOLE, default=0),
         Row("maxmem", WHOLE, default=0),
         Row("mem", WHOLE, default=0),
         Row("maxcpu", NUMBER, default=0.0),
         Row("tags", NAME, default=""),
+        Row("pool", NAME, default=""),
+        Row("lock", NAME, default=""),
     ],
     others=True,
 )
@@ -94,32 +133,61 @@ _STORAGES = ListOf(
     "storages",
 )
 _VOLUMES = ListOf(Table("a volume", [Row("vmid", WHOLE), Row("size", WHOLE, default=0)], others=True), "volumes")
+_MEASURES = {
+    "used": {"cpu": ("cpu",), "memory": ("mem",), "disk": ("diskread", "diskwrite"), "net": ("netin", "netout")},
+    "pressure": {"cpu": ("pressurecpusome",), "memory": ("pressurememorysome",), "disk": ("pressureiosome",), "net": ()},
+}
+"""What of rrddata makes which load."""
+_POINTS = ListOf(
+    Table(
+        "a point of time",
+        [Row(name, NUMBER) for name in sorted({*(name for kind in _MEASURES.values() for names in kind.values() for name in names)})],
+        others=True,
+    ),
+    "points of time",
+)
 
 
-def parse_proxmox(documents: Mapping[str, t.Any]) -> Cluster:
+def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) -> Cluster:
     """Return the cluster that documents by path describe; raise InputError with all mistakes."""
     mistakes = Mistakes()
     table = Table("the documents", [Row(RESOURCES, ListOf(Anything(), "resources"), required=True)], others=True)
     resources = table.read_nested(documents, "", mistakes)[RESOURCES]
     machines, guests = {}, {}
     for place, resource in ((f"{RESOURCES}[{position}]", resource) for position, resource in enumerate(resources)):
-        kind = _ANY.read_nested(resource, place, mistakes)["type"]
-        if kind == "node":
+        kind = _ANY.read_nested(resource, place, mistakes)
+        if kind["type"] == "node":
             machines[place] = _NODE.read_nested(resource, place, mistakes)
-        elif kind in _GUESTS:
+        elif kind["type"] in _GUESTS and not kind["template"]:
             guests[place] = _GUEST.read_nested(resource, place, mistakes)
-    storages = _storages(documents, [machine["node"] for machine in machines.values()], mistakes)
+    names = [machine["node"] for machine in machines.values()]
+    storages = _storages(documents, names, mistakes)
+    configs = {guest["vmid"]: read_config(documents, guest, mistakes) for guest in guests.values()}
+    drained = in_maintenance(documents, mistakes)
     used: collections.Counter[str] = collections.Counter()
     for guest in guests.values():
         used[guest["node"]] += guest["mem"]
-    nodes = tuple(_node(machine, storages, used[machine["node"]]) for machine in machines.values())
-    cluster = Cluster((Group(GROUP, GROUP),), nodes, tuple(_instance(guest, storages) for guest in guests.values()))
+    nodes = tuple(_node(machine, storages, used[machine["node"]], machine["node"] in drained) for machine in machines.values())
+    instances = []
+    for guest in guests.values():
+        load = _load(documents, guest, reading.load, mistakes)
+        instances.append(_instance(guest, storages, configs[guest["vmid"]], load, reading))
+    known = Guests(
+        names={guest["vmid"]: instance.name for guest, instance in zip(guests.values(), instances)},
+        values={guest["vmid"]: guest for guest in guests.values()},
+        configs=configs,
+        online=tuple(node.name for node in nodes if not node.offline and not node.drained),
+        reached={name: storages.reached(name) for name in names},
+        shared=storages.shared,
+    )
+    rules = read_rules(documents, known, names, mistakes)
+    cluster = Cluster((Group(GROUP, GROUP, policy=NO_POLICY),), nodes, tuple(instances), policy=NO_POLICY, rules=rules)
     check_cluster(cluster, Places([RESOURCES], list(machines), list(guests)), mistakes)
     mistakes.check()
     return cluster
 
 
-def _node(values: Values, storages: _Storages, used_by_guests: int) -> Node:
+def _node(values: Values, storages: _Storages, used_by_guests: int, drained: bool) -> Node:
     """Return a node; what it uses beyond its guests' actual use is its own."""
     pools = storages.by_node.get(values["node"], ())
     inside = [pool for pool in pools if pool.name.kind == PoolKind.INTERNAL]
@@ -135,27 +203,57 @@ def _node(values: Values, storages: _Storages, used_by_guests: int) -> Node:
         total_cpus=values["maxcpu"],
         node_cpus=0,
         offline=values["status"] != "online",
+        drained=drained,
         storage=pools,
     )
 
 
-def _instance(values: Values, storages: _Storages) -> Instance:
-    storage = storages.of(values["vmid"], values["node"])
-    shared = storage is not None and storage.kind == PoolKind.EXTERNAL
-    disk = _in_mib(values["maxdisk"])
+def _instance(values: Values, storages: _Storages, config: Config | None, load: Load, reading: Reading) -> Instance:
+    pools = storages.of(values["vmid"], values["node"], config)
+    local = sorted(pool for pool in pools if pool.kind == PoolKind.INTERNAL)
+    storage = min(local or pools, default=None)
+    stays = not pools or (bool(local) and not (reading.local_disks and config is not None and config.local_disks_move))
+    sizes = (_in_mib(values["maxdisk"]),) if config is None or not config.sizes else config.sizes
     return Instance(
         name=str(values["vmid"]) if values["name"] is None else f"{values['vmid']}-{values['name']}",
         memory=_in_mib(values["maxmem"]),
-        disk=disk,
+        disk=sum(sizes),
         vcpus=math.ceil(values["maxcpu"]),
         primary=values["node"],
-        status=Status.ADMIN_OFFLINE if values["template"] else _STATUS.get(values["status"], Status.ADMIN_DOWN),
-        auto_balance=not values["template"],
-        disk_template=DiskTemplate.EXT if shared else DiskTemplate.PLAIN,
-        disks=(Disk(disk),),
+        status=_STATUS.get(values["status"], Status.ADMIN_DOWN),
+        disk_template=DiskTemplate.PLAIN if stays else DiskTemplate.EXT,
+        disks=tuple(Disk(size) for size in sizes),
         storage=storage,
-        tags=tuple(tag for tag in values["tags"].replace(",", ";").split(";") if tag),
+        tags=_tags(values),
+        load=load,
+        live=values["type"] != "lxc",
     )
+
+
+def _tags(values: Values) -> tuple[str, ...]:
+    """Return a guest's tags, and its pool as `pool:NAME`."""
+    tags = [tag for tag in values["tags"].replace(",", ";").split(";") if tag]
+    return (*tags, f"pool:{values['pool']}") if values["pool"] else tuple(tags)
+
+
+def _load(documents: Mapping[str, t.Any], guest: Values, mode: str, mistakes: Mistakes) -> Load:
+    """Return what a guest uses: cores, GiB, MiB a second; or by pressure the share of time in which it waits."""
+    if not mode:
+        return USUAL_LOAD
+    if mode == "assigned":
+        return Load(cpu=float(guest["maxcpu"]), memory=guest["maxmem"] / MIB / 1024, disk=0.0, net=0.0)
+    points = _document(documents, f"/nodes/{guest['node']}/{guest['type']}/{guest['vmid']}/rrddata", _POINTS, mistakes)
+    found = {kind: sum(_mean(points, name) for name in names) for kind, names in _MEASURES[mode].items()}
+    if mode == "pressure":
+        return Load(**found)
+    cores, memory = found["cpu"] * guest["maxcpu"], found["memory"] / MIB / 1024
+    return Load(cpu=cores, memory=memory, disk=found["disk"] / MIB, net=found["net"] / MIB)
+
+
+def _mean(points: Sequence[Values], name: str) -> float:
+    """Return the mean of what was measured; some points of time have nothing."""
+    values = [point[name] for point in points if point[name] is not None]
+    return math.fsum(values) / len(values) if values else 0.0
 
 
 def _in_mib(size: int) -> int:
@@ -164,15 +262,17 @@ def _in_mib(size: int) -> int:
 
 def _storages(documents: Mapping[str, t.Any], nodes: Sequence[str], mistakes: Mistakes) -> _Storages:
     by_node: dict[str, tuple[StoragePool, ...]] = {}
-    sizes: dict[int, collections.Counter[PoolName]] = {}
+    found: dict[int, set[PoolName]] = collections.defaultdict(set)
+    shared: set[str] = set()
     for node in nodes:
-        found = _document(documents, f"/nodes/{node}/storage", _STORAGES, mistakes)
-        by_node[node] = pools = tuple(_pool(storage) for storage in found if _for_guests(storage))
+        listed = _document(documents, f"/nodes/{node}/storage", _STORAGES, mistakes)
+        shared |= {storage["storage"] for storage in listed if storage["shared"]}
+        by_node[node] = pools = tuple(_pool(storage) for storage in listed if _for_guests(storage))
         for pool in pools:
             for volume in _document(documents, f"/nodes/{node}/storage/{pool.name.pool}/content", _VOLUMES, mistakes):
                 if volume["vmid"] is not None:
-                    sizes.setdefault(volume["vmid"], collections.Counter())[pool.name] += volume["size"]
-    return _Storages(by_node, {guest: max(of_guest, key=lambda pool: of_guest[pool]) for guest, of_guest in sizes.items()})
+                    found[volume["vmid"]].add(pool.name)
+    return _Storages(by_node, {guest: frozenset(pools) for guest, pools in found.items()}, frozenset(shared))
 
 
 def _document(documents: Mapping[str, t.Any], path: str, kind: ListOf, mistakes: Mistakes) -> tuple[Values, ...]:

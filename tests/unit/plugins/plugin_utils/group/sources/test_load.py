@@ -79,7 +79,7 @@ def test_empty_directory(tmp_path):
         load("proxmox", tmp_path)
 
 
-def test_only_ganeti_is_asked_at_an_address():
-    source = {"type": "proxmox", "path": None, "url": "https://pve.example.com"}
-    with pytest.raises(InputError, match="source.url: does not go with a source of type proxmox"):
+def test_a_file_is_not_asked_at_an_address():
+    source = {"type": "ganeti_text", "path": None, "url": "https://pve.example.com"}
+    with pytest.raises(InputError, match="source.url: does not go with a source of type ganeti_text"):
         load_cluster({"cluster": None, "source": source}, str)

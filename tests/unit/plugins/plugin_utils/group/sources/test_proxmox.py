@@ -12,10 +12,12 @@ import pathlib
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, RuleKind, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import RESOURCES, parse_proxmox
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import RESOURCES, Reading, parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
 
 RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[4] / "data" / "group" / "proxmox.json").read_text())
 
@@ -39,18 +41,21 @@ def test_only_active_storage_for_guests_is_a_pool():
     assert dead.storage == ()
 
 
-def test_guests_live_on_the_storage_that_holds_most_of_them():
-    web, database, dns, template = parse_proxmox(RECORDED).instances
+def test_a_guest_with_a_local_disk_stays_wherever_its_others_are():
+    web, database, dns = parse_proxmox(RECORDED).instances
     assert (web.name, str(web.storage), web.disk_template, web.tags) == ("100-web", "external/ceph", DiskTemplate.EXT, ("prod", "web"))
     assert (str(database.storage), database.disk_template) == ("internal/local-lvm", DiskTemplate.PLAIN)
     assert (dns.status, dns.memory, dns.disk) == (Status.ADMIN_DOWN, 512, 8192)
-    assert (template.status, template.auto_balance) == (Status.ADMIN_OFFLINE, False)
+
+
+def test_templates_are_left_out():
+    assert "900" not in " ".join(guest.name for guest in parse_proxmox(RECORDED).instances)
 
 
 def test_only_storage_of_a_node_is_its_guests():
     documents = {name: data for name, data in RECORDED.items() if not name.endswith("content")}
     documents["/nodes/pve1/storage"] = documents["/nodes/pve1/storage"][:2]
-    web, _database, dns, _template = parse_proxmox(documents).instances
+    web, _database, dns = parse_proxmox(documents).instances
     assert str(web.storage) == "external/ceph"
     assert dns.storage is None, "the other node has two"
 
@@ -110,3 +115,123 @@ def test_mistakes_name_document_and_place():
 def test_without_resources_there_is_no_cluster():
     with pytest.raises(InputError, match="/cluster/resources: is missing"):
         parse_proxmox({})
+
+
+def with_config(config, node="pve1", kind="qemu", number=100):
+    return {**RECORDED, f"/nodes/{node}/{kind}/{number}/config": config}
+
+
+def test_disks_and_their_sizes_come_from_the_configuration():
+    config = {"scsi0": "ceph:vm-100-disk-0,size=32G", "virtio1": "ceph:vm-100-disk-1,iothread=1,size=512M", "ide2": "none,media=cdrom"}
+    web = parse_proxmox(with_config(config)).instances[0]
+    assert [disk.size for disk in web.disks] == [32768, 512]
+    assert (web.disk, str(web.storage), web.disk_template) == (33280, "external/ceph", DiskTemplate.EXT)
+
+
+def test_local_disks_are_copied_only_if_asked():
+    documents = with_config({"scsi0": "ceph:vm-100-disk-0,size=32G", "scsi1": "local-lvm:vm-100-disk-1,size=8G"})
+    assert parse_proxmox(documents).instances[0].disk_template == DiskTemplate.PLAIN
+    web = parse_proxmox(documents, Reading(local_disks=True)).instances[0]
+    assert (web.disk_template, str(web.storage), web.takes_disk_along) == (DiskTemplate.EXT, "internal/local-lvm", True)
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"hostpci0": "0000:01:00.0,pcie=1"}, "100-web: hostpci0 is passed through"),
+        ({"usb1": "host=046d:c52b"}, "100-web: usb1 is passed through"),
+        ({"ide2": "local:iso/debian.iso,media=cdrom"}, "100-web: an ISO image on local is in its drive"),
+    ],
+)
+def test_what_is_tied_to_its_machine_stays_and_says_why(config, says):
+    (rule,) = parse_proxmox(with_config({"scsi0": "ceph:vm-100-disk-0,size=32G", **config})).rules
+    assert (rule.kind, rule.name, rule.instances) == (RuleKind.IGNORE, says, ("100-web",))
+
+
+@pytest.mark.parametrize("config", [{"usb0": "spice"}, {"serial0": "socket"}, {"ide2": "ceph:iso/x.iso,media=cdrom"}])
+def test_what_is_nobodys_does_not_tie(config):
+    assert parse_proxmox(with_config(config)).rules == ()
+
+
+def test_ha_rules_of_release_9():
+    documents = {
+        **RECORDED,
+        "/cluster/ha/resources": [{"sid": "vm:100"}, {"sid": "vm:101", "failback": 0}, {"sid": "ct:102"}],
+        "/cluster/ha/rules": [
+            {"rule": "near", "type": "node-affinity", "nodes": "pve1:1,pve2:2,pve3:9", "resources": "vm:100,vm:101", "strict": 1},
+            {"rule": "apart", "type": "resource-affinity", "affinity": "negative", "resources": "vm:100,ct:102"},
+            {"rule": "together", "type": "resource-affinity", "affinity": "positive", "resources": "vm:100,vm:101"},
+            {"rule": "off", "type": "resource-affinity", "affinity": "positive", "resources": "vm:100,vm:101", "disable": 1},
+            {"rule": "wish", "type": "node-affinity", "nodes": "pve3", "resources": "ct:102"},
+        ],
+    }
+    assert [(rule.name, str(rule.kind), rule.nodes) for rule in parse_proxmox(documents).rules] == [
+        ("HA rule near", "pin", ("pve2",)),
+        ("HA rule near", "pin", ("pve1", "pve2", "pve3")),
+        ("HA rule apart", "anti_affinity", ()),
+        ("HA rule together", "affinity", ()),
+    ], "pve3 is down: of the best that are up, or, without failback, of all; a wish for a dead node is none"
+
+
+def test_ha_groups_of_release_8():
+    documents = {
+        **RECORDED,
+        "/cluster/ha/resources": [{"sid": "vm:100", "group": "first"}, {"sid": "vm:101", "group": "free"}],
+        "/cluster/ha/groups": [
+            {"group": "first", "nodes": "pve2", "restricted": 1},
+            {"group": "free", "nodes": "pve1", "nofailback": 1},
+        ],
+    }
+    assert [(rule.name, rule.instances, rule.nodes) for rule in parse_proxmox(documents).rules] == [
+        ("HA group first", ("100-web",), ("pve2",))
+    ]
+
+
+def test_tags_of_proxlb():
+    documents = copy.deepcopy(RECORDED)
+    for position, tags in ((3, "plb_anti_affinity_db;plb_pin_pve1;plb_pin_PVE2"), (4, "plb_anti_affinity_db;plb_ignore_me")):
+        documents[RESOURCES][position]["tags"] = tags
+    assert {(rule.name, str(rule.kind), rule.nodes) for rule in parse_proxmox(documents).rules} == {
+        ("tag plb_pin_pve1, plb_pin_PVE2 of 100-web", "pin", ("pve1", "pve2")),
+        ("tag plb_anti_affinity_db", "anti_affinity", ()),
+        ("tag plb_ignore_me", "ignore", ()),
+    }
+
+
+@pytest.mark.parametrize("crs", [{"ha": "dynamic"}, "ha=dynamic,ha-rebalance-on-start=1"])
+def test_guests_of_a_dynamic_scheduler_are_left_to_it(crs):
+    documents = {**RECORDED, "/cluster/options": {"crs": crs}, "/cluster/ha/resources": [{"sid": "vm:100"}]}
+    (rule,) = parse_proxmox(documents).rules
+    assert (rule.kind, rule.instances) == (RuleKind.IGNORE, ("100-web",))
+    assert "crs: ha=dynamic" in rule.name
+
+
+def test_a_running_machine_does_not_go_where_its_cpu_is_not():
+    documents = {
+        **with_config({"cpu": "host"}),
+        "/nodes/pve1/status": {"cpuinfo": {"flags": "sse4_2 aes avx2"}},
+        "/nodes/pve2/status": {"cpuinfo": {"flags": "sse4_2 aes"}},
+    }
+    (rule,) = parse_proxmox(documents).rules
+    assert (rule.kind, rule.nodes) == (RuleKind.PIN, ("pve1", "pve3"))
+    documents["/nodes/pve1/qemu/100/config"] = {"cpu": "x86-64-v2-AES"}
+    assert parse_proxmox(documents).rules == ()
+    documents["/nodes/pve1/qemu/100/config"] = {"cpu": "cputype=x86-64-v3,flags=+aes"}
+    assert parse_proxmox(documents).rules[0].nodes == ("pve1", "pve3")
+
+
+def test_a_node_in_maintenance_is_drained():
+    status = {"manager_status": {"node_status": {"pve1": "online", "pve2": "maintenance"}}}
+    nodes = parse_proxmox({**RECORDED, "/cluster/ha/status/manager_status": status}).nodes
+    assert [node.drained for node in nodes] == [False, True, False]
+
+
+def test_no_policy_stands_in_the_way_of_large_guests():
+    documents = copy.deepcopy(RECORDED)
+    documents[RESOURCES][3] |= {"maxmem": 60 * 2**30, "maxcpu": 64}
+    problems = report(parse_proxmox(documents), ScoreMode.HTOOLS)["problems"]
+    assert not [problem for problem in problems if problem["kind"] in ("policy", "cpus")]
+
+
+def test_containers_are_not_moved_live():
+    assert [guest.live for guest in parse_proxmox(RECORDED).instances] == [True, True, False]

@@ -1,0 +1,69 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The configuration of a guest of Proxmox VE, as far as it says where the guest can be: disks, ISO images, devices, the type of CPU."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...common.errors import Mistakes
+from ...common.fields import Anything, Row, Table, Values
+
+_DISK = re.compile(r"(scsi|virtio|sata|ide|efidisk|tpmstate|rootfs|mp|unused)\d*")
+_DEVICE = re.compile(r"(hostpci|usb|parallel|serial|dev)\d+")
+_HARMLESS = {"usb": "spice", "serial": "socket"}
+"""What such a device may be without belonging to the machine."""
+_UNITS = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)")
+
+
+@dataclass(frozen=True)
+class Config:
+    """`storages` and MiB of the disks in their order, storages of ISO images, what ties it to its machine, and its type of CPU."""
+
+    storages: tuple[str, ...]
+    sizes: tuple[int, ...]
+    images: tuple[str, ...]
+    devices: tuple[str, ...]
+    cpu: str
+    local_disks_move: bool
+    """Whether its local disks can be copied: those of a container cannot be while they are bound to a directory of the machine."""
+
+
+def read_config(documents: Mapping[str, t.Any], guest: Values, mistakes: Mistakes) -> Config | None:
+    """Return what a guest's configuration says; None where it is not among the documents."""
+    path = f"/nodes/{guest['node']}/{guest['type']}/{guest['vmid']}/config"
+    if documents.get(path) is None:
+        return None
+    Table("a configuration", [Row("cpu", Anything())], others=True).read_nested(documents[path], path, mistakes)
+    given = documents[path] if isinstance(documents[path], Mapping) else {}
+    storages, sizes, images, devices = [], [], [], []
+    for name, value in given.items():
+        if not isinstance(value, str):
+            continue
+        volume, *rest = value.split(",")
+        options = dict(option.partition("=")[::2] for option in rest)
+        if _DISK.fullmatch(str(name)):
+            storage = volume.removeprefix("file=").removeprefix("volume=").partition(":")
+            if options.get("media") == "cdrom":
+                images += [storage[0]] if storage[1] else []
+            elif storage[1] and not volume.startswith("/"):
+                storages.append(storage[0])
+                sizes.append(_mib(options.get("size", "0")))
+            elif volume != "none" and options.get("shared") != "1":
+                devices.append(f"{name} is {volume}")
+        elif (found := _DEVICE.fullmatch(str(name))) and _HARMLESS.get(found[1]) != volume.removeprefix("host="):
+            devices.append(f"{name} is passed through")
+    cpu = str(given.get("cpu") or "").partition(",")[0].removeprefix("cputype=")
+    return Config(tuple(storages), tuple(sizes), tuple(images), tuple(devices), cpu, local_disks_move=not devices)
+
+
+def _mib(size: str) -> int:
+    """Return the size of a disk as Proxmox VE writes it, such as 32G, in MiB."""
+    found = _SIZE.fullmatch(size)
+    return 0 if found is None else int(-(-float(found[1]) * _UNITS[found[2]] // 1))

@@ -1,0 +1,242 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rules of Proxmox VE clusters: where guests may run, and why not elsewhere. Each has a name that says what it is.
+
+    /cluster/ha/rules                     HA rules (9): node affinity, resource affinity
+    /cluster/ha/groups, /cluster/ha/resources   HA groups (8), and who is managed by HA
+    /cluster/ha/status/manager_status     nodes in maintenance
+    /cluster/options                      whether HA's own scheduler is dynamic: it then places its guests itself
+    /nodes/NODE/status                    CPU flags
+    guests' tags                          those of ProxLB: plb_affinity_NAME, plb_anti_affinity_NAME, plb_ignore_NAME, plb_pin_NODE
+    guests' configurations and locks      devices, ISO images and storages that a node has and another has not
+
+HA moves a guest back to the best nodes of its affinity unless failback is off, so a rule that is not strict is kept as long as one of
+its nodes is up.
+"""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...common.errors import Mistakes
+from ...common.fields import Anything, ListOf, Row, Table, Values
+from ..cluster.model import Rule, RuleKind
+from .iallocator import NAME, TRUTH
+from .proxmox_config import Config
+
+_RULES = ListOf(
+    Table(
+        "an HA rule",
+        [
+            Row("rule", NAME, required=True),
+            Row("type", NAME, default=""),
+            Row("affinity", NAME, default=""),
+            Row("nodes", NAME, default=""),
+            Row("resources", NAME, default=""),
+            Row("strict", TRUTH, default=False),
+            Row("disable", TRUTH, default=False),
+        ],
+        others=True,
+    ),
+    "HA rules",
+)
+_GROUPS = ListOf(
+    Table(
+        "an HA group",
+        [
+            Row("group", NAME, required=True),
+            Row("nodes", NAME, default=""),
+            Row("restricted", TRUTH, default=False),
+            Row("nofailback", TRUTH, default=False),
+        ],
+        others=True,
+    ),
+    "HA groups",
+)
+_RESOURCES = ListOf(
+    Table("an HA resource", [Row("sid", NAME, required=True), Row("group", NAME), Row("failback", TRUTH, default=True)], others=True),
+    "HA resources",
+)
+_STATES = Table("states of nodes", [Row("node_status", Anything())], others=True)
+_MANAGER = Table("the manager's status", [Row("manager_status", _STATES)], others=True)
+_OPTIONS = Table("the options", [Row("crs", Anything())], others=True)
+_STATUS = Table("a node's status", [Row("cpuinfo", Table("a CPU", [Row("flags", NAME)], others=True))], others=True)
+_LEVELS = {"x86-64-v2": "sse4_2", "x86-64-v2-AES": "aes", "x86-64-v3": "avx2", "x86-64-v4": "avx512f"}
+"""The flag by which a CPU of a level is known."""
+
+
+@dataclass(frozen=True)
+class Guests:
+    """What is known of the guests by number: their names here, what `/cluster/resources` and their configurations tell; and nodes."""
+
+    names: Mapping[int, str]
+    values: Mapping[int, Values]
+    configs: Mapping[int, Config | None]
+    online: tuple[str, ...]
+    """The nodes that take guests."""
+    reached: Mapping[str, frozenset[str]]
+    """The storages of each node that are for disks."""
+    shared: frozenset[str]
+    """The storages that are the same on every node."""
+
+    def of(self, resources: str) -> tuple[str, ...]:
+        """Return the guests that a list such as `vm:100,ct:200` names, as far as they are known."""
+        numbers = [part.strip().rpartition(":")[2] for part in resources.split(",")]
+        return tuple(self.names[int(number)] for number in numbers if number.isdecimal() and int(number) in self.names)
+
+
+def in_maintenance(documents: Mapping[str, t.Any], mistakes: Mistakes) -> frozenset[str]:
+    """Return the nodes in HA's maintenance mode."""
+    path = "/cluster/ha/status/manager_status"
+    if documents.get(path) is None:
+        return frozenset()
+    states = (_MANAGER.read_nested(documents[path], path, mistakes)["manager_status"] or {}).get("node_status")
+    return frozenset(name for name, state in states.items() if state == "maintenance") if isinstance(states, Mapping) else frozenset()
+
+
+def read_rules(documents: Mapping[str, t.Any], guests: Guests, nodes: Sequence[str], mistakes: Mistakes) -> tuple[Rule, ...]:
+    """Return every rule, of HA first."""
+    found = [
+        *_ha_rules(documents, guests, mistakes),
+        *_ha_groups(documents, guests, mistakes),
+        *_scheduled(documents, guests, mistakes),
+        *_tagged(guests, nodes),
+        *_tied(guests),
+        *_storages(guests, nodes),
+        *_processors(documents, guests, nodes, mistakes),
+    ]
+    return tuple(rule for rule in found if rule.instances)
+
+
+def _listed(documents: Mapping[str, t.Any], path: str, kind: ListOf, mistakes: Mistakes) -> tuple[Values, ...]:
+    return () if documents.get(path) is None else kind.read_nested(documents[path], path, mistakes)
+
+
+def _preferred(nodes: str, online: Sequence[str]) -> tuple[str, ...]:
+    """Return those of `node1:2,node2:1` that are online and of the highest priority among them."""
+    priorities = {}
+    for part in nodes.split(","):
+        name, _colon, priority = part.strip().partition(":")
+        if name in online:
+            priorities[name] = int(priority) if priority.isdecimal() else 0
+    best = max(priorities.values(), default=0)
+    return tuple(name for name, priority in priorities.items() if priority == best)
+
+
+def _named(nodes: str) -> tuple[str, ...]:
+    return tuple(part.strip().partition(":")[0] for part in nodes.split(",") if part.strip())
+
+
+def _affine(name: str, members: tuple[str, ...], nodes: str, strict: bool, returns: bool, online: Sequence[str]) -> Iterator[Rule]:
+    """Yield the pin that an affinity to nodes is."""
+    chosen = _preferred(nodes, online) if returns else ()
+    if chosen or strict:
+        yield Rule(name, RuleKind.PIN, members, chosen or _named(nodes))
+
+
+def _ha_rules(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistakes) -> Iterator[Rule]:
+    resources = _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes)
+    staying = {name for resource in resources if not resource["failback"] for name in guests.of(resource["sid"])}
+    for values in _listed(documents, "/cluster/ha/rules", _RULES, mistakes):
+        name, members = f"HA rule {values['rule']}", guests.of(values["resources"])
+        if values["disable"]:
+            continue
+        if values["type"] == "resource-affinity":
+            together = values["affinity"] == "positive"
+            yield Rule(name, RuleKind.AFFINITY if together else RuleKind.ANTI_AFFINITY, members)
+        elif values["type"] == "node-affinity":
+            for returns in (True, False):
+                part = tuple(member for member in members if (member not in staying) == returns)
+                yield from _affine(name, part, values["nodes"], values["strict"], returns, guests.online)
+
+
+def _ha_groups(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistakes) -> Iterator[Rule]:
+    members: dict[str, list[str]] = collections.defaultdict(list)
+    for resource in _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes):
+        members[resource["group"] or ""] += guests.of(resource["sid"])
+    for values in _listed(documents, "/cluster/ha/groups", _GROUPS, mistakes):
+        of_group = tuple(members[values["group"]])
+        name, returns = f"HA group {values['group']}", not values["nofailback"]
+        yield from _affine(name, of_group, values["nodes"], values["restricted"], returns, guests.online)
+
+
+def _scheduled(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistakes) -> Iterator[Rule]:
+    """Yield the rule that leaves guests to HA where its scheduler moves them by itself."""
+    path = "/cluster/options"
+    if documents.get(path) is None:
+        return
+    crs = _OPTIONS.read_nested(documents[path], path, mistakes)["crs"]
+    said = dict(part.strip().partition("=")[::2] for part in crs.split(",")) if isinstance(crs, str) else crs
+    if isinstance(said, Mapping) and said.get("ha") == "dynamic":
+        managed = [name for r in _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes) for name in guests.of(r["sid"])]
+        yield Rule("HA's own scheduler (crs: ha=dynamic), which places its guests itself", RuleKind.IGNORE, tuple(managed))
+
+
+def _tagged(guests: Guests, nodes: Sequence[str]) -> Iterator[Rule]:
+    """Yield the rules of ProxLB's tags."""
+    sets: dict[tuple[RuleKind, str], list[str]] = collections.defaultdict(list)
+    kinds = {"plb_affinity_": RuleKind.AFFINITY, "plb_anti_affinity_": RuleKind.ANTI_AFFINITY, "plb_ignore": RuleKind.IGNORE}
+    # Tags are in small letters, names of nodes need not be.
+    by_letters = {node.lower(): node for node in nodes}
+    for number, values in guests.values.items():
+        pins = {}
+        for tag in values["tags"].replace(",", ";").split(";"):
+            kind = next((kind for start, kind in kinds.items() if tag.startswith(start)), None)
+            if kind is not None:
+                sets[kind, tag].append(guests.names[number])
+            elif tag.startswith("plb_pin_") and tag.removeprefix("plb_pin_").lower() in by_letters:
+                pins[tag] = by_letters[tag.removeprefix("plb_pin_").lower()]
+        if pins:
+            yield Rule(f"tag {', '.join(pins)} of {guests.names[number]}", RuleKind.PIN, (guests.names[number],), tuple(pins.values()))
+    for (kind, tag), members in sets.items():
+        yield Rule(f"tag {tag}", kind, tuple(members))
+
+
+def _tied(guests: Guests) -> Iterator[Rule]:
+    """Yield a rule for each guest that cannot be moved for what it has of its machine, or for what is done to it."""
+    for number, values in guests.values.items():
+        name, config = guests.names[number], guests.configs[number]
+        whys = [f"is locked ({values['lock']})"] if values["lock"] else []
+        if config is not None:
+            whys += list(config.devices)
+            whys += [f"an ISO image on {storage} is in its drive" for storage in config.images if storage not in guests.shared]
+        if whys:
+            yield Rule(f"{name}: {', '.join(whys)}", RuleKind.IGNORE, (name,))
+
+
+def _storages(guests: Guests, nodes: Sequence[str]) -> Iterator[Rule]:
+    """Yield a pin for each guest with disks on several storages that not every node reaches."""
+    for number, config in guests.configs.items():
+        needed = frozenset(() if config is None else config.storages)
+        allowed = tuple(node for node in nodes if needed <= guests.reached[node])
+        if len(needed) > 1 and len(allowed) < len(nodes):
+            name = guests.names[number]
+            yield Rule(f"{name}: its disks lie on {', '.join(sorted(needed))}", RuleKind.PIN, (name,), allowed)
+
+
+def _processors(documents: Mapping[str, t.Any], guests: Guests, nodes: Sequence[str], mistakes: Mistakes) -> Iterator[Rule]:
+    """Yield a pin for each running machine whose CPU another node does not have."""
+    flags: dict[str, frozenset[str]] = {}
+    for node in nodes:
+        path = f"/nodes/{node}/status"
+        if documents.get(path) is not None:
+            cpu = _STATUS.read_nested(documents[path], path, mistakes)["cpuinfo"]
+            flags[node] = frozenset(((cpu or {}).get("flags") or "").split())
+    for number, config in guests.configs.items():
+        values = guests.values[number]
+        if config is None or values["type"] != "qemu" or values["status"] != "running":
+            continue
+        needed = flags.get(values["node"], frozenset()) if config.cpu == "host" else frozenset(_level(config.cpu))
+        lacking = [node for node in nodes if flags.get(node) and not needed <= flags[node]]
+        if lacking:
+            name, allowed = guests.names[number], tuple(node for node in nodes if node not in lacking)
+            yield Rule(f"{name}: its CPU type {config.cpu} is more than {', '.join(lacking)} can give", RuleKind.PIN, (name,), allowed)
+
+
+def _level(cpu: str) -> Iterable[str]:
+    return [_LEVELS[cpu]] if cpu in _LEVELS else []

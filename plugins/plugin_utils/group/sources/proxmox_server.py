@@ -1,0 +1,205 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Proxmox VE, asked by its API: the documents of proxmox.py by path. Only reads.
+
+    documents = fetch_proxmox(Access(url="https://pve1:8006", token_id="planner@pve!bareon", token_secret="..."), Wanted())
+
+What it needs, anywhere in the cluster, is the role PVEAuditor on `/`: VM.Audit, Sys.Audit, Datastore.Audit and Pool.Audit. A server
+silently leaves out what a user may not see, and a plan must not be made of half a cluster, so the rights are asked for first.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import typing as t
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from ...common import libraries
+from ...common.errors import Mistakes, Unavailable
+from .proxmox import RESOURCES
+
+RIGHTS: Mapping[str, tuple[str, ...]] = {
+    "VM.Audit": ("/", "/vms"),
+    "Sys.Audit": ("/",),
+    "Datastore.Audit": ("/", "/storage"),
+}
+"""What must be seen of the whole cluster, and on any of which paths the right to it may be."""
+_AWAY = frozenset({595, 596})
+"""What a server answers for a node that it cannot reach."""
+_AT_ONCE = 8
+_ENVIRONMENT = {
+    "url": "PROXMOX_URL",
+    "username": "PROXMOX_USER",
+    "password": "PROXMOX_PASSWORD",
+    "token_id": "PROXMOX_TOKEN_ID",
+    "token_secret": "PROXMOX_TOKEN_SECRET",
+    "ca_path": "PROXMOX_CA_PATH",
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where to ask, and as whom: by a token, or by user and password. Secrets never get into messages."""
+
+    url: str
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token_id: str = ""
+    token_secret: str = field(default="", repr=False)
+    ca_path: str = ""
+    validate_certs: bool = True
+    timeout: float = 60.0
+
+    @classmethod
+    def of(cls, source: Mapping[str, t.Any]) -> Access:
+        """Return what a source's options say, else the environment; raise InputError when that is not enough."""
+        given = {name: source.get(name) or os.environ.get(variable, "") for name, variable in _ENVIRONMENT.items()}
+        access = cls(**given, validate_certs=source.get("validate_certs", True), timeout=source.get("timeout", 60.0))
+        mistakes = Mistakes()
+        parts = urlsplit(access.url)
+        if parts.scheme != "https" or not parts.hostname or parts.username:
+            mistakes.add("source.url", "must be like https://pve1.example.com:8006, without a user in it")
+        if bool(access.token_id) != bool(access.token_secret):
+            mistakes.add("source", "needs both token_id and token_secret, or neither")
+        elif access.token_id and "!" not in access.token_id and not access.username:
+            mistakes.add("source.token_id", "must be like user@realm!name, or the name alone beside username")
+        elif not access.token_id and not (access.username and access.password):
+            mistakes.add("source", "needs token_id and token_secret, or username and password")
+        mistakes.check()
+        return access
+
+    def options(self) -> dict[str, t.Any]:
+        """Return what proxmoxer takes."""
+        options: dict[str, t.Any] = {
+            "host": urlsplit(self.url).netloc,
+            "verify_ssl": (self.ca_path or True) if self.validate_certs else False,
+            "timeout": self.timeout,
+        }
+        if not self.token_id:
+            return options | {"user": self.username, "password": self.password}
+        user, _mark, name = self.token_id.rpartition("!")
+        return options | {"user": user or self.username, "token_name": name, "token_value": self.token_secret}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for beside the usual: `window` is a time frame of rrddata (hour, day, week, ...), empty for no measured load."""
+
+    window: str = ""
+
+
+def fetch_proxmox(access: Access, wanted: Wanted) -> dict[str, t.Any]:
+    """Return the documents of a cluster by path; raise Unavailable when it cannot be asked, or not by this user."""
+    server = _Server.of(access)
+    server.check_rights()
+    documents = server.get_all([RESOURCES, "/version", "/cluster/options", "/cluster/ha/resources", "/cluster/ha/status/manager_status"])
+    release = str((documents.pop("/version") or {}).get("version") or "")
+    # Release 9 has turned the groups of 8 into rules; each refuses the other's path.
+    documents |= server.get_all(["/cluster/ha/groups" if release.startswith(("7", "8")) else "/cluster/ha/rules"])
+    resources = [entry for entry in documents[RESOURCES] or () if isinstance(entry, Mapping)]
+    nodes = [str(entry.get("node")) for entry in resources if entry.get("type") == "node" and entry.get("status") == "online"]
+    guests = [
+        f"/nodes/{entry.get('node')}/{entry.get('type')}/{entry.get('vmid')}"
+        for entry in resources
+        if entry.get("type") in ("qemu", "lxc") and not entry.get("template") and entry.get("node") in nodes
+    ]
+    documents |= server.get_all(f"/nodes/{node}/{name}" for node in nodes for name in ("storage", "status"))
+    documents |= server.get_all(f"{guest}/config" for guest in guests)
+    if wanted.window:
+        documents |= server.get_all((f"{guest}/rrddata" for guest in guests), timeframe=wanted.window, cf="AVERAGE")
+    return {**documents, RESOURCES: [_seen(entry, server.away) for entry in resources]}
+
+
+def _seen(entry: Mapping[str, t.Any], away: Collection[t.Any]) -> dict[str, t.Any]:
+    """Return a resource; of a node that did not answer, and of its guests, nothing is known, whatever was said before."""
+    if entry.get("node") not in away:
+        return dict(entry)
+    return {**entry, "status": "offline" if entry.get("type") == "node" else "unknown"}
+
+
+@dataclass(frozen=True)
+class _Server:
+    """A session; `away` are nodes that were said to be online and did not answer."""
+
+    url: str
+    api: t.Any
+    away: set[str]
+
+    @classmethod
+    def of(cls, access: Access) -> _Server:
+        """Return a session, begun with a ticket where a password is given."""
+        proxmoxer, _requests = libraries.proxmoxer, libraries.requests
+        libraries.refuse_missing()
+        url = f"https://{urlsplit(access.url).netloc}"
+        return cls(url, _asked(url, "/access/ticket", lambda: proxmoxer.ProxmoxAPI(**access.options())), set())
+
+    def check_rights(self) -> None:
+        """Raise Unavailable unless all of the cluster may be seen."""
+        held = _asked(self.url, "/access/permissions", lambda: self.api("access/permissions").get())
+        lacking = [
+            right for right, paths in RIGHTS.items() if not any(right in (held.get(path) or {}) for path in paths if isinstance(held, dict))
+        ]
+        if lacking:
+            raise Unavailable(
+                f"{self.url} would hide a part of the cluster from this user, who lacks {', '.join(lacking)} on /; the role PVEAuditor "
+                "on / has all that planning needs (of a token with privilege separation, give it to the token, too)"
+            )
+
+    def get_all(self, paths: Iterable[str], **parameters: str) -> dict[str, t.Any]:
+        """Return the answers by path; what a node does not answer is left out."""
+        wanted = list(paths)
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            answers = list(pool.map(lambda path: self._get(path, parameters), wanted))
+        return {path: answer for path, answer in zip(wanted, answers) if answer is not None}
+
+    def _get(self, path: str, parameters: Mapping[str, str]) -> t.Any:
+        parts = path.strip("/").split("/")
+        if parts[0] == "nodes" and parts[1] in self.away:
+            return None
+        try:
+            return _asked(self.url, path, lambda: self.api(path.strip("/")).get(**parameters))
+        except _Away:
+            self.away.add(parts[1])
+            return None
+
+
+class _Away(Exception):
+    """A node does not answer."""
+
+
+def _asked(url: str, path: str, ask: t.Callable[[], t.Any]) -> t.Any:
+    """Return an answer; raise Unavailable with one sentence, _Away for a node that the server cannot reach."""
+    requests, proxmoxer = libraries.requests, libraries.proxmoxer
+    try:
+        return ask()
+    except proxmoxer.AuthenticationError as error:
+        raise Unavailable(f"{url} does not know this user, or not by this password") from error
+    except proxmoxer.ResourceException as error:
+        if error.status_code in _AWAY and path.startswith("/nodes/"):
+            raise _Away from error
+        if error.status_code == 401:
+            raise Unavailable(f"{url} does not know this user or token (401 {error.content})") from error
+        raise Unavailable(f"{url} answers {error.status_code} {error.content} for {path}") from error
+    except requests.exceptions.SSLError as error:
+        raise Unavailable(
+            f"the certificate of {url} cannot be trusted; give its authority as ca_path, which is /etc/pve/pve-root-ca.pem on any node, "
+            f"unless it has another ({_reason(error)})"
+        ) from error
+    except requests.exceptions.Timeout as error:
+        raise Unavailable(f"{url} does not answer in time for {path}") from error
+    except (requests.exceptions.RequestException, OSError) as error:
+        raise Unavailable(f"cannot ask {url}: {_reason(error)}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unavailable(f"{url} does not answer for {path} as Proxmox VE does") from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return what is at the bottom of an error, in its own words."""
+    below = error.args[0] if error.args else error
+    reason = getattr(below, "reason", below)
+    return str(reason).rpartition(": ")[2] or type(error).__name__

@@ -1,0 +1,163 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Proxmox VE asked by its API, which a stand-in answers that refuses what the published API refuses."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import NodeState, RuleKind
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
+
+from tests.support.group.proxmox_api import CALLS, Refused, find_call, verify
+from tests.support.group.proxmox_standin import AUDITOR, Cluster, Guest, Machine, serving, small_cluster
+
+ROOT = pathlib.Path(__file__).resolve().parents[6]
+TOKEN = {"token_id": "auditor@pve!bareon", "token_secret": "s3cret"}
+
+
+def read(cluster, **options):
+    with serving(cluster) as (url, ca_path):
+        source = {"type": "proxmox", "url": url, "ca_path": ca_path, **TOKEN, **options}
+        return load_cluster({"source": source}, str).cluster
+
+
+def test_a_token_that_may_only_read_is_enough():
+    standin = small_cluster()
+    cluster = read(standin)
+    assert [node.name for node in cluster.nodes] == ["pve1", "pve2", "pve3"]
+    assert [guest.name for guest in cluster.instances] == [*(f"{100 + n}-web{n}" for n in range(6)), "200-dns"]
+    assert {method for method, _path in standin.calls} == {"GET"}
+
+
+def test_every_call_of_the_source_is_published():
+    standin = small_cluster()
+    read(standin, load={"mode": "used", "window": "day"})
+    standin.version = "8.4"
+    read(standin)
+    published = {(call["method"], call["path"]) for call in CALLS}
+    assert set(standin.calls) <= published
+    assert {path for _method, path in standin.calls} >= {"/cluster/ha/rules", "/cluster/ha/groups", "/nodes/{node}/lxc/{vmid}/rrddata"}
+
+
+def test_user_and_password():
+    assert len(read(small_cluster(), token_id=None, token_secret=None, username="auditor@pve", password="word").nodes) == 3
+
+
+def test_the_environment_may_say_where_and_as_whom(monkeypatch):
+    with serving(small_cluster()) as (url, ca_path):
+        for name, value in {"URL": url, "CA_PATH": ca_path, "TOKEN_ID": TOKEN["token_id"], "TOKEN_SECRET": TOKEN["token_secret"]}.items():
+            monkeypatch.setenv(f"PROXMOX_{name}", value)
+        assert len(load_cluster({"source": {"type": "proxmox"}}, str).cluster.nodes) == 3
+
+
+def test_a_token_may_be_named_beside_its_user():
+    assert len(read(small_cluster(), token_id="bareon", username="auditor@pve").nodes) == 3
+
+
+def refused(cluster, **options):
+    with pytest.raises(Unavailable) as caught:
+        read(cluster, **options)
+    assert "s3cret" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_wrong_secret_is_told_without_it():
+    assert "does not know this user or token (401" in refused(small_cluster(), token_secret="wrong")
+    assert "does not know this user" in refused(small_cluster(), token_id="", token_secret="", username="auditor@pve", password="no")
+
+
+@pytest.mark.parametrize("right", ["VM.Audit", "Sys.Audit", "Datastore.Audit"])
+def test_half_a_cluster_is_not_planned(right):
+    standin = small_cluster()
+    standin.tokens["auditor@pve!bareon"] = ("s3cret", {"/": AUDITOR - {right}})
+    said = refused(standin)
+    assert f"lacks {right} on /" in said
+    assert "PVEAuditor" in said
+
+
+def test_a_certificate_that_nobody_signed_is_refused():
+    said = refused(small_cluster(), ca_path=None)
+    assert "cannot be trusted" in said
+    assert "/etc/pve/pve-root-ca.pem" in said
+    assert len(read(small_cluster(), ca_path=None, validate_certs=False).nodes) == 3
+
+
+def test_nobody_there():
+    with pytest.raises(Unavailable, match="cannot ask https://127.0.0.1:1"):
+        load_cluster({"source": {"type": "proxmox", "url": "https://127.0.0.1:1", **TOKEN}}, str)
+
+
+@pytest.mark.parametrize("url", ["http://pve1:8006", "pve1", "https://root:word@pve1:8006", ""])
+def test_an_address_that_is_none(url):
+    with pytest.raises(InputError, match="source.url: must be like https://") as caught:
+        load_cluster({"source": {"type": "proxmox", "url": url, **TOKEN}}, str)
+    assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"token_id": "a@pve!b"}, "needs both token_id and token_secret"),
+        ({"token_id": "b", "token_secret": "c"}, "must be like user@realm!name"),
+        ({"username": "a@pve"}, "or username and password"),
+    ],
+)
+def test_who_asks_must_be_whole(options, says):
+    with pytest.raises(InputError, match=re.escape(says)):
+        load_cluster({"source": {"type": "proxmox", "url": "https://pve1:8006", **options}}, str)
+
+
+def test_a_node_that_is_away_is_down_and_its_guests_with_it():
+    standin = small_cluster()
+    standin.machines["pve1"].away = True
+    cluster = read(standin)
+    assert [node.state for node in cluster.nodes] == [NodeState.OFFLINE, NodeState.UP, NodeState.UP]
+    assert {str(guest.status) for guest in cluster.instances if guest.primary == "pve1"} == {"ERROR_nodeoffline"}
+
+
+def test_what_guests_have_used():
+    standin = Cluster({"pve1": Machine()}, [Guest(100, "pve1", cores=4, cpu=0.5, used=3.0, pressure=7.0)])
+    load = read(standin, load={"mode": "used", "window": "hour"}).instances[0].load
+    assert (load.cpu, load.memory, round(load.net * 2**20)) == (pytest.approx(2.0), pytest.approx(3.0), 200)
+    assert read(standin, load={"mode": "pressure", "window": "hour"}).instances[0].load.cpu == pytest.approx(7.0)
+    assert read(standin, load={"mode": "assigned", "window": "hour"}).instances[0].load.memory == 4.0
+
+
+def test_rules_of_the_server():
+    standin = small_cluster()
+    standin.guests[100].ha = standin.guests[101].ha = "started"
+    standin.rules = [{"rule": "apart", "type": "resource-affinity", "affinity": "negative", "resources": "vm:100,vm:101"}]
+    standin.guests[102].lock = "backup"
+    standin.machines["pve3"].maintenance = True
+    cluster = read(standin)
+    assert [(rule.kind, rule.instances) for rule in cluster.rules] == [
+        (RuleKind.ANTI_AFFINITY, ("100-web0", "101-web1")),
+        (RuleKind.IGNORE, ("102-web2",)),
+    ]
+    assert cluster.nodes[2].state == NodeState.DRAINED
+
+
+def test_the_stand_in_refuses_what_the_published_api_refuses():
+    call, names = find_call("POST", "/nodes/pve1/qemu/100/migrate")
+    with pytest.raises(Refused) as caught:
+        verify(call, {**names, "online": "maybe", "speed": "1"})
+    assert sorted(caught.value.errors) == ["online", "speed", "target"]
+    with pytest.raises(Refused, match="501"):
+        find_call("GET", "/nodes/pve1/qemu/100/feelings")
+
+
+def test_every_path_that_the_code_names_is_published():
+    """Whatever looks like a path of the API in the source and the role is one, with its names filled in."""
+    known = [re.sub(r"\{\w+\}", "[^/]+", call["path"]) for call in CALLS]
+    code = [ROOT / "plugins/plugin_utils/group/sources/proxmox_server.py", *(ROOT / "roles/group_moves").rglob("proxmox*.yml")]
+    named = {
+        path for file in code for path in re.findall(r"""["'](?:f")?(/(?:cluster|access|version|nodes)[\w/-]*)["']""", file.read_text())
+    }
+    assert len(named) > 5
+    assert [path for path in sorted(named) if not any(re.fullmatch(known_path, path) for known_path in known)] == ["/nodes/"]
