@@ -17,12 +17,14 @@ from ..plugin_utils.common.errors import InputError, Mistake, NoSolution
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
 from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
-from ..plugin_utils.disk.schema.profiles import find_profile, load_profile, merge
+from ..plugin_utils.disk.schema.profiles import find_profile, merge, read_profile
 from ..plugin_utils.disk.warm_up import warm_up
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
 warm_up(PROFILES)
 _FACT = "bareon_hardware"
+# A name of its own for what a user writes down: a fact of the same name, perhaps out of a cache, would hide it.
+_KNOWN = "bareon_known_hardware"
 
 
 class ActionModule(PlanningAction):
@@ -34,6 +36,7 @@ class ActionModule(PlanningAction):
         "overrides": {"type": "raw"},
         "hardware": {"type": "raw"},
         "hosts": {"type": "list", "elements": "str"},
+        "unreachable": {"type": "str", "choices": ["skip", "fail"], "default": "skip"},
         "objective": {"type": "str", "choices": ["fair", "ordered"], "default": "fair"},
         "reserve": {"type": "raw", "default": 0},
     }
@@ -44,22 +47,25 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the host of the task, or all of `hosts`."""
-        planner = Planner(self._schema(arguments), Objective(arguments["objective"]), parse_reserve(arguments["reserve"]))
+        profile = self._profile(arguments)
+        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]))
+        known = {"profile": profile} if arguments["profile"] is not None else {}
         if arguments["hosts"] is not None:
-            return self._plan_hosts(planner, arguments["hosts"], task_vars)
+            return self._plan_hosts(planner, self._hardware_of(arguments, task_vars), known)
         hardware = arguments["hardware"] if arguments["hardware"] is not None else self._own_hardware(task_vars)
         plan = planner.plan(hardware)
         host = str(task_vars.get("inventory_hostname", "hardware"))
         result = {"plan": plan, "summary": summary(plan, hardware), "warnings": plan["warnings"]}
-        return result | self._difference({host: plan}, {host: hardware})
+        return known | result | self._difference({host: plan}, {host: hardware})
 
-    def _schema(self, arguments: Mapping[str, t.Any]) -> t.Any:
-        schema = arguments["schema"]
+    def _profile(self, arguments: Mapping[str, t.Any]) -> Mapping[str, t.Any]:
+        """Return the profile, or the schema as if it were one, with the overrides merged into it."""
+        profile: Mapping[str, t.Any] = {"schema": arguments["schema"]}
         if arguments["profile"] is not None:
             # Beside the playbook, and where the command was given: a playbook of a collection lies where no user keeps files.
             bases = (Path(self._loader.get_basedir()), Path.cwd())
-            schema = load_profile(find_profile(arguments["profile"], PROFILES, bases))
-        return schema if arguments["overrides"] is None else merge(schema, arguments["overrides"])
+            profile = read_profile(find_profile(arguments["profile"], PROFILES, bases))
+        return profile if arguments["overrides"] is None else {**profile, "schema": merge(profile["schema"], arguments["overrides"])}
 
     def _own_hardware(self, task_vars: Mapping[str, t.Any]) -> t.Any:
         known = self._known_hardware(task_vars)
@@ -73,31 +79,40 @@ class ActionModule(PlanningAction):
         return gathered["ansible_facts"][_FACT]
 
     def _known_hardware(self, variables: Mapping[str, t.Any]) -> t.Any:
-        """Return what was gathered about a host or, else, what the inventory says; None without either."""
+        """Return what the user says of a host's hardware or, else, what was gathered; None without either."""
         facts = variables.get("ansible_facts") or {}
-        if facts.get(_FACT) is not None:
+        if variables.get(_KNOWN) is None and facts.get(_FACT) is not None:
             return facts[_FACT]
-        return self._templar.template(variables[_FACT]) if variables.get(_FACT) is not None else None
+        said = variables.get(_KNOWN, variables.get(_FACT))
+        return self._templar.template(said) if said is not None else None
 
-    def _plan_hosts(self, planner: Planner, hosts: list[str], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        hardware = self._hardware_of(hosts, task_vars)
+    def _plan_hosts(self, planner: Planner, found: Mapping[str, t.Any], known: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Plan all hosts whose hardware was found, which is None for the others; `known` is a part of the result already."""
+        unreachable = [host for host, hardware in found.items() if hardware is None]
+        hardware = {host: facts for host, facts in found.items() if facts is not None}
         fleet = planner.plan_fleet(hardware)
+        tables = [f"{host}\n{summary(plan, hardware[host])}" for host, plan in fleet.plans.items()]
+        left_out = _left_out(unreachable)
         result = {
+            **known,
             "plans": fleet.plans,
-            "summary": "\n\n".join(f"{host}\n{summary(plan, hardware[host])}" for host, plan in fleet.plans.items()),
-            "warnings": _gathered_warnings(fleet.plans),
+            "left_out_hosts": unreachable,
+            "summary": "\n\n".join([*tables, *left_out]),
+            "warnings": [*left_out, *_gathered_warnings(fleet.plans)],
         }
         if fleet.failures:
             raise AnsibleActionFail(_describe_failures(fleet), result=plain(result | {"failures": _failures(fleet)}))
         return result | self._difference(fleet.plans, hardware)
 
-    def _hardware_of(self, hosts: list[str], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        hostvars = task_vars["hostvars"]
+    def _hardware_of(self, arguments: Mapping[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Return the hardware of `hosts`, None for those that nothing is known of and that may be left out."""
+        hosts, hostvars = arguments["hosts"], task_vars["hostvars"]
         unknown = [host for host in hosts if host not in hostvars]
         hardware = {host: self._known_hardware(hostvars.raw_get(host)) for host in hosts if host not in unknown}
         missing = [host for host, facts in hardware.items() if facts is None]
         mistakes = [Mistake("hosts", f"{host} is not in the inventory") for host in unknown]
-        mistakes += [Mistake("hosts", f"{host} has no {_FACT}; run bareon.allocator.disk_facts on it first") for host in missing]
+        if arguments["unreachable"] == "fail" or len(missing) == len(hosts):
+            mistakes += [Mistake("hosts", f"{host} has no {_FACT}; run bareon.allocator.disk_facts on it first") for host in missing]
         if mistakes:
             raise InputError(mistakes)
         return hardware
@@ -113,6 +128,12 @@ class ActionModule(PlanningAction):
             headers = {"before_header": f"{host} (present layout)", "after_header": f"{host} (planned layout)"}
             diffs.append({"before": before, "after": after, **headers})
         return {"diff": diffs, "changed": any(diff["before"] != diff["after"] for diff in diffs)}
+
+
+def _left_out(unreachable: list[str]) -> list[str]:
+    """Return the sentence about the hosts that nothing is known of, if there are any."""
+    reason = f"without {_FACT}, so left out of the plans; run bareon.allocator.disk_facts on them when they can be reached"
+    return [f"{_named(unreachable)}: {reason}"] if unreachable else []
 
 
 def _gathered_warnings(plans: Mapping[str, t.Any]) -> list[str]:

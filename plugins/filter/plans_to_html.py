@@ -43,7 +43,7 @@ options:
   failures:
     description:
       - What M(bareon.allocator.disk_plan) said of hosts that it found no plan for, by the name of the host.
-      - The keys C(msg) and C(conflict) of each are shown.
+      - The keys C(msg) and C(conflict) of each are shown. Text by itself is taken for such a C(msg).
     type: dict
     default: {}
   title:
@@ -100,6 +100,7 @@ def _hosts(plans: t.Any, hardware: t.Any, schema: t.Any, profiles: t.Any, failur
     for name in {**plans, **failures}:
         profile = profiles.get(name) or {}
         shared = schema.get(name) if isinstance(schema, Mapping) else schema
+        failure = failures.get(name)
         hosts.append(
             FleetHost(
                 name=name,
@@ -107,7 +108,7 @@ def _hosts(plans: t.Any, hardware: t.Any, schema: t.Any, profiles: t.Any, failur
                 hardware=hardware.get(name),
                 schema=profile.get("schema") or shared or (),
                 why=profile.get("why"),
-                failure=failures.get(name),
+                failure={"msg": failure} if isinstance(failure, str) else failure,
             )
         )
     return hosts

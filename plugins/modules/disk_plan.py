@@ -160,15 +160,25 @@ options:
     description:
       - The machine, as M(bareon.allocator.disk_facts) returns it in RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware).
         Of each disk C(id) and C(size) suffice.
-      - Default is C(bareon_hardware) of the host's facts, else of its variables. Without either the facts are gathered.
+      - Default is the variable C(bareon_known_hardware) of the host, for machines whose hardware you have written down, else
+        C(bareon_hardware) of its facts or its variables. Without any of them the facts are gathered.
     type: dict
   hosts:
     description:
-      - Plans all these hosts of the inventory in one task, from their C(bareon_hardware). Equal problems are solved once.
+      - Plans all these hosts of the inventory in one task, from what is known of their hardware (see O(hardware)). Nothing is gathered,
+        and equal problems are solved once.
       - A host without a plan makes the task fail, but the others get their plans nevertheless.
       - Cannot be used together with O(hardware).
     type: list
     elements: str
+  unreachable:
+    description:
+      - What becomes of those of O(hosts) whose hardware is not known, because they could not be reached. V(skip) leaves them out and
+        names them in a warning and in RV(left_out_hosts). V(fail) plans nothing then.
+      - When nothing is known of any host, the task fails.
+    type: str
+    choices: [skip, fail]
+    default: skip
   objective:
     description:
       - V(fair) gives every space its share, by weight and within its bounds. Preferences go first, and nothing is split without need.
@@ -237,7 +247,7 @@ EXAMPLES = r"""
 
 - name: Show the plan
   ansible.builtin.debug:
-    msg: "{{ planned.summary }}"
+    msg: "{{ planned.summary.splitlines() }}"
 
 - name: Plan a fleet from a profile with own wishes
   bareon.allocator.disk_plan:
@@ -386,6 +396,17 @@ plan:
 plans:
   description: The plans by host, each as RV(plan).
   returned: with O(hosts), for the hosts that have a plan, also on failure
+  type: dict
+left_out_hosts:
+  description: Those of O(hosts) whose hardware is not known, and which have no plan for that reason.
+  returned: with O(hosts)
+  type: list
+  elements: str
+profile:
+  description:
+    - The profile as its file has it, with O(overrides) merged into its C(schema). P(bareon.allocator.plans_to_html#filter) takes it to tell
+      the reasons of sizes.
+  returned: with O(profile)
   type: dict
 summary:
   description: The plan or the plans as tables to read.

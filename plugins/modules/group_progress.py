@@ -129,7 +129,7 @@ EXAMPLES = r"""
 
 - name: Show what remains
   ansible.builtin.debug:
-    msg: "{{ progress.summary }}"
+    msg: "{{ progress.summary.splitlines() }}"
 """
 
 RETURN = r"""

@@ -73,7 +73,7 @@ EXAMPLES = r"""
 
 - name: Print who uses what
   ansible.builtin.debug:
-    msg: "{{ ledger.summary }}"
+    msg: "{{ ledger.summary.splitlines() }}"
 
 - name: Look at what a project has on one host, and whether the books are right
   bareon.allocator.provider_info:

@@ -55,7 +55,7 @@ def fleet() -> list[FleetHost]:
     hosts = []
     for name, variables in sample["all"]["children"]["sample"]["hosts"].items():
         profile = yaml.safe_load((ROOT / "profiles" / f"{variables['bareon_profile']}.yml").read_text())
-        hardware = variables["bareon_hardware"]
+        hardware = variables["bareon_known_hardware"]
         plan = Planner(profile["schema"]).plan(hardware)
         if name == "nuc":
             plan["warnings"].append("a warning for the sake of the picture")

@@ -16,17 +16,25 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import yaml
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def play(playbook, folder, failed=False, **variables):
-    command = [sys.executable, "-m", "ansible", "playbook", "--inventory", "playbooks/inventory/sample.yml", f"playbooks/{playbook}.yml"]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_NOCOLOR": "1"}
+SAMPLE = ROOT / "playbooks" / "inventory" / "sample.yml"
+
+
+def play(playbook, folder, failed=False, inventory=SAMPLE, settings=(), **variables):
+    """Run a playbook of the collection by its name, from a folder of the user's."""
+    command = [sys.executable, "-m", "ansible", "playbook", "--inventory", str(inventory), f"bareon.allocator.{playbook}"]
+    environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_NOCOLOR": "1", "PWD": str(folder), **dict(settings)}
+    environment["ANSIBLE_COLLECTIONS_PATH"] = str(ROOT / ".venv" / "collections")
+    environment.pop("ANSIBLE_CONFIG", None)
     # Workers inherit standard output, and a pipe that nobody empties would stop them: it goes to a file.
     with (folder / "output.txt").open("w+", encoding="utf-8") as output:
         options = ["--extra-vars", json.dumps(variables)]
         done = subprocess.run(
-            [*command, *options], cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=300
+            [*command, *options], cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=300
         )
         output.seek(0)
         text = output.read()
@@ -34,12 +42,34 @@ def play(playbook, folder, failed=False, **variables):
     return text
 
 
-def test_plan_shows_and_draws_each_host(tmp_path):
-    text = play("plan", tmp_path, bareon_hosts="web-1u,nuc", bareon_drawings=str(tmp_path / "drawings"))
-    assert "sda wwn-0x50025387cc75da43         447 GiB" in text
-    assert "├─ esp " in text
-    assert sorted(file.name for file in (tmp_path / "drawings").iterdir()) == ["nuc.svg", "web-1u.svg"]
-    assert ElementTree.parse(tmp_path / "drawings" / "nuc.svg").getroot().get("role") == "img"
+def test_plan_shows_and_draws_each_host_in_the_folder_of_the_user(tmp_path):
+    text = play("plan", tmp_path, bareon_hosts="web-1u,nuc")
+    assert '"sda wwn-0x50025387cc75da43         447 GiB' in text
+    assert '"├─ esp ' in text
+    assert f"The drawings are in {tmp_path}/layouts" in text
+    assert sorted(file.name for file in (tmp_path / "layouts").iterdir()) == ["nuc.svg", "web-1u.svg"]
+    assert ElementTree.parse(tmp_path / "layouts" / "nuc.svg").getroot().get("role") == "img"
+
+
+def test_plan_takes_a_folder_of_its_own(tmp_path):
+    play("plan", tmp_path, bareon_hosts="nuc", bareon_drawings=str(tmp_path / "elsewhere" / "drawings"))
+    assert [file.name for file in (tmp_path / "elsewhere" / "drawings").iterdir()] == ["nuc.svg"]
+
+
+def test_hardware_of_a_run_before_is_never_planned(tmp_path):
+    """A cache of facts has disks that the host no longer has."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    old = {"ram": 4096, "disks": [{"id": "of-last-year", "size": 100000, "type": "ssd"}]}
+    (cache / "here").write_text(json.dumps({"bareon_hardware": old}), encoding="utf-8")
+    inventory = tmp_path / "hosts.yml"
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory.write_text(json.dumps({"all": {"hosts": {"here": local}}}), encoding="utf-8")
+    settings = {"ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(cache)}
+    text = play("report", tmp_path, inventory=inventory, settings=settings)
+    assert "of-last-year" not in (tmp_path / "layouts.html").read_text(encoding="utf-8")
+    assert "Read what disks there are" in text
+    assert "INJECT_FACTS_AS_VARS" not in text
 
 
 def test_overrides_change_the_profile(tmp_path):
@@ -62,11 +92,32 @@ def test_report_shows_hosts_with_and_without_a_plan(tmp_path):
         bareon_title="Rack 12",
     )
     page = report.read_text(encoding="utf-8")
-    assert "shows 3 hosts (1 without a plan)" in " ".join(text.split())
+    assert f"{report} shows 3 hosts (1 without a plan, 0 not reached)" in " ".join(text.split())
     assert "<h1>Rack 12</h1>" in page
     assert "root needs at least 61440 MiB" in page
     assert page.count("<article") == 2
     assert "Takes most of what is left" in page
+
+
+def test_report_names_hosts_that_cannot_be_reached(tmp_path):
+    hosts = yaml.safe_load(SAMPLE.read_text(encoding="utf-8"))
+    known = hosts["all"]["children"]["sample"]["hosts"]["nuc"]["bareon_known_hardware"]
+    dead = {"ansible_host": "192.0.2.1", "ansible_port": 9, "ansible_ssh_extra_args": "-o ConnectTimeout=1"}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": {"dead": dead, "nuc": {"bareon_known_hardware": known}}}}), encoding="utf-8")
+    text = play("report", tmp_path, inventory=inventory)
+    page = (tmp_path / "layouts.html").read_text(encoding="utf-8")
+    assert "shows 2 hosts (0 without a plan, 1 not reached)" in " ".join(text.split())
+    assert "dead" in page
+    assert page.count("<article") == 1
+
+
+def test_report_takes_the_profile_of_a_user_as_plan_does(tmp_path):
+    schema = [{"id": "all", "type": "partition", "mount": "/srv"}]
+    (tmp_path / "mine.yml").write_text(json.dumps({"why": {"all": "Because we say so."}, "schema": schema}), encoding="utf-8")
+    for playbook in ("plan", "report"):
+        play(playbook, tmp_path, bareon_hosts="nuc", bareon_profile="./mine.yml")
+    assert "Because we say so." in (tmp_path / "layouts.html").read_text(encoding="utf-8")
 
 
 def test_register_places_machines_and_gives_everything_back(tmp_path):

@@ -41,9 +41,15 @@ def find_profile(name: str, folder: Path, bases: Sequence[Path]) -> Path:
 
 
 def load_profile(path: Path) -> list[t.Any]:
-    """Return the dynamic schema of a profile's file, which is a list of spaces or a mapping with such a list as `schema`.
+    """Return the dynamic schema of a profile's file, as `read_profile` gives it."""
+    return t.cast("list[t.Any]", read_profile(path)["schema"])
 
-    The list is for reading only: who asks again gets the same. Raises InputError when it cannot be read.
+
+def read_profile(path: Path) -> Mapping[str, t.Any]:
+    """Return what a profile's file says: a mapping with the list of spaces as `schema`, or a file that is such a list by itself.
+
+    `description` and `why`, the reasons by the id of the space, are there where the file has them.
+    All of it is for reading only: who asks again gets the same. Raises InputError when it cannot be read.
     """
     place = f"profile {path.name}"
     try:
@@ -53,7 +59,7 @@ def load_profile(path: Path) -> list[t.Any]:
     schema = content.get("schema") if isinstance(content, Mapping) else content
     if not isinstance(schema, list):
         raise InputError([Mistake(place, f"has {kind_of(schema)} where the list of spaces should be, under 'schema' or by itself")])
-    return schema
+    return content if isinstance(content, Mapping) else {"schema": schema}
 
 
 @functools.lru_cache(maxsize=64)

@@ -31,6 +31,7 @@ BIG = {
         }
     ],
 }
+WRITTEN = {"ram": 512, "disks": [{"id": "sdz", "size": 300, "type": "hdd"}]}
 FILE_PROFILE = "description: One partition.\nschema:\n  - {id: all, type: partition, max_size: 50}\n"
 TASKS: dict[str, dict[str, t.Any]] = {
     "own": {"schema": SCHEMA},
@@ -39,7 +40,10 @@ TASKS: dict[str, dict[str, t.Any]] = {
     "fleet": {"schema": SCHEMA, "hosts": ["localhost", "big"]},
     "warned": {"schema": [{"id": "p", "type": "partition", "best_with_disks": "yaql=[]"}], "hosts": ["localhost", "big"]},
     "partly": {"schema": [{"id": "p", "type": "partition", "size": 5000}], "hosts": ["localhost", "big"]},
-    "no_facts": {"schema": SCHEMA, "hosts": ["big", "bare", "nobody"]},
+    "no_facts": {"schema": SCHEMA, "hosts": ["big", "bare", "nobody"], "unreachable": "fail"},
+    "some_dead": {"schema": SCHEMA, "hosts": ["big", "bare"]},
+    "dead_refused": {"schema": SCHEMA, "hosts": ["big", "bare"], "unreachable": "fail"},
+    "all_dead": {"schema": SCHEMA, "hosts": ["bare"]},
     "infeasible": {"schema": [{"id": "p", "type": "partition", "size": 500}]},
     "mistakes": {"schema": [{"id": "p", "type": "partitoin", "sise": 5}, {"id": "q", "type": "lv", "size": "yaql=$.x"}]},
     "not_a_list": {"schema": {"id": "p"}},
@@ -51,6 +55,7 @@ TASKS: dict[str, dict[str, t.Any]] = {
     "unknown_objective": {"schema": SCHEMA, "objective": "best"},
     "unknown_profile": {"profile": "genral"},
     "file_profile": {"profile": "mine.yml", "overrides": [{"id": "all", "size": 60}]},
+    "written": {"schema": ANYTHING},
     "empty_query": {"schema": [{"id": "p", "type": "partition", "best_with_disks": 'yaql=$.disks.where($.type = "ssd")'}]},
 }
 
@@ -67,6 +72,7 @@ def run_playbook(folder: pathlib.Path, *options: str) -> Run:
         {"name": name, "bareon.allocator.disk_plan": arguments, "register": name, "ignore_errors": True}
         for name, arguments in TASKS.items()
     ]
+    next(task for task in tasks if task["name"] == "written")["vars"] = {"bareon_known_hardware": WRITTEN}
     own = ", ".join(f"'{name}': {name}" for name in TASKS)
     of_empty = ", ".join(f"'{name}': hostvars.empty.{name}" for name in ("gathered", "facts"))
     results = "{{ {" + f"{own}, {of_empty}" + "} | to_json }}"
@@ -156,6 +162,30 @@ def test_hosts_without_hardware_are_all_named(run: Run) -> None:
     message = run.results["no_facts"]["msg"]
     assert "hosts: nobody is not in the inventory" in message
     assert "hosts: bare has no bareon_hardware" in message
+
+
+def test_hosts_that_nothing_is_known_of_are_named_and_left_out(run: Run) -> None:
+    result = run.results["some_dead"]
+    assert set(result["plans"]) == {"big"}
+    assert result["left_out_hosts"] == ["bare"]
+    assert "bare: without bareon_hardware, so left out of the plans" in result["summary"]
+    assert "[WARNING]: bare: without bareon_hardware" in run.output
+
+
+@pytest.mark.parametrize("name", ["dead_refused", "all_dead"])
+def test_hosts_that_nothing_is_known_of_are_refused(run: Run, name: str) -> None:
+    assert run.results[name]["failed"] is True
+    assert "hosts: bare has no bareon_hardware" in run.results[name]["msg"]
+
+
+def test_what_the_user_wrote_down_goes_before_facts(run: Run) -> None:
+    assert spaces(run.results["written"]["plan"]) == {"sdz": {"all": 298}}
+
+
+def test_the_profile_comes_back_with_its_reasons(run: Run) -> None:
+    profile = run.results["file_profile"]["profile"]
+    assert profile["description"] == "One partition."
+    assert profile["schema"] == [{"id": "all", "type": "partition", "size": 60}]
 
 
 def test_no_solution_comes_with_its_conflict(run: Run) -> None:

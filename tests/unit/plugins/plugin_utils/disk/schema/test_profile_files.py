@@ -26,7 +26,7 @@ def machines():
     hosts = sample["all"]["children"]["sample"]["hosts"]
     small = {"ram": 1024, "disks": [{"id": "vda", "dev": "/dev/vda", "size": 8192, "type": "hdd", "transport": "virtio"}]}
     return {
-        **{name: variables["bareon_hardware"] for name, variables in hosts.items()},
+        **{name: variables["bareon_known_hardware"] for name, variables in hosts.items()},
         "vm-8g-uefi": {**small, "firmware": "uefi"},
         "vm-8g-bios": {**small, "firmware": "bios", "ram": 65536},
     }
