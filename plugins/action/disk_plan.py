@@ -13,9 +13,10 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 
 from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.errors import InputError, Mistake, NoSolution
+from ..plugin_utils.common.errors import InputError, Mistake
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.planner import Fleet, Objective, Planner, parse_reserve
+from ..plugin_utils.disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
+from ..plugin_utils.disk.planner import Objective, Planner, parse_reserve
 from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
 from ..plugin_utils.disk.schema.profiles import find_profile, merge, read_profile
 from ..plugin_utils.disk.warm_up import warm_up
@@ -88,20 +89,18 @@ class ActionModule(PlanningAction):
 
     def _plan_hosts(self, planner: Planner, found: Mapping[str, t.Any], known: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan all hosts whose hardware was found, which is None for the others; `known` is a part of the result already."""
-        unreachable = [host for host, hardware in found.items() if hardware is None]
+        left_out = [host for host, hardware in found.items() if hardware is None]
         hardware = {host: facts for host, facts in found.items() if facts is not None}
         fleet = planner.plan_fleet(hardware)
-        tables = [f"{host}\n{summary(plan, hardware[host])}" for host, plan in fleet.plans.items()]
-        left_out = _left_out(unreachable)
         result = {
             **known,
             "plans": fleet.plans,
-            "left_out_hosts": unreachable,
-            "summary": "\n\n".join([*tables, *left_out]),
-            "warnings": [*left_out, *_gathered_warnings(fleet.plans)],
+            "left_out_hosts": left_out,
+            "summary": fleet_summary(fleet.plans, hardware, left_out),
+            "warnings": fleet_warnings(fleet.plans, left_out),
         }
         if fleet.failures:
-            raise AnsibleActionFail(_describe_failures(fleet), result=plain(result | {"failures": _failures(fleet)}))
+            raise AnsibleActionFail(describe_failures(fleet), result=plain(result | {"failures": failures(fleet)}))
         return result | self._difference(fleet.plans, hardware)
 
     def _hardware_of(self, arguments: Mapping[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -128,37 +127,3 @@ class ActionModule(PlanningAction):
             headers = {"before_header": f"{host} (present layout)", "after_header": f"{host} (planned layout)"}
             diffs.append({"before": before, "after": after, **headers})
         return {"diff": diffs, "changed": any(diff["before"] != diff["after"] for diff in diffs)}
-
-
-def _left_out(unreachable: list[str]) -> list[str]:
-    """Return the sentence about the hosts that nothing is known of, if there are any."""
-    reason = f"without {_FACT}, so left out of the plans; run bareon.allocator.disk_facts on them when they can be reached"
-    return [f"{_named(unreachable)}: {reason}"] if unreachable else []
-
-
-def _gathered_warnings(plans: Mapping[str, t.Any]) -> list[str]:
-    """Return every warning once, with the hosts that it is about."""
-    hosts: dict[str, list[str]] = {}
-    for host, plan in plans.items():
-        for warning in plan["warnings"]:
-            hosts.setdefault(warning, []).append(host)
-    return [f"{_named(about)}: {warning}" for warning, about in hosts.items()]
-
-
-def _named(hosts: list[str], most: int = 5) -> str:
-    return ", ".join(hosts[:most]) + (f" and {len(hosts) - most} more" if len(hosts) > most else "")
-
-
-def _describe_failures(fleet: Fleet) -> str:
-    total = len(fleet.failures) + len(fleet.plans)
-    lines = [f"{len(fleet.failures)} of {total} hosts have no plan: {', '.join(fleet.failures)}"]
-    return "\n".join([*lines, *(f"- {host}: {error}" for host, error in fleet.failures.items())])
-
-
-def _failures(fleet: Fleet) -> dict[str, t.Any]:
-    failures: dict[str, t.Any] = {}
-    for host, error in fleet.failures.items():
-        failures[host] = {"msg": str(error)}
-        if isinstance(error, NoSolution):
-            failures[host]["conflict"] = error.conflict
-    return failures
