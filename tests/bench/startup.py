@@ -30,7 +30,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTIONS = ROOT / ".venv" / "collections"
 PROGRAM = COLLECTIONS / "ansible_collections" / "bareon" / "allocator" / "playbooks" / "files" / "bareon-iallocator"
 HAIL = pathlib.Path("/usr/lib/ganeti/iallocators/hail")
-TARGETS = {("allocator", "numpy"): 2.5, ("disk_plan", "debug"): 1.75}
+# On the machine where they were set: 0.12 s beside 0.06 of NumPy in one thread and 0.19 of hail; 0.35 beside 0.2 of Ansible alone.
+TARGETS = {("allocator", "numpy"): 2.0, ("allocator", "hail"): 1.0, ("disk_plan", "debug"): 1.75}
+NUMPY = "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import numpy"
 NEW = {"name": "new", "required_nodes": 2, "disk_space_total": 20480, "disks": [{"size": 20480, "mode": "w"}], "nics": []}
 NEW |= {"vcpus": 2, "memory": 2048, "disk_template": "drbd", "spindle_use": 1, "tags": [], "type": "allocate"}
 HARDWARE = {
@@ -51,7 +53,7 @@ def commands(folder: pathlib.Path) -> dict[str, list[str]]:
     """Return what is measured, with its inputs written into a folder."""
     request = folder / "request.json"
     request.write_text(generate(nodes=100, per_node=3, n1ok=True, seed=1).ialloc(NEW), encoding="utf-8")
-    found = {"allocator": [sys.executable, str(PROGRAM), str(request)], "numpy": [sys.executable, "-c", "import numpy"]}
+    found = {"allocator": [sys.executable, str(PROGRAM), str(request)], "numpy": [sys.executable, "-c", NUMPY]}
     if HAIL.exists():
         found["hail"] = [str(HAIL), str(request)]
     for name, task in TASKS.items():
@@ -87,6 +89,9 @@ def main() -> int:
         print(f"{key:12}{seconds:8.3f} s")
     missed = 0
     for (ours, theirs), target in TARGETS.items():
+        if theirs not in measured:
+            print(f"{ours} / {theirs}: not compared, {theirs} is not installed")
+            continue
         ratio = statistics.median(times[ours] / times[theirs] for times in rounds[1:])
         missed += ratio > target
         print(f"{ours} / {theirs}: {ratio:.2f}, target {target}{'  MISSED' if ratio > target else ''}")

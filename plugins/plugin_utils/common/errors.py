@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -114,5 +113,8 @@ def describe_mistakes(mistakes: Iterable[Mistake]) -> str:
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return ` (did you mean X?)` when a known word is close to `word`, else an empty string."""
+    # Loaded here because hardly any input has typing mistakes, and scripts that answer in milliseconds load this file.
+    import difflib
+
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -18,7 +18,13 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .libraries import highspy, np, npt
+from . import libraries
+from .libraries import np, npt
+
+if t.TYPE_CHECKING:
+    import highspy
+
+libraries.expect("highspy")
 
 FREE = float("inf")
 
@@ -117,7 +123,7 @@ def maximise(program: Program, objective: Objective, limits: Limits | None = Non
 
     Raises Undecided when a limit was reached before anything was found.
     """
-    limits = limits or Limits()
+    limits, highspy = limits or Limits(), libraries.highspy
     solver = _loaded(program, objective, program.integral)
     _set(solver, mip_rel_gap=limits.gap, time_limit=limits.seconds, mip_max_nodes=limits.nodes)
     solver.run()
@@ -141,7 +147,7 @@ def maximise_with_prices(program: Program, objective: Objective) -> tuple[Solved
     solver = _loaded(program, objective, [0] * len(program.integral))
     _set(solver, solver="simplex")
     solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if solver.getModelStatus() != libraries.highspy.HighsModelStatus.kOptimal:
         return None
     prices = np.abs(np.array(solver.getSolution().row_dual, dtype=float))
     return Solved(_values(solver), -solver.getInfo().objective_function_value), prices
@@ -149,6 +155,7 @@ def maximise_with_prices(program: Program, objective: Objective) -> tuple[Solved
 
 def _loaded(program: Program, objective: Objective, integral: Sequence[int]) -> highspy.Highs:
     """Return HiGHS with the program in it, as one that is to be minimised."""
+    highspy = libraries.highspy
     solver = highspy.Highs()
     _set(solver, output_flag=False, threads=1, random_seed=0)
     begins, columns, factors = program.entries()

@@ -172,11 +172,13 @@ def __getattr__(name: str) -> t.Any:
 
 
 def expect(module: str) -> None:
-    """Note whether a library is there that is dear to load, and is loaded by the function that needs it."""
+    """Note whether a library is there that is dear to load, and is loaded by the function that needs it.
+
+    Its version is looked at when it is loaded, since a library that is not loaded is asked at the cost of loading it.
+    """
     try:
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
-        _refuse_old(module)
     except ImportError as error:
         _causes.setdefault(module, error)
 

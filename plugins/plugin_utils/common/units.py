@@ -11,7 +11,10 @@ mere B (`10 GB`) is a power of 1000, as it is printed on disks. Case does not ma
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+import typing as t
+
+if t.TYPE_CHECKING:
+    from fractions import Fraction
 
 MIB = 1024**2
 
@@ -42,6 +45,9 @@ def parse_bytes(text: str) -> Fraction:
     unit = match["unit"].lower() or "mib"
     if unit not in _BY_FOLDED_NAME:
         raise ValueError(f"{text!r} has the unknown unit {match['unit']}; known are {', '.join(UNITS)}")
+    # Loaded here because it is dear (it brings `decimal`), and clusters are read whose sizes are all numbers.
+    from fractions import Fraction
+
     return Fraction(match["number"]) * _BY_FOLDED_NAME[unit]
 
 

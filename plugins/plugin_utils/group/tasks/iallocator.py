@@ -6,37 +6,21 @@
 
     answer(parse_iallocator(data), ScoreMode.HTOOLS)    # {"success": bool, "info": str, "result": ...}
 
-The formats are those of Ganeti's documentation of the protocol. Jobs that must wait for others say so by relative
-dependencies, since the moves of one answer are only sure to have room in an order that keeps them.
+The formats are those of Ganeti's documentation of the protocol.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import ListOf, Row, Table, Text, Word
-from ...common.libraries import np
-from ..cluster.arrays import NOWHERE
-from ..cluster.model import DiskTemplate
-from ..cluster.moves import Move
-from ..cluster.state import ClusterState
-from ..evacuate.evacuation import Evacuation, evacuate
-from ..evacuate.task import AcrossGroups, EvacuationMode, Task, tasks_of_instances
-from ..metrics.limits import Limit
-from ..metrics.score import ScoreMode, Scorer
-from ..metrics.verdicts import EXACT, secondary_verdict
-from ..place.refusal import Reason
-from ..plan.order import Guard
-from ..plan.plain import node_names
-from ..plan.stages import stages
+from ...common.errors import InputError, Mistake
+from ..metrics.score import ScoreMode
 from ..sources.loaded import Loaded
-from .place import find_group, place, positions_of, reason_to_plain, reasons_line
+from .envelope import failure, success
+from .place import place, reasons_line
 
 Plain = dict[str, t.Any]
-_MODES = {"primary-only": EvacuationMode.PRIMARY, "secondary-only": EvacuationMode.SECONDARY, "all": EvacuationMode.ALL}
 
 
 def answer(loaded: Loaded, mode: ScoreMode) -> Plain:
@@ -47,28 +31,20 @@ def answer(loaded: Loaded, mode: ScoreMode) -> Plain:
     return _ANSWERS[kind](loaded, mode)
 
 
-def _success(info: str, result: t.Any) -> Plain:
-    return {"success": True, "info": f"Request successful: {info}", "result": result}
-
-
-def _failure(info: str) -> Plain:
-    return {"success": False, "info": f"Request failed: {info}", "result": []}
-
-
 def _allocate(loaded: Loaded, mode: ScoreMode) -> Plain:
     (solution,) = place(loaded, {"score": mode})["solutions"]
     told = [*map(_group_line, solution["groups"]), *map(_refusal_line, solution["rejected"])]
     if not solution["groups"]:
-        return _failure(", ".join(told))
+        return failure(", ".join(told))
     first = solution["groups"][0]
-    return _success(", ".join([f"Selected group: {first['group']}", *told]), first["nodes"])
+    return success(", ".join([f"Selected group: {first['group']}", *told]), first["nodes"])
 
 
 def _multi_allocate(loaded: Loaded, mode: ScoreMode) -> Plain:
     found = place(loaded, {"score": mode})
     placed = [[solution["instance"], solution["groups"][0]["nodes"]] for solution in found["solutions"] if solution["groups"]]
     info = f"{len(placed)} instances placed, {len(found['unplaced'])} not"
-    return _success(info, [placed, found["unplaced"]])
+    return success(info, [placed, found["unplaced"]])
 
 
 def _group_line(found: Mapping[str, t.Any]) -> str:
@@ -79,150 +55,24 @@ def _refusal_line(refusal: Mapping[str, t.Any]) -> str:
     return f"Group {refusal['group']}: {reasons_line(refusal['reasons'])}"
 
 
-_NAMES = ListOf(Text(), "text")
-_RELOCATE = Table("a request", [Row("name", Text(digits=True), required=True), Row("relocate_from", _NAMES, required=True)], others=True)
-_EVACUATE = Table("a request", [Row("evac_mode", Word(_MODES), required=True), Row("instances", _NAMES, required=True)], others=True)
-_CHANGE_GROUP = Table("a request", [Row("target_groups", _NAMES, default=()), Row("instances", _NAMES, required=True)], others=True)
-_ALLOCATE_SECONDARY = Table("a request", [Row("name", Text(digits=True), required=True)], others=True)
+def _of_moves(loaded: Loaded, mode: ScoreMode) -> Plain:
+    # Loaded here: most requests are for new instances, and are answered in little more than it takes to load the code for them.
+    from . import iallocator_moves as moves
 
-
-def _instances(loaded: Loaded, names: Sequence[str], place: str, mistakes: Mistakes) -> list[int]:
-    """Return the positions of instances. Raises InputError with all that was found wrong with the request."""
-    positions = positions_of(names, loaded.cluster.instance_positions(), "instance", place, mistakes)
-    mistakes.check()
-    return positions
-
-
-def _relocate(loaded: Loaded, mode: ScoreMode) -> Plain:
-    mistakes = Mistakes()
-    request = _RELOCATE.read_nested(loaded.request, "request", mistakes)
-    state = ClusterState.from_cluster(loaded.cluster)
-    leaving = positions_of(request["relocate_from"], loaded.cluster.node_positions(), "node", "request.relocate_from", mistakes)
-    (instance,) = _instances(loaded, [request["name"]], "request.name", mistakes)
-    mirrored = bool(state.facts.instances.two_nodes[instance])
-    expected = int((state.secondary if mirrored else state.primary)[instance])
-    if leaving != [expected]:
-        role = "secondary" if mirrored else "primary"
-        return _failure(f"relocate_from must be exactly the instance's {role}, {state.facts.nodes.names[expected]}")
-    left = frozenset(leaving)
-    task = Task(instance, frozenset(), left, keeps_primary=True) if mirrored else Task(instance, left, frozenset())
-    found = evacuate(state, [task], AcrossGroups.NO, mode)
-    if not found.moves:
-        return _failure(_unplaced_line(state, found.unplaced[0].reasons))
-    return _success("success", [state.facts.nodes.names[found.moves[0].target[1 if mirrored else 0]]])
-
-
-def _node_evacuate(loaded: Loaded, mode: ScoreMode) -> Plain:
-    mistakes = Mistakes()
-    request = _EVACUATE.read_nested(loaded.request, "request", mistakes)
-    instances = _instances(loaded, request["instances"], "request.instances", mistakes)
-    state = ClusterState.from_cluster(loaded.cluster)
-    return _moved(state, evacuate(state, tasks_of_instances(state, instances, _MODES[request["evac_mode"]]), AcrossGroups.NO, mode))
-
-
-def _change_group(loaded: Loaded, mode: ScoreMode) -> Plain:
-    mistakes = Mistakes()
-    request = _CHANGE_GROUP.read_nested(loaded.request, "request", mistakes)
-    places = [f"request.target_groups[{number}]" for number in range(len(request["target_groups"]))]
-    groups = [find_group(loaded.cluster, name, place, mistakes) for name, place in zip(request["target_groups"], places)]
-    instances = _instances(loaded, request["instances"], "request.instances", mistakes)
-    state = ClusterState.from_cluster(loaded.cluster)
-    allowed = tuple(group for group in groups if group is not None) or None
-    tasks = [Task(instance, frozenset(), frozenset(), groups=allowed) for instance in instances]
-    return _moved(state, evacuate(state, tasks, AcrossGroups.ONLY, mode))
-
-
-def _allocate_secondary(loaded: Loaded, mode: ScoreMode) -> Plain:
-    """Answer where a mirror of an instance on one node could be."""
-    mistakes = Mistakes()
-    request = _ALLOCATE_SECONDARY.read_nested(loaded.request, "request", mistakes)
-    (position,) = _instances(loaded, [request["name"]], "request.name", mistakes)
-    model = loaded.cluster.instances[position]
-    if model.secondary:
-        return _failure("the instance has a secondary already")
-    mirrored = dataclasses.replace(model, disk_template=DiskTemplate.DRBD)
-    instances = (*loaded.cluster.instances[:position], mirrored, *loaded.cluster.instances[position + 1 :])
-    state = ClusterState.from_cluster(dataclasses.replace(loaded.cluster, instances=instances))
-    nodes = state.group_nodes(state.group_of(position))
-    nodes = nodes[~state.offline[nodes]]
-    primary = state.primary[[position]]
-    with state.lifted(position):
-        verdict = secondary_verdict(state, position, primary, nodes, EXACT)
-        scores = np.where(verdict.fits, Scorer(state, mode, nodes).pair_scores(state, position, primary, nodes), np.inf)[0]
-    if not np.isfinite(scores).any():
-        found = zip(nodes.tolist(), verdict.limit[0].tolist(), verdict.short[0].tolist())
-        reasons = [Reason(node, Limit(limit).name.lower(), short) for node, limit, short in found if node != primary[0]]
-        return _failure(_unplaced_line(state, reasons) or "the group has no other node")
-    return _success("success", state.facts.nodes.names[int(nodes[int(scores.argmin())])])
-
-
-def _unplaced_line(state: ClusterState, reasons: Sequence[Reason]) -> str:
-    return reasons_line([reason_to_plain(state.facts.cluster, reason) for reason in reasons])
-
-
-def _moved(state: ClusterState, found: Evacuation) -> Plain:
-    """Return the answer with moved instances, failed ones, and a job for each move."""
-    facts = state.facts
-    plan = stages(state, found.moves, Guard.at_every_step(state))
-    # The last move of an instance that goes a way round is where it ends.
-    moved = {
-        facts.instances.names[move.instance]: [facts.cluster.groups[facts.nodes.group[move.target[0]]].name, node_names(state, move.target)]
-        for move in plan.moves
+    answers = {
+        "relocate": moves.relocate,
+        "node-evacuate": moves.node_evacuate,
+        "change-group": moves.change_group,
+        "allocate-secondary": moves.allocate_secondary,
     }
-    failed = [[facts.instances.names[left.instance], _unplaced_line(state, left.reasons)] for left in found.unplaced]
-    jobs = []
-    for number, (move, earlier) in enumerate(zip(plan.moves, plan.after)):
-        opcodes = _opcodes(state, move)
-        if earlier:
-            opcodes[0]["depends"] = [[other - number, ["success"]] for other in earlier]
-        jobs.append(opcodes)
-    info = f"{len(failed)} instances failed to move and {len(moved)} were moved successfully"
-    return _success(info, [[[name, *place] for name, place in moved.items()], failed, jobs])
-
-
-def _opcodes(state: ClusterState, move: Move) -> list[Plain]:
-    """Return a move as opcodes: a replacement of the secondary, or a migration that may fall back to a failover, for each step."""
-    name = state.facts.instances.names[move.instance]
-    opcodes: list[Plain] = []
-    before = move.source
-    for after in move.steps:
-        if before[0] == after[0]:
-            opcodes.append(
-                {
-                    "OP_ID": "OP_INSTANCE_REPLACE_DISKS",
-                    "instance_name": name,
-                    "early_release": False,
-                    "ignore_ipolicy": False,
-                    "mode": "replace_new_secondary",
-                    "disks": [],
-                    "remote_node": state.facts.nodes.names[after[1]],
-                },
-            )
-        else:
-            target = {"target_node": state.facts.nodes.names[after[0]]} if after[1] == NOWHERE else {}
-            opcodes.append({**_migration(state, move.instance), "instance_name": name, **target})
-        before = after
-    return opcodes
-
-
-def _migration(state: ClusterState, instance: int) -> Plain:
-    if not state.facts.instances.real[instance]:
-        return {"OP_ID": "OP_INSTANCE_FAILOVER", "ignore_consistency": False, "ignore_ipolicy": False, "cleanup": False}
-    return {
-        "OP_ID": "OP_INSTANCE_MIGRATE",
-        "allow_runtime_changes": False,
-        "ignore_ipolicy": False,
-        "cleanup": False,
-        "allow_failover": True,
-        "ignore_hvversions": True,
-    }
+    return answers[str(loaded.request["type"])](loaded, mode)
 
 
 _ANSWERS: Mapping[str, Callable[[Loaded, ScoreMode], Plain]] = {
     "allocate": _allocate,
     "multi-allocate": _multi_allocate,
-    "relocate": _relocate,
-    "node-evacuate": _node_evacuate,
-    "change-group": _change_group,
-    "allocate-secondary": _allocate_secondary,
+    "relocate": _of_moves,
+    "node-evacuate": _of_moves,
+    "change-group": _of_moves,
+    "allocate-secondary": _of_moves,
 }
