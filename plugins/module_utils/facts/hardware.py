@@ -12,8 +12,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Sequence
 
+from ..storage import identity
 from ..storage.units import MIB
-from . import identity
 from .assembled import read_stacks
 from .host import Host
 from .reader import Notes, is_visibly_used, read_claims, read_contents, read_devices

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from . import identity
+from ..storage import identity
 from .reader import Notes
 from .tree import Device, Tree
 

@@ -16,8 +16,8 @@ import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..storage.identity import natural_key
 from .blank import Remains
-from .identity import natural_key
 from .lsblk import Row, Rows
 from .mounts import Mounts
 from .signatures import SECTOR, Signature, Table, TablePartition

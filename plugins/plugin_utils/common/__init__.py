@@ -7,5 +7,5 @@
 In reading order: errors (mistakes with their places, conflicts, what is unavailable), fields (one reader of untrusted data, by tables),
 units (sizes as people write them), plain (data that may pass Ansible's door), table and html (how results are shown), libraries
 (third-party libraries, imported nowhere else), highs (linear programs with integers), parallel and dask_cluster (independent solves
-side by side), action (the base of all planning actions).
+side by side), action (the base of all planning actions), filters (what filters share).
 """

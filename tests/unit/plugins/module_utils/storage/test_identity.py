@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.facts import identity
+from ansible_collections.bareon.allocator.plugins.module_utils.storage import identity
 
 BY_ID, BY_PATH = "/dev/disk/by-id/", "/dev/disk/by-path/"
 

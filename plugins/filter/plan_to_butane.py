@@ -1,0 +1,128 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that writes a plan for Butane."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_to_butane
+short_description: Write a plan as a Butane configuration
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns a Butane configuration. From it C(butane) makes the Ignition configuration of P(bareon.allocator.plan_to_ignition#filter).
+  - It can be merged with the rest of a configuration that people write.
+positional: _input
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
+    type: dict
+    required: true
+  variant:
+    description:
+      - For which system it is.
+    type: str
+    choices: [fcos, flatcar]
+    default: fcos
+  key_file:
+    description:
+      - The URL of the key of LUKS containers. With neither this nor O(tpm2) Ignition makes a key and keeps it in the root file system.
+    type: str
+  tpm2:
+    description:
+      - Whether LUKS containers are opened by the TPM of the machine.
+    type: bool
+    default: false
+  lossy:
+    description:
+      - What to do with what Butane cannot express. With V(false) the filter fails and names each space and the reason.
+      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
+    type: bool
+    default: false
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
+    type: dict
+seealso:
+  - module: bareon.allocator.disk_plan
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the disks for data
+  bareon.allocator.disk_plan:
+    schema:
+      - id: data
+        type: partition
+        mount: /var/lib/data
+        fs_type: xfs
+  register: planned
+
+- name: Write the part of the configuration that is about disks
+  ansible.builtin.copy:
+    content: "{{ planned.plan | bareon.allocator.plan_to_butane(variant='flatcar') | to_nice_yaml }}"
+    dest: "{{ playbook_dir }}/{{ inventory_hostname }}.bu"
+    mode: "0644"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The configuration.
+  type: dict
+  sample:
+    variant: fcos
+    version: 1.4.0
+    storage:
+      disks:
+        - device: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+          wipe_table: true
+          partitions:
+            - number: 1
+              label: data
+              start_mib: 1
+              size_mib: 457860
+"""
+
+import typing as t
+
+from ..plugin_utils.common.fields import Word, read_all
+from ..plugin_utils.common.filters import answer
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.installer import ignition
+from ..plugin_utils.disk.installer.write import write_plan
+
+
+def plan_to_butane(
+    plan: t.Any, variant: str = "fcos", key_file: str | None = None, tpm2: bool = False, lossy: bool = False, hardware: t.Any = None
+) -> dict[str, t.Any]:
+    """Return the plan in the words of Butane; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
+
+    def call() -> tuple[t.Any, tuple[str, ...]]:
+        chosen = read_all(Word(ignition.BUTANE), variant, "variant")
+        written = write_plan(
+            ignition.BUTANE_TARGET,
+            plain(plan),
+            plain(hardware),
+            lossy=bool(lossy),
+            variant=chosen,
+            key_file=plain(key_file),
+            tpm2=bool(tpm2),
+        )
+        return written.value, written.warnings
+
+    made: dict[str, t.Any] = answer("plan_to_butane", call)
+    return made
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plan_to_butane": plan_to_butane}

@@ -1,0 +1,100 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that writes a plan for curtin."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_to_curtin
+short_description: Write a plan as curtin's storage configuration
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns curtin's storage configuration, version 1, as MAAS and Ubuntu's autoinstall take it.
+  - Sizes and offsets are bytes, and those of the plan. Disks are found by their durable links.
+  - Spaces with C(keep_data) are preserved.
+positional: _input
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
+    type: dict
+    required: true
+  key_file:
+    description:
+      - The path of the key of LUKS containers, where curtin runs. Required if the plan encrypts anything.
+    type: str
+  lossy:
+    description:
+      - What to do with what curtin cannot express. With V(false) the filter fails and names each space and the reason.
+      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
+    type: bool
+    default: false
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
+    type: dict
+seealso:
+  - module: bareon.allocator.disk_plan
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the disks
+  bareon.allocator.disk_plan:
+    profile: general
+  register: planned
+
+- name: Write the part of autoinstall that is about disks
+  ansible.builtin.copy:
+    content: "{{ {'storage': planned.plan | bareon.allocator.plan_to_curtin} | to_nice_yaml }}"
+    dest: "{{ playbook_dir }}/{{ inventory_hostname }}.yml"
+    mode: "0644"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(version) and C(config), the list of actions.
+  type: dict
+  sample:
+    version: 1
+    config:
+      - id: disk-wwn-0x5000c500a1b2c3d4
+        type: disk
+        path: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+        ptable: gpt
+        preserve: false
+        grub_device: false
+        wipe: superblock-recursive
+"""
+
+import typing as t
+
+from ..plugin_utils.common.filters import answer
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.installer import curtin
+from ..plugin_utils.disk.installer.write import write_plan
+
+
+def plan_to_curtin(plan: t.Any, key_file: str | None = None, lossy: bool = False, hardware: t.Any = None) -> dict[str, t.Any]:
+    """Return the plan in the words of curtin; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
+
+    def call() -> tuple[t.Any, tuple[str, ...]]:
+        written = write_plan(curtin.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), key_file=plain(key_file))
+        return written.value, written.warnings
+
+    made: dict[str, t.Any] = answer("plan_to_curtin", call)
+    return made
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plan_to_curtin": plan_to_curtin}

@@ -1,0 +1,90 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that writes a plan for disko."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_to_disko
+short_description: Write a plan as a NixOS module for disko
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns a Nix expression that sets C(disko.devices).
+  - Sizes, positions and types of partitions are those of the plan.
+  - disko makes no spares of arrays.
+positional: _input
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
+    type: dict
+    required: true
+  password_file:
+    description:
+      - The path of a file with the passphrase of LUKS containers, where disko runs. Without it disko asks.
+    type: str
+  lossy:
+    description:
+      - What to do with what disko cannot express. With V(false) the filter fails and names each space and the reason.
+      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
+    type: bool
+    default: false
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
+    type: dict
+seealso:
+  - module: bareon.allocator.disk_plan
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the disks
+  bareon.allocator.disk_plan:
+    profile: general
+  register: planned
+
+- name: Write the module
+  ansible.builtin.copy:
+    content: "{{ planned.plan | bareon.allocator.plan_to_disko }}"
+    dest: "{{ playbook_dir }}/{{ inventory_hostname }}.nix"
+    mode: "0644"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A Nix expression.
+  type: str
+"""
+
+import typing as t
+
+from ..plugin_utils.common.filters import answer
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.installer import disko
+from ..plugin_utils.disk.installer.write import write_plan
+
+
+def plan_to_disko(plan: t.Any, password_file: str | None = None, lossy: bool = False, hardware: t.Any = None) -> str:
+    """Return the plan in the words of disko; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
+
+    def call() -> tuple[t.Any, tuple[str, ...]]:
+        written = write_plan(disko.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), password_file=plain(password_file))
+        return written.value, written.warnings
+
+    made: str = answer("plan_to_disko", call)
+    return made
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plan_to_disko": plan_to_disko}

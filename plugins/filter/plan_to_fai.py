@@ -1,0 +1,94 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that writes a plan for FAI."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_to_fai
+short_description: Write a plan as FAI's disk_config
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns a disk_config, which setup-storage of FAI carries out.
+  - Sizes are those of the plan. Disks are named by their durable links.
+  - What setup-storage makes begins where it begins in the plan. Identities of partitions are its own.
+positional: _input
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
+    type: dict
+    required: true
+  passphrase:
+    description:
+      - The passphrase of LUKS containers. It stands in the text that is returned, in clear.
+      - Without it setup-storage makes key files.
+    type: str
+  lossy:
+    description:
+      - What to do with what FAI cannot express. With V(false) the filter fails and names each space and the reason.
+      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
+    type: bool
+    default: false
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
+    type: dict
+seealso:
+  - module: bareon.allocator.disk_plan
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the disks
+  bareon.allocator.disk_plan:
+    profile: general
+  register: planned
+
+- name: Write the disk_config of the host
+  ansible.builtin.copy:
+    content: "{{ planned.plan | bareon.allocator.plan_to_fai }}"
+    dest: "{{ playbook_dir }}/{{ inventory_hostname }}"
+    mode: "0600"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The text of a file of C(disk_config/).
+  type: str
+  sample: |
+    disk_config /dev/disk/by-id/wwn-0x5000c500a1b2c3d4 disklabel:gpt fstabkey:uuid align-at:1M
+    p=data /srv 457860 xfs defaults
+"""
+
+import typing as t
+
+from ..plugin_utils.common.filters import answer
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.installer import fai
+from ..plugin_utils.disk.installer.write import write_plan
+
+
+def plan_to_fai(plan: t.Any, passphrase: str | None = None, lossy: bool = False, hardware: t.Any = None) -> str:
+    """Return the plan in the words of FAI; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
+
+    def call() -> tuple[t.Any, tuple[str, ...]]:
+        written = write_plan(fai.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), passphrase=plain(passphrase))
+        return written.value, written.warnings
+
+    made: str = answer("plan_to_fai", call)
+    return made
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plan_to_fai": plan_to_fai}

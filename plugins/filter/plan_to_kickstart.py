@@ -1,0 +1,109 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that writes a plan for Kickstart."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_to_kickstart
+short_description: Write a plan as commands of Kickstart
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns the commands of storage for a kickstart file, for RHEL and its rebuilds, and Fedora.
+  - Sizes are those of the plan. Disks are named by their durable links.
+  - All disks of the plan are cleared. Others are not touched, for C(ignoredisk) hides them from the installer.
+  - Kickstart makes nothing without a mount point, and f2fs not at all. Anaconda orders partitions itself.
+positional: _input
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
+    type: dict
+    required: true
+  version:
+    description:
+      - Whose grammar is written.
+    type: str
+    choices: [RHEL7, RHEL8, RHEL9, RHEL10, Fedora]
+    default: RHEL9
+  passphrase:
+    description:
+      - The passphrase of encrypted devices. It stands in the text that is returned, in clear.
+      - Without it Anaconda asks for one during the installation.
+    type: str
+  lossy:
+    description:
+      - What to do with what Kickstart cannot express. With V(false) the filter fails and names each space and the reason.
+      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
+    type: bool
+    default: false
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
+    type: dict
+seealso:
+  - module: bareon.allocator.disk_plan
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the disks
+  bareon.allocator.disk_plan:
+    profile: software-raid-boot
+  register: planned
+
+- name: Write what a kickstart file includes
+  ansible.builtin.copy:
+    content: "{{ planned.plan | bareon.allocator.plan_to_kickstart(version='RHEL9') }}"
+    dest: "{{ playbook_dir }}/{{ inventory_hostname }}.ks"
+    mode: "0600"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - Lines of a kickstart file.
+  type: str
+  sample: |
+    zerombr
+    ignoredisk --only-use=disk/by-id/wwn-0x5000c500a1b2c3d4
+    clearpart --all --initlabel --disklabel=gpt --drives=disk/by-id/wwn-0x5000c500a1b2c3d4
+    part /srv --size=51200 --ondisk=disk/by-id/wwn-0x5000c500a1b2c3d4 --fstype=xfs
+"""
+
+import typing as t
+
+from ..plugin_utils.common.fields import Word, read_all
+from ..plugin_utils.common.filters import answer
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.installer import kickstart
+from ..plugin_utils.disk.installer.write import write_plan
+
+
+def plan_to_kickstart(
+    plan: t.Any, version: str = "RHEL9", passphrase: str | None = None, lossy: bool = False, hardware: t.Any = None
+) -> str:
+    """Return the plan in the words of Kickstart; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
+
+    def call() -> tuple[t.Any, tuple[str, ...]]:
+        chosen = read_all(Word(kickstart.VERSIONS), version, "version")
+        written = write_plan(
+            kickstart.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), version=chosen, passphrase=plain(passphrase)
+        )
+        return written.value, written.warnings
+
+    made: str = answer("plan_to_kickstart", call)
+    return made
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plan_to_kickstart": plan_to_kickstart}

@@ -1,0 +1,114 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that writes a plan for systemd-repart."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_to_repart
+short_description: Write the partitions of one disk for systemd-repart
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns the files of C(repart.d) for one disk. Sizes and UUIDs of partitions are those of the plan.
+  - systemd-repart makes neither arrays nor LVM. Where the plan has these, their partitions are made without content.
+  - C(MountPoint) is understood by systemd 254 and later, which others ignore with a warning.
+positional: _input
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
+    type: dict
+    required: true
+  disk:
+    description:
+      - The id of the disk. Required if the plan makes anything on more than one.
+    type: str
+  encrypt:
+    description:
+      - How encrypted partitions are opened, as C(Encrypt) of systemd-repart.
+    type: str
+    choices: [key-file, tpm2, key-file+tpm2]
+    default: key-file
+  lossy:
+    description:
+      - What to do with what systemd-repart cannot express. With V(false) the filter fails and names each space and the reason.
+      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
+    type: bool
+    default: false
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
+    type: dict
+seealso:
+  - module: bareon.allocator.disk_plan
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan a disk
+  bareon.allocator.disk_plan:
+    schema:
+      - id: data
+        type: partition
+        fs_type: ext4
+        mount: /srv
+  register: planned
+
+- name: Write the files
+  ansible.builtin.copy:
+    content: "{{ item.value }}"
+    dest: "{{ playbook_dir }}/{{ item.key }}"
+    mode: "0644"
+  loop: "{{ planned.plan | bareon.allocator.plan_to_repart | dict2items }}"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The text of each file by its name.
+  type: dict
+  sample:
+    010-data.conf: |
+      [Partition]
+      Type=0fc63daf-8483-4772-8e79-3d69d8477de4
+      Label=data
+      SizeMinBytes=480101007360
+      SizeMaxBytes=480101007360
+      Format=ext4
+      MountPoint=/srv
+"""
+
+import typing as t
+
+from ..plugin_utils.common.fields import Word, read_all
+from ..plugin_utils.common.filters import answer
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.installer import repart
+from ..plugin_utils.disk.installer.write import write_plan
+
+
+def plan_to_repart(
+    plan: t.Any, disk: str | None = None, encrypt: str = "key-file", lossy: bool = False, hardware: t.Any = None
+) -> dict[str, str]:
+    """Return the plan in the words of systemd-repart; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
+
+    def call() -> tuple[t.Any, tuple[str, ...]]:
+        chosen = read_all(Word(repart.ENCRYPTIONS), encrypt, "encrypt")
+        written = write_plan(repart.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), disk=plain(disk), encrypt=chosen)
+        return written.value, written.warnings
+
+    made: dict[str, str] = answer("plan_to_repart", call)
+    return made
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"plan_to_repart": plan_to_repart}

@@ -1,0 +1,151 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A layout as curtin's storage configuration, version 1: for MAAS, and for Ubuntu's autoinstall.
+
+After curtin's documentation, "Storage": a list of actions, each with an id that later ones refer to. Sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import shlex
+import typing as t
+from collections.abc import Iterator
+
+from ....module_utils.storage import gpt
+from ....module_utils.storage.units import MIB
+from .layout import Carrier, Disk, Filesystem, Layout, Partition
+from .losses import Losses
+from .write import Target
+
+Action = dict[str, t.Any]
+
+_FILESYSTEMS = {"ext2": "ext2", "ext3": "ext3", "ext4": "ext4", "xfs": "xfs", "btrfs": "btrfs", "vfat": "fat32", "swap": "swap"}
+_FLAGS = {gpt.ESP: "boot", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "lvm", gpt.SWAP: "swap"}
+
+
+def write(layout: Layout, losses: Losses, *, key_file: str | None) -> dict[str, t.Any]:
+    """Return `{version: 1, config: [actions]}`; `key_file` is the path of the key of LUKS where curtin runs."""
+    ids = _ids(layout)
+    config = [action for disk in layout.disks for action in _disk(disk, layout, ids)]
+    for array in layout.arrays:
+        metadata = {} if array.metadata == "default" else {"metadata": array.metadata}
+        config.append(
+            {
+                "id": ids[array.device],
+                "type": "raid",
+                "name": array.name,
+                "raidlevel": array.level,
+                "devices": [ids[device] for device in array.members],
+                "spare_devices": [ids[device] for device in array.spares],
+                "preserve": array.kept,
+            }
+            | metadata
+        )
+    for container in layout.containers:
+        if key_file is None:
+            losses.refuse(container.space, "LUKS needs a key in curtin; name a file with key_file")
+        config.append(
+            {
+                "id": ids[container.device],
+                "type": "dm_crypt",
+                "dm_name": container.name,
+                "volume": ids[container.below],
+                "keyfile": key_file or "",
+                "preserve": container.kept,
+            }
+        )
+    for group in layout.groups:
+        devices = [ids[device] for device in group.devices]
+        config.append({"id": f"vg-{group.name}", "type": "lvm_volgroup", "name": group.name, "devices": devices, "preserve": group.kept})
+    for volume in layout.volumes:
+        config.append(
+            {
+                "id": ids[volume.device],
+                "type": "lvm_partition",
+                "name": volume.name,
+                "volgroup": f"vg-{volume.group}",
+                "size": volume.size * MIB,
+                "preserve": volume.kept,
+            }
+        )
+    for number, filesystem in enumerate(layout.filesystems, start=1):
+        config += _filesystem(filesystem, f"format-{number}", ids, losses)
+    # A mount point has to be there before what is mounted below it.
+    made = [action for action in config if action["type"] != "mount"]
+    mounts = sorted((action for action in config if action["type"] == "mount"), key=lambda action: action["path"].rstrip("/").count("/"))
+    return {"version": 1, "config": [*made, *mounts]}
+
+
+TARGET = Target("curtin", write, keeps_data=True)
+
+
+def _ids(layout: Layout) -> dict[str, str]:
+    """Return the ids of actions by the device that each makes."""
+    kinds: list[tuple[str, tuple[Carrier, ...]]] = [
+        ("partition", tuple(layout.partitions())),
+        ("raid", layout.arrays),
+        ("lv", layout.volumes),
+    ]
+    ids = {carrier.device: f"{kind}-{layout.title(carrier)}" for kind, carriers in kinds for carrier in carriers}
+    ids |= {container.device: f"luks-{container.name}" for container in layout.containers}
+    return ids | {disk.device: f"disk-{disk.name}" for disk in layout.disks}
+
+
+def _disk(disk: Disk, layout: Layout, ids: dict[str, str]) -> Iterator[Action]:
+    kept = any(partition.kept for partition in disk.partitions)
+    by_disk = disk.boots and any(partition.guid == gpt.BIOS_BOOT for partition in disk.partitions)
+    wipe = {} if kept else {"wipe": "superblock-recursive"}
+    yield {
+        "id": ids[disk.device],
+        "type": "disk",
+        "path": disk.device,
+        "ptable": "gpt",
+        "preserve": kept,
+        "grub_device": by_disk,
+        **wipe,
+    }
+    for partition in disk.partitions:
+        yield _partition(partition, disk, layout, ids)
+
+
+def _partition(partition: Partition, disk: Disk, layout: Layout, ids: dict[str, str]) -> Action:
+    filesystem = layout.filesystem(partition.device)
+    starts = partition.guid == gpt.ESP and filesystem is not None and bool(filesystem.mount)
+    flag = {"flag": _FLAGS[partition.guid]} if partition.guid in _FLAGS else {}
+    return {
+        "id": ids[partition.device],
+        "type": "partition",
+        "device": ids[disk.device],
+        "number": partition.number,
+        "offset": partition.begin * MIB,
+        "size": partition.size * MIB,
+        **flag,
+        **({"partition_type": partition.guid}),
+        **({"uuid": partition.uuid} if partition.uuid else {}),
+        **({"grub_device": True} if starts else {}),
+        **({} if partition.kept else {"wipe": "superblock"}),
+        "preserve": partition.kept,
+    }
+
+
+def _filesystem(filesystem: Filesystem, name: str, ids: dict[str, str], losses: Losses) -> Iterator[Action]:
+    if filesystem.type not in _FILESYSTEMS:
+        losses.lose(filesystem.space, f"curtin makes no {filesystem.type}")
+        return
+    made: Action = {
+        "id": name,
+        "type": "format",
+        "fstype": _FILESYSTEMS[filesystem.type],
+        "volume": ids[filesystem.device],
+        "preserve": filesystem.kept,
+    }
+    if filesystem.label:
+        made["label"] = filesystem.label
+    if filesystem.make_options:
+        made["extra_options"] = shlex.split(filesystem.make_options)
+    yield made
+    if filesystem.mount or filesystem.is_swap:
+        options = {"options": filesystem.options} if filesystem.options else {}
+        yield {"id": f"mount-{name}", "type": "mount", "device": name, "path": filesystem.mount or "none", **options}

@@ -1,0 +1,117 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A layout as a NixOS module for disko.
+
+After disko's types: disk, gpt, mdadm and mdraid, lvm_vg and lvm_pv, luks, filesystem, swap. Sizes are sgdisk's and LVM's, where M is MiB.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import typing as t
+
+from ....module_utils.storage import gpt
+from ....module_utils.storage.filesystems import FILESYSTEMS
+from .layout import Array, Container, Disk, Filesystem, Group, Layout
+from .losses import Losses
+from .write import Target
+
+Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
+_PLAIN_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_'-]*$")
+_RESERVED = frozenset({"assert", "else", "if", "in", "inherit", "let", "or", "rec", "then", "with"})
+_INDENT = "  "
+
+
+def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
+    """Return the module; `password_file` holds the passphrase of LUKS where disko runs, which asks for it otherwise."""
+    devices: dict[str, Nix] = {"disk": {disk.name: _disk(disk, layout, losses, password_file) for disk in layout.disks}}
+    if layout.arrays:
+        devices["mdadm"] = {array.name: _array(array, layout, losses, password_file) for array in layout.arrays}
+    if layout.groups:
+        devices["lvm_vg"] = {group.name: _group(group, layout, losses, password_file) for group in layout.groups}
+    return f"{to_nix({'disko': {'devices': devices}})}\n"
+
+
+TARGET = Target("disko", write)
+
+
+def to_nix(value: Nix, depth: int = 0) -> str:
+    """Return plain data as a Nix expression."""
+    inner, outer = _INDENT * (depth + 1), _INDENT * depth
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("${", "\\${").replace("\n", "\\n")
+        return f'"{escaped}"'
+    if isinstance(value, list):
+        return f"[ {' '.join(to_nix(item, depth) for item in value)} ]" if value else "[ ]"
+    lines = "".join(f"{inner}{_name(key)} = {to_nix(item, depth + 1)};\n" for key, item in value.items())
+    return f"{{\n{lines}{outer}}}"
+
+
+def _name(key: str) -> str:
+    return key if _PLAIN_NAME.match(key) and key not in _RESERVED else to_nix(key)
+
+
+def _disk(disk: Disk, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
+    partitions: dict[str, Nix] = {}
+    for at, partition in enumerate(disk.partitions, start=1):
+        made: dict[str, Nix] = {
+            "priority": at,
+            "label": layout.title(partition)[: gpt.LONGEST_NAME],
+            "type": partition.guid.upper(),
+            "start": f"{partition.begin}M",
+            "size": f"{partition.size}M",
+        }
+        partitions[layout.title(partition)] = made | _content(partition.device, layout, losses, password_file)
+    return {"type": "disk", "device": disk.device, "content": {"type": "gpt", "partitions": partitions}}
+
+
+def _array(array: Array, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
+    if array.spares:
+        losses.lose(array.space, f"disko makes no spares, as {', '.join(array.spares)}")
+    level = int(array.level.removeprefix("raid"))
+    made: dict[str, Nix] = {"type": "mdadm", "level": level, "metadata": array.metadata}
+    return made | _content(array.device, layout, losses, password_file)
+
+
+def _group(group: Group, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
+    volumes: dict[str, Nix] = {}
+    for volume in layout.volumes_of(group.name):
+        size: dict[str, Nix] = {"size": f"{volume.size}M"}
+        volumes[volume.name] = size | _content(volume.device, layout, losses, password_file)
+    return {"type": "lvm_vg", "lvs": volumes}
+
+
+def _content(device: str, layout: Layout, losses: Losses, password_file: str | None) -> dict[str, Nix]:
+    """Return `{content: ...}` of a device, nothing where nothing lies on it."""
+    user = layout.user(device)
+    if isinstance(user, Array):
+        return {} if device in user.spares else {"content": {"type": "mdraid", "name": user.name}}
+    if isinstance(user, Group):
+        return {"content": {"type": "lvm_pv", "vg": user.name}}
+    if isinstance(user, Container):
+        key: dict[str, Nix] = {"passwordFile": password_file} if password_file is not None else {"askPassword": True}
+        made: dict[str, Nix] = {"type": "luks", "name": user.name}
+        return {"content": made | key | _content(user.device, layout, losses, password_file)}
+    return {} if user is None else {"content": _filesystem(user, losses)}
+
+
+def _filesystem(filesystem: Filesystem, losses: Losses) -> Nix:
+    label = [FILESYSTEMS[filesystem.type].label_option, filesystem.label] if filesystem.label else []
+    words: list[Nix] = [*label, *shlex.split(filesystem.make_options)]
+    extra: dict[str, Nix] = {"extraArgs": words} if words else {}
+    if filesystem.is_swap:
+        options: dict[str, Nix] = {"mountOptions": list(filesystem.options.split(","))} if filesystem.options else {}
+        return {"type": "swap", **options, **extra}
+    if filesystem.options and not filesystem.mount:
+        losses.note(f"{filesystem.space}: it is not mounted, so that its mount options mean nothing")
+    mounted: dict[str, Nix] = {"mountpoint": filesystem.mount} if filesystem.mount else {}
+    if filesystem.mount and filesystem.options:
+        mounted["mountOptions"] = list(filesystem.options.split(","))
+    return {"type": "filesystem", "format": filesystem.type, **mounted, **extra}

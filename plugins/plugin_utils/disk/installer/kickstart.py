@@ -1,0 +1,166 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A layout as Kickstart's commands of storage, for Anaconda: RHEL and its rebuilds from 7 on, Fedora.
+
+After "Kickstart commands in Anaconda" (pykickstart's reference). Anaconda orders partitions itself; sizes are MiB, as here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import typing as t
+from collections.abc import Iterator
+
+from ....module_utils.storage import gpt
+from ....module_utils.storage.lvm import EXTENT
+from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
+from .losses import Losses
+from .write import Target
+
+VERSIONS = ("RHEL7", "RHEL8", "RHEL9", "RHEL10", "Fedora")
+_LUKS1_ONLY = ("RHEL7",)
+_BTRFS = ("RHEL7", "Fedora")
+_FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "swap")
+_ESP_MOUNT = "/boot/efi"
+_KIB = 1024
+
+
+def write(layout: Layout, losses: Losses, *, version: str, passphrase: str | None) -> str:
+    """Return the lines of a kickstart file that say how disks are used."""
+    return "\n".join([*_Writer(layout, losses, version, passphrase).lines(), ""])
+
+
+TARGET = Target("Kickstart", write)
+
+
+class _Writer:
+    """Writes one layout: partitions have names in Kickstart (`pv.1`) that are counted while they are written."""
+
+    def __init__(self, layout: Layout, losses: Losses, version: str, passphrase: str | None) -> None:
+        self._layout, self._losses = layout, losses
+        self._version, self._passphrase = version, passphrase
+        self._names: dict[str, str] = {}
+        self._count = itertools.count(1)
+        self._btrfs: list[tuple[str, Filesystem]] = []
+
+    def lines(self) -> Iterator[str]:
+        layout = self._layout
+        drives = ",".join(_drive(disk) for disk in layout.disks)
+        yield "zerombr"
+        yield f"ignoredisk --only-use={drives}"
+        yield f"clearpart --all --initlabel --disklabel=gpt --drives={drives}"
+        boot = next((disk for disk in layout.disks if disk.boots), None)
+        if boot is not None:
+            yield f"bootloader --boot-drive={_drive(boot)}"
+        for disk in layout.disks:
+            for partition in disk.partitions:
+                yield from self._partition(disk, partition)
+        for array in layout.arrays:
+            yield from self._array(array)
+        for group in layout.groups:
+            yield _line("volgroup", group.name, f"--pesize={EXTENT * _KIB}", *(self._names.get(device, "") for device in group.devices))
+            for volume in layout.volumes_of(group.name):
+                yield from self._volume(volume)
+        for name, filesystem in self._btrfs:
+            label = (f"--label={filesystem.label}",) if filesystem.label else ()
+            yield _line("btrfs", filesystem.mount, *label, name)
+
+    def _partition(self, disk: Disk, partition: Partition) -> Iterator[str]:
+        size = (f"--size={partition.size}", f"--ondisk={_drive(disk)}")
+        if partition.guid == gpt.BIOS_BOOT:
+            yield _line("part", "biosboot", "--fstype=biosboot", *size)
+            return
+        use = self._use(partition)
+        if use is not None:
+            yield _line("part", use[0], *size, *use[1])
+
+    def _array(self, array: Array) -> Iterator[str]:
+        use = self._use(array)
+        if use is None:
+            return
+        if array.metadata == "1.0" and not self._is_esp(array):
+            self._losses.note(f"{array.space}: Anaconda chooses the version of an array's metadata; 1.0 was asked for")
+        spares = (f"--spares={len(array.spares)}",) if array.spares else ()
+        members = [self._names.get(device, "") for device in (*array.members, *array.spares)]
+        yield _line("raid", use[0], f"--device={array.name}", f"--level={array.level.upper()}", *spares, *use[1], *members)
+
+    def _volume(self, volume: Volume) -> Iterator[str]:
+        use = self._use(volume)
+        if use is not None:
+            yield _line("logvol", use[0], f"--vgname={volume.group}", f"--name={volume.name}", f"--size={volume.size}", *use[1])
+
+    def _use(self, carrier: Carrier) -> tuple[str, list[str]] | None:
+        """Return where a device is mounted, in Kickstart's sense, and options; None where Kickstart has no words for it."""
+        user = self._layout.user(carrier.device)
+        options: list[str] = []
+        if isinstance(user, Container):
+            options += self._encryption(user)
+            inner = self._layout.user(user.device)
+            name = self._name_of(inner, user.device)
+        else:
+            inner, name = user, self._name_of(user, carrier.device)
+        if isinstance(inner, Filesystem):
+            return self._filesystem(carrier, inner, options)
+        if name is None:
+            self._losses.lose(carrier.space, "Kickstart makes no device that nothing lies on")
+            return None
+        return name, options
+
+    def _name_of(self, user: object, device: str) -> str | None:
+        kind = {Array: "raid", Group: "pv"}.get(type(user))
+        if kind is None:
+            return None
+        self._names[device] = f"{kind}.{next(self._count)}"
+        return self._names[device]
+
+    def _encryption(self, container: Container) -> list[str]:
+        if self._passphrase is None:
+            self._losses.note(f"{container.space}: without a passphrase Anaconda asks for one")
+        if self._version in _LUKS1_ONLY:
+            self._losses.note(f"{container.space}: {self._version} makes LUKS1, which leaves 14 MiB more than LUKS2")
+        version = [] if self._version in _LUKS1_ONLY else ["--luks-version=luks2"]
+        return ["--encrypted", *version, *([f"--passphrase={self._passphrase}"] if self._passphrase is not None else [])]
+
+    def _filesystem(self, carrier: Carrier, filesystem: Filesystem, options: list[str]) -> tuple[str, list[str]] | None:
+        if filesystem.type not in _FILESYSTEMS or (filesystem.type == "btrfs" and self._version not in _BTRFS):
+            self._losses.lose(filesystem.space, f"Anaconda of {self._version} makes no {filesystem.type}")
+            return None
+        if not filesystem.mount and not filesystem.is_swap:
+            self._losses.lose(filesystem.space, f"Kickstart makes no file system without a mount point, as on {filesystem.device}")
+            return None
+        if filesystem.type == "btrfs":
+            return self._btrfs_member(carrier, filesystem, options)
+        esp = self._is_esp(carrier)
+        if esp and filesystem.options:
+            self._losses.lose(filesystem.space, f"Anaconda mounts the ESP with options of its own, not with {filesystem.options}")
+        found = [f"--fstype={'efi' if esp else filesystem.type}"]
+        found += [f"--label={filesystem.label}"] if filesystem.label else []
+        found += [f"--fsoptions={filesystem.options}"] if filesystem.options and not esp else []
+        found += [f"--mkfsoptions={filesystem.make_options}"] if filesystem.make_options else []
+        return "swap" if filesystem.is_swap else filesystem.mount, [*options, *found]
+
+    def _btrfs_member(self, carrier: Carrier, filesystem: Filesystem, options: list[str]) -> tuple[str, list[str]] | None:
+        if isinstance(carrier, Volume):
+            self._losses.lose(filesystem.space, "Kickstart makes no Btrfs on a logical volume")
+            return None
+        for what, words in (("mount options", filesystem.options), ("options of mkfs", filesystem.make_options)):
+            if words:
+                self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, as {words}")
+        name = f"btrfs.{next(self._count)}"
+        self._btrfs.append((name, filesystem))
+        return name, options
+
+    def _is_esp(self, carrier: Carrier) -> bool:
+        filesystem = self._layout.filesystem(carrier.device)
+        return filesystem is not None and filesystem.mount == _ESP_MOUNT
+
+
+def _drive(disk: Disk) -> str:
+    return disk.device.removeprefix("/dev/")
+
+
+def _line(*words: t.Any) -> str:
+    return " ".join(shlex.quote(str(word)) for word in words if word)

@@ -1,0 +1,351 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The explicit static schema of a plan as a layout: what lies on what, and which space it is of. Sizes and positions are whole MiB."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ....module_utils.storage import gpt
+from ....module_utils.storage.filesystems import DEFAULT, NOT_MOUNTED, SWAP
+from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
+from ....module_utils.storage.lvm import mapper_node
+from ...common.errors import Mistakes
+from ...common.fields import Values
+from ..static.table import STATIC
+
+_DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition: `begin` in MiB from the start of its disk, `guid` of its type, `uuid` its own (may be empty)."""
+
+    space: str
+    device: str
+    number: int
+    begin: int
+    size: int
+    guid: str
+    uuid: str
+    boots: bool
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A disk by its most durable name; `boots`: the machine starts from it."""
+
+    id: str
+    device: str
+    boots: bool
+    partitions: tuple[Partition, ...]
+
+    @property
+    def name(self) -> str:
+        """A short name: the last part of its device."""
+        return self.device.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Array:
+    """An md array; `level` in mdadm's word, `metadata` its version or `default`."""
+
+    space: str
+    device: str
+    level: str
+    members: tuple[str, ...]
+    spares: tuple[str, ...]
+    metadata: str
+    kept: bool
+
+    @property
+    def name(self) -> str:
+        """Its name, without the folder."""
+        return self.device.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Container:
+    """A LUKS container on `below`."""
+
+    space: str
+    name: str
+    below: str
+    kept: bool
+
+    @property
+    def device(self) -> str:
+        """The node it is opened as."""
+        return f"/dev/mapper/{self.name}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A volume group."""
+
+    space: str
+    name: str
+    devices: tuple[str, ...]
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A logical volume."""
+
+    space: str
+    group: str
+    name: str
+    size: int
+    kept: bool
+
+    @property
+    def device(self) -> str:
+        """Its mapper node."""
+        return mapper_node(self.group, self.name)
+
+
+@dataclass(frozen=True)
+class Filesystem:
+    """A file system or swap; `mount` is empty where it is not mounted, `make_options` are words for mkfs."""
+
+    space: str
+    device: str
+    type: str
+    mount: str
+    label: str
+    make_options: str
+    mount_options: str
+    kept: bool
+
+    @property
+    def is_swap(self) -> bool:
+        """Whether it is swap."""
+        return self.type == SWAP
+
+    @property
+    def options(self) -> str:
+        """The options of the mount; empty where they are the usual ones."""
+        return "" if self.mount_options == "defaults" else self.mount_options
+
+
+User = t.Union[Filesystem, Container, Array, Group]
+"""What lies on a device."""
+Carrier = t.Union[Partition, Array, Container, Volume]
+"""What something can lie on."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All that a plan makes; lists are in the plan's order."""
+
+    disks: tuple[Disk, ...]
+    arrays: tuple[Array, ...]
+    containers: tuple[Container, ...]
+    groups: tuple[Group, ...]
+    volumes: tuple[Volume, ...]
+    filesystems: tuple[Filesystem, ...]
+
+    def partitions(self) -> Iterator[Partition]:
+        """Give the partitions of all disks."""
+        for disk in self.disks:
+            yield from disk.partitions
+
+    def user(self, device: str) -> User | None:
+        """Return what lies on a device, if anything does."""
+        return self._users.get(device)
+
+    def filesystem(self, device: str) -> Filesystem | None:
+        """Return the file system that lies on a device itself."""
+        user = self.user(device)
+        return user if isinstance(user, Filesystem) else None
+
+    def volumes_of(self, group: str) -> tuple[Volume, ...]:
+        """Return the volumes of a group."""
+        return tuple(volume for volume in self.volumes if volume.group == group)
+
+    def carriers(self) -> Iterator[Carrier]:
+        """Give all that something can lie on, what is below first."""
+        yield from self.partitions()
+        yield from self.arrays
+        yield from self.containers
+        yield from self.volumes
+
+    def kept(self) -> tuple[str, ...]:
+        """Return the spaces whose data are to be kept."""
+        things: list[Carrier | User] = [*self.partitions(), *self.arrays, *self.containers, *self.groups, *self.volumes, *self.filesystems]
+        return tuple(dict.fromkeys(thing.space for thing in things if thing.kept))
+
+    def title(self, carrier: Carrier) -> str:
+        """Return a name that no other carrier of the same kind has: that of the space, numbered where the space has several."""
+        return self._titles[carrier.device]
+
+    @functools.cached_property
+    def _users(self) -> dict[str, User]:
+        users: dict[str, User] = {}
+        for array in self.arrays:
+            users.update(dict.fromkeys((*array.members, *array.spares), array))
+        users.update({container.below: container for container in self.containers})
+        for group in self.groups:
+            users.update(dict.fromkeys(group.devices, group))
+        users.update({filesystem.device: filesystem for filesystem in self.filesystems})
+        return users
+
+    @functools.cached_property
+    def _titles(self) -> dict[str, str]:
+        titles: dict[str, str] = {}
+        for things in (tuple(self.partitions()), self.arrays, self.containers, self.volumes):
+            for space in dict.fromkeys(thing.space for thing in things):
+                own = [thing for thing in things if thing.space == space]
+                titles.update({thing.device: space if len(own) == 1 else f"{space}-{at}" for at, thing in enumerate(own, start=1)})
+        return titles
+
+
+def read_layout(schema: t.Any, hardware: t.Any, place: str) -> Layout:
+    """Return the layout of an explicit static schema; `hardware` (may be None) tells durable names where the schema has none.
+
+    Raises InputError with every mistake and its place.
+    """
+    mistakes = Mistakes()
+    values = STATIC.read_nested(schema, place, mistakes)
+    mistakes.check()
+    names = {str(disk["name"]): _durable(str(disk["name"] or disk["disk_id"]), disk["disk_id"], hardware) for disk in values["parteds"]}
+    renamed = {
+        part["name"]: gpt.partition_node(names[str(disk["name"])], _number(part, position))
+        for disk in values["parteds"]
+        for position, part in enumerate(disk["partitions"], start=1)
+        if str(disk["name"]) != names[str(disk["name"])]
+    }
+    layout = Layout(
+        disks=tuple(_disk(disk, names[str(disk["name"])], renamed) for disk in values["parteds"]),
+        arrays=tuple(_array(array, renamed) for array in values["mds"]),
+        containers=tuple(_container(container, renamed) for container in values["luks"]),
+        groups=tuple(
+            Group(_space(group), group["name"], tuple(renamed.get(name, name) for name in group["pvnames"]), group["keep_data"])
+            for group in values["vgs"]
+        ),
+        volumes=tuple(
+            Volume(_space(volume), volume["vgname"], volume["name"], volume["size"], volume["keep_data"]) for volume in values["lvs"]
+        ),
+        filesystems=tuple(_filesystem(entry, _nodes(values["lvs"]), renamed) for entry in values["fss"]),
+    )
+    for where, says in _broken(layout, place):
+        mistakes.add(where, says)
+    mistakes.check()
+    return layout
+
+
+def unstable_disks(layout: Layout) -> tuple[str, ...]:
+    """Return the devices of disks whose names may change with the next start."""
+    return tuple(disk.device for disk in layout.disks if not disk.device.startswith(_DURABLE))
+
+
+def _durable(name: str, disk_id: str, hardware: t.Any) -> str:
+    """Return the most durable name of a disk: its own where it is one, else what the hardware's links say."""
+    device = name if name.startswith("/") else f"/dev/{name}"
+    if device.startswith(_DURABLE) or not isinstance(hardware, Mapping):
+        return device
+    for disk in hardware.get("disks") or ():
+        if isinstance(disk, Mapping) and {device, disk_id} & {disk.get("id"), disk.get("dev"), *(disk.get("links") or ())}:
+            return best_id((str(link) for link in disk.get("links") or ()), device)
+    return device
+
+
+def _number(part: Values, position: int) -> int:
+    return part["count"] or position
+
+
+def _space(values: Values) -> str:
+    return values["space_id"] or str(values.get("name") or values.get("device")).rsplit("/", 1)[-1]
+
+
+def _disk(values: Values, device: str, renamed: Mapping[str, str]) -> Disk:
+    partitions = [
+        Partition(
+            space=_space(part),
+            device=renamed.get(part["name"], part["name"]),
+            number=_number(part, position),
+            begin=part["begin"],
+            size=part["end"] - part["begin"],
+            guid=_type_guid(part),
+            uuid=(part["uuid"] or "").lower(),
+            boots="legacy_boot" in part["flags"],
+            kept=part["keep_data"],
+        )
+        for position, part in enumerate(values["partitions"], start=1)
+    ]
+    return Disk(values["disk_id"], device, values["install_bootloader"], tuple(sorted(partitions, key=lambda part: part.begin)))
+
+
+def _type_guid(part: Values) -> str:
+    by_flag = next((gpt.TYPES_BY_FLAG[flag] for flag in part["flags"] if flag in gpt.TYPES_BY_FLAG), gpt.LINUX)
+    return str(part["guid"] or by_flag).lower()
+
+
+def _array(values: Values, renamed: Mapping[str, str]) -> Array:
+    return Array(
+        space=_space(values),
+        device=values["name"],
+        level=str(values["level"]),
+        members=tuple(renamed.get(name, name) for name in values["devices"]),
+        spares=tuple(renamed.get(name, name) for name in values["spares"]),
+        metadata=values["metadata"],
+        kept=values["keep_data"],
+    )
+
+
+def _container(values: Values, renamed: Mapping[str, str]) -> Container:
+    return Container(_space(values), values["name"], renamed.get(values["device"], values["device"]), values["keep_data"])
+
+
+def _nodes(volumes: Sequence[Values]) -> dict[str, str]:
+    """Return the mapper nodes of volumes by the other names they have."""
+    nodes = {f"/dev/{volume['vgname']}/{volume['name']}": mapper_node(volume["vgname"], volume["name"]) for volume in volumes}
+    return nodes | {volume["device"]: mapper_node(volume["vgname"], volume["name"]) for volume in volumes if volume["device"]}
+
+
+def _filesystem(values: Values, nodes: Mapping[str, str], renamed: Mapping[str, str]) -> Filesystem:
+    mount = values["mount"] or NOT_MOUNTED
+    device = values["device"]
+    return Filesystem(
+        space=_space(values),
+        device=renamed.get(device, nodes.get(device, device)),
+        type=values["fs_type"] or (SWAP if mount == SWAP else DEFAULT),
+        mount=mount if mount.startswith("/") and values["fstab_enabled"] else "",
+        label=values["fs_label"] or "",
+        make_options=values["fs_options"] or "",
+        mount_options=values["fstab_options"] or "defaults",
+        kept=values["keep_data"],
+    )
+
+
+def _broken(layout: Layout, place: str) -> Iterable[tuple[str, str]]:
+    """Give what refers to nothing, and what begins where another still is; positions in lists are those of the schema."""
+    there = {carrier.device for carrier in layout.carriers()}
+    groups = {group.name for group in layout.groups}
+    uses: list[tuple[str, str]] = []
+    for at, array in enumerate(layout.arrays):
+        uses += [(f"{place}.mds[{at}].devices", device) for device in (*array.members, *array.spares)]
+    uses += [(f"{place}.luks[{at}].device", container.below) for at, container in enumerate(layout.containers)]
+    for at, group in enumerate(layout.groups):
+        uses += [(f"{place}.vgs[{at}].pvnames", device) for device in group.devices]
+    uses += [(f"{place}.fss[{at}].device", filesystem.device) for at, filesystem in enumerate(layout.filesystems)]
+    first: dict[str, str] = {}
+    for where, device in uses:
+        if device not in there:
+            yield where, f"{device} is no partition, array, LUKS container or volume of the schema"
+        elif first.setdefault(device, where) != where:
+            yield where, f"{device} is used by {first[device]} already"
+    for at, volume in enumerate(layout.volumes):
+        if volume.group not in groups:
+            yield f"{place}.lvs[{at}].vgname", f"there is no vg {volume.group}"
+    for disk in layout.disks:
+        for before, after in zip(disk.partitions, disk.partitions[1:]):
+            if after.begin < before.begin + before.size:
+                yield f"{place}.parteds", f"{after.device} begins before {before.device} ends"

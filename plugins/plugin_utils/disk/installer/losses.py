@@ -1,0 +1,42 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a target cannot say of a plan, by space: an error, unless the caller has agreed to lose it."""
+
+from __future__ import annotations
+
+from ...common.errors import Mistakes
+
+
+class Losses:
+    """Collects what `target` cannot say; `lossy`: the caller would rather lose it."""
+
+    def __init__(self, target: str, *, lossy: bool) -> None:
+        self._target, self._lossy = target, lossy
+        self._refused = Mistakes()
+        self._losses = Mistakes()
+        self._notes: list[str] = []
+
+    def lose(self, space: str, reason: str) -> None:
+        """Remember that something of a space is left out; `reason` is a sentence about the target."""
+        self._losses.add(space, reason)
+
+    def refuse(self, space: str, reason: str) -> None:
+        """Remember what must not be left out, whatever the caller agrees to."""
+        self._refused.add(space, reason)
+
+    def note(self, says: str) -> None:
+        """Remember what is not lost, but to be known."""
+        self._notes.append(says)
+
+    def check(self) -> tuple[str, ...]:
+        """Return warnings; raises InputError with every loss that was not agreed to."""
+        refused = Mistakes()
+        refused.extend(self._refused.found())
+        if not self._lossy:
+            for loss in self._losses.found():
+                refused.add(loss.place, f"{loss.says}; with lossy: true it is left out")
+        refused.check()
+        lost = [f"{self._target}: {loss}; left out" for loss in self._losses.found()]
+        return tuple(dict.fromkeys([*lost, *(f"{self._target}: {note}" for note in self._notes)]))

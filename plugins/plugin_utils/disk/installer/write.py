@@ -1,0 +1,57 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan and a target -> what the target reads, and warnings: the one way that all targets share."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...common.errors import InputError, Mistake
+from .layout import Layout, read_layout, unstable_disks
+from .losses import Losses
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a target reads, as text or plain data, and warnings: what was lost, and what is to be known."""
+
+    value: t.Any
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Who a plan is written for, how, and whether it can keep what is on a disk."""
+
+    name: str
+    write: Callable[..., t.Any]
+    keeps_data: bool = False
+
+
+def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: bool, **options: t.Any) -> Written:
+    """Return a plan, or an explicit static schema, in the words of a target; `options` are the target's own.
+
+    Raises InputError with all that is wrong with the plan, or else with all that the target cannot say.
+    """
+    losses = Losses(target.name, lossy=lossy)
+    layout = _layout(plan, hardware)
+    if not target.keeps_data:
+        for space in layout.kept():
+            losses.refuse(space, f"its data are to be kept, and {target.name} is told here to begin with empty disks")
+    for device in unstable_disks(layout):
+        losses.note(f"{device} is a name that may change with the next start; hardware with links would give a durable one")
+    value = target.write(layout, losses, **options)
+    return Written(value, losses.check())
+
+
+def _layout(plan: t.Any, hardware: t.Any) -> Layout:
+    if not isinstance(plan, Mapping):
+        raise InputError([Mistake("plan", "must be a plan of disk_plan, or its schema")])
+    layout = read_layout(plan["schema"], hardware, "plan.schema") if "schema" in plan else read_layout(plan, hardware, "schema")
+    if not layout.disks:
+        raise InputError([Mistake("plan", "makes nothing on any disk")])
+    return layout

@@ -1,0 +1,90 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is written for installers is taken by the installers' own programs: ignition-validate, systemd-repart on an image file.
+
+pykickstart reads what is written for Kickstart in the unit tests; setup-storage and Ignition make disks in tests/vm.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import typing as t
+import uuid
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import ignition, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
+from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, profiles, whole_plan
+
+Plain = dict[str, t.Any]
+
+MIB = 1024**2
+SECTOR = 512
+ENTRIES = [*(profile_plan(name) for name in profiles()), data_plan(), whole_plan("uefi"), whole_plan("bios")]
+
+
+def tool(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.fail(f"{name} is not installed; on Debian: apt-get install {package}")
+    return found
+
+
+@pytest.mark.parametrize("plan", ENTRIES)
+def test_ignition_finds_the_configuration_valid(plan: Plain, tmp_path: pathlib.Path) -> None:
+    for options in ({"key_file": None, "tpm2": True}, {"key_file": "https://example.com/key", "tpm2": False}):
+        made = write_plan(ignition.TARGET, plan, None, lossy=True, **options)
+        (tmp_path / "config.ign").write_text(json.dumps(made.value), encoding="utf-8")
+        done = subprocess.run(
+            [tool("ignition-validate", "ignition"), str(tmp_path / "config.ign")], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def table_of(image: pathlib.Path) -> list[tuple[int, int, str, str]]:
+    """Return `(begin, size)` in MiB, type and UUID of each partition of a GPT, read byte by byte."""
+    data = image.read_bytes()[: 64 * SECTOR]
+    assert data[SECTOR : SECTOR + 8] == b"EFI PART"
+    first, count, size = struct.unpack_from("<QII", data, SECTOR + 72)
+    found = []
+    for number in range(count):
+        entry = data[first * SECTOR + number * size :][:size]
+        begin, last = struct.unpack_from("<QQ", entry, 32) if len(entry) == size else (0, 0)
+        if begin:
+            kind, own = (str(uuid.UUID(bytes_le=entry[at : at + 16])) for at in (0, 16))
+            found.append((begin * SECTOR / MIB, (last + 1 - begin) * SECTOR / MIB, kind, own))
+    return found
+
+
+@pytest.mark.parametrize("plan", ENTRIES)
+def test_repart_makes_the_partitions_of_each_disk(plan: Plain, tmp_path: pathlib.Path) -> None:
+    for number, disk in enumerate(plan["schema"]["parteds"]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        made = write_plan(repart.TARGET, plan, None, lossy=True, disk=disk["disk_id"], encrypt="key-file")
+        for name, text in made.value.items():
+            # What is put into partitions needs root and loop devices; here it is about the table.
+            kept = [line for line in text.splitlines() if line.split("=")[0] not in {"Format", "Encrypt", "MountPoint"}]
+            (folder / name).write_text("\n".join([*kept, ""]), encoding="utf-8")
+        image = folder / "image.raw"
+        call = [tool("systemd-repart", "systemd"), "--dry-run=no", "--empty=create", f"--size={disk['disk_size']}M"]
+        call += [f"--definitions={folder}", "--seed=4dd4b1dcfae24e69bb90d0dd3f2aeb1d", str(image)]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        head = folder / "head.raw"
+        with image.open("rb") as whole:
+            head.write_bytes(whole.read(64 * SECTOR))
+        assert table_of(head) == [(part["begin"], part["end"] - part["begin"], part["guid"], part["uuid"]) for part in disk["partitions"]]
+        image.unlink()
+
+
+def test_names_of_units_are_systemds() -> None:
+    for path in ("/var/lib/data", "/srv/my-data", "/.hidden", "/a b", "/dev/disk/by-partuuid/4d3f-ä", "/"):
+        said = subprocess.run(["systemd-escape", "--path", path], capture_output=True, text=True, check=True).stdout.strip()
+        assert ignition.escaped(path) == said
