@@ -30,6 +30,7 @@ options:
       - Any value may be an expression in YAQL, written as text that begins with C(yaql=). C($) is the hardware,
         so that C(yaql=$.ram * 2) is twice the memory and C(yaql=$.disks.where($.type = ssd)) are the SSDs.
         A plan follows from its inputs, so C(random) and C(now) are refused, and there are no functions for dates.
+      - An expression ends after 1.5 s of CPU time, 256 MiB of memory, or with a value of more than 10,000 values or characters.
       - Two functions come on top of YAQL's own. C($.disks.orderForSystem()) are the disks, the fittest for an operating system first,
         which are SSDs of 32 GiB or more, then others, each from small to large; removable and read-only disks come last.
         C(recommendedSwap($.ram)) is twice the memory up to 2 GiB, as much up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.

@@ -13,9 +13,11 @@ from __future__ import annotations
 import functools
 import re
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions, yaql_specs, yaql_utils, yaqltypes
+from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions, yaql_specs, yaqltypes
+from . import limits
+from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
 from .memo import Memory
 
 SYSTEM_DISK_MIB = 32768
@@ -67,12 +69,11 @@ def recommended_swap(ram: float) -> float:
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 
-_LONGEST_COLLECTION = 100_000
 _MEMORY_QUOTA = 64 * 1024**2
 _EVALUATION_ERRORS = (yaql_exceptions.YaqlException, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 _OPTIONS = {
-    "yaql.limitIterators": _LONGEST_COLLECTION,
+    "yaql.limitIterators": MOST_VALUES,
     "yaql.memoryQuota": _MEMORY_QUOTA,
     "yaql.convertInputData": False,
     "yaql.convertOutputData": False,
@@ -101,22 +102,36 @@ class Evaluator:
         Raises ExpressionError that quotes the expression.
         """
         source = PREFIX.sub("", text, count=1).strip()
-        try:
-            return self._memory.compute(source, self._facts, lambda facts: _evaluate(source, facts))
-        except _EVALUATION_ERRORS as error:
-            raise ExpressionError(f"expression {_shortened(source)!r} failed: {_reason(error)}") from None
-
-
-def _evaluate(source: str, facts: t.Any) -> t.Any:
-    return _collected(_parsed(source).evaluate(data=facts, context=_library().create_child_context()))
-
-
-def _collected(value: t.Any) -> t.Any:
-    """Return the value with lists in the place of what YAQL computes only when it is asked for."""
-    if isinstance(value, (Mapping, str)):
+        reason, value = self._memory.compute(source, self._facts, lambda facts: _outcome(source, facts))
+        if reason:
+            raise ExpressionError(f"expression {_shortened(source)!r} failed: {reason}")
         return value
-    if isinstance(value, (Iterator, Set, list, tuple)):
-        return [_collected(item) for item in yaql_utils.limit_iterable(value, _LONGEST_COLLECTION)]
+
+
+def _outcome(source: str, facts: t.Any) -> list[t.Any]:
+    """Return why an expression fails, or nothing and its value. What fails is so remembered, too: a fleet does not pay for it again."""
+    engine, context = _engine(), _library()
+    try:
+        with limited():
+            value = _parsed(engine, source).evaluate(data=facts, context=context.create_child_context())
+            return ["", _collected(value, [MOST_VALUES])]
+    except TooDear as error:
+        return [str(error), None]
+    except MemoryError:
+        return [f"it takes more than {limits.MEMORY_MIB} MiB of memory", None]
+    except _EVALUATION_ERRORS as error:
+        return [_reason(error), None]
+
+
+def _collected(value: t.Any, left: list[int]) -> t.Any:
+    """Return the value with lists in the place of what YAQL computes only when it is asked for; `left` says how many values it may have."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise TooDear(f"its result has more than {MOST_VALUES} values in it")
+    if isinstance(value, Mapping) and is_made(value):
+        return {key: _collected(item, left) for key, item in value.items()}
+    if is_made(value) or (isinstance(value, Iterable) and not isinstance(value, (str, Mapping, Sequence))):
+        return [_collected(item, left) for item in value]
     return value
 
 
@@ -129,16 +144,17 @@ def _engine() -> t.Callable[[str], yaql_expressions.Statement]:
 def _library() -> yaql_contexts.ContextBase:
     """Return the functions of YAQL's standard library and ours."""
     # Dates have no use here, and the time of day would make two plans of one input.
-    context = yaql.create_context(datetime=False)
+    empty = MeteredContext(convention=yaql.language.conventions.CamelCaseConvention())
+    context = yaql.create_context(context=empty, datetime=False)
     register(context)
     return context
 
 
 @functools.lru_cache(maxsize=1024)
-def _parsed(source: str) -> yaql_expressions.Statement:
+def _parsed(engine: t.Callable[[str], yaql_expressions.Statement], source: str) -> yaql_expressions.Statement:
     if not source:
         raise ValueError("it is empty")
-    return _engine()(source)
+    return engine(source)
 
 
 def _reason(error: Exception) -> str:
