@@ -236,6 +236,39 @@ options:
       ipolicy:
         description: Policy of the groups that have none.
         type: dict
+      rules:
+        description:
+          - Limits on where instances run. No plan breaks one, or makes worse what is broken, and balancing repairs broken ones first.
+          - Rules that contradict each other are told as a conflict with their members.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          name:
+            description: What messages call it. Default is its type and its place in the list.
+            type: str
+          type:
+            description:
+              - V(affinity) wants its instances on one node, V(anti_affinity) on different nodes, V(pin) on any of O(cluster.rules[].nodes),
+                and V(ignore) leaves each where it is.
+            type: str
+            choices: [affinity, anti_affinity, pin, ignore]
+            required: true
+          instances:
+            description: Names of the instances that it is about.
+            type: list
+            elements: str
+            default: []
+          tags:
+            description: Instances with one of these tags belong to it, too, those that are yet to be placed among them.
+            type: list
+            elements: str
+            default: []
+          nodes:
+            description: The nodes of a V(pin).
+            type: list
+            elements: str
+            default: []
   source:
     description:
       - Where to read the cluster from.

@@ -161,6 +161,10 @@ health:
     gn1_fail:
       description: Nodes whose instances on shared storage could not all restart elsewhere.
       type: int
+    rules:
+      description: Nodes where a rule does not hold.
+      type: int
+      returned: when there are any
     policy:
       description: Instances outside the policy of their group.
       type: int

@@ -18,6 +18,7 @@ from ..cluster.changes import after_moves
 from ..cluster.model import Cluster
 from ..cluster.moves import Move, copied_data
 from ..cluster.state import ClusterState
+from ..metrics.limits import separated
 from ..metrics.score import ScoreMode, Scorer
 from ..plan.order import Budget, Guard, follow, order, reserves_left
 from ..plan.stages import Plan, stages
@@ -67,6 +68,8 @@ def _plan_balanced(state: ClusterState, assignment: Assignment, options: Balance
         # The search itself has found a way, which copies more: some of its instances move more than once.
         scorer = Scorer(state, options.score, state.group_nodes(assignment.group))
         longer = follow(state, found.made, guard, budget)
+        if separated(after_moves(state, longer)) > separated(state):
+            longer = ()
         moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, options))
     plan = stages(state, moves, guard, assignment.most_at_node)
     return _told(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time)

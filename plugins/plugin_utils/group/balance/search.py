@@ -29,6 +29,7 @@ from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import SharedReserve
+from ..metrics.together import sets_together
 from ..neighbourhood.exchanges import ExchangeEvaluator, arrivals
 from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator, MoveOptions
@@ -101,6 +102,11 @@ _DEARER = 4.0
 _LEAST_STEP = 0.01
 """Points for a TiB below which no further price is tried on the way down to one of nothing."""
 
+_SET_TARGETS = 3
+"""Nodes that are tried for those that are to be together."""
+_PRIMARY_AT_TARGET = (MoveKind.FAILOVER_TO_ANY, MoveKind.REPLACE_AND_FAILOVER, MoveKind.REPLACE_PRIMARY)
+"""The kinds of moves after which the target is the primary."""
+
 _NOBODY = np.zeros(0, dtype=np.int64)
 
 
@@ -152,6 +158,7 @@ def _searched(state: ClusterState, group: int, options: BalanceOptions, until: f
         for data in prices:
             search.set_prices(dataclasses.replace(options.prices, data=data))
             search.settle()
+            search.move_sets()
         search.refine()
         search.descend()
     return search
@@ -169,6 +176,8 @@ class _Search:
         self._evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), options.moves)
         self._reserve = SharedReserve.of(state, group)
         self._until = until
+        self._sets = sets_together(state, self.instances)
+        self._apart = MoveEvaluator(state, scorer, MoveRules.of_start(state, apart=True), options.moves) if self._sets else self._evaluator
         self.cost = scorer.score(state)
 
     def set_prices(self, prices: Prices) -> None:
@@ -193,6 +202,56 @@ class _Search:
     def settle(self) -> None:
         """Make single moves, the best first."""
         self._repeat(lambda: self._sweep(self._narrowed(_NOBODY)))
+
+    def move_sets(self) -> None:
+        """Move those that are to be together, set by set, and others after them."""
+        while not self.late():
+            moved = [self._move_set(members) for members in self._sets]
+            if not any(moved):
+                return
+            self.settle()
+
+    def _move_set(self, members: Integers) -> bool:
+        """Bring a set to the best of the nodes that promise most; return whether that is worth it."""
+        costs = self._set_costs(members)
+        targets = self._apart.board.targets
+        return any(
+            self._make_set(members, int(targets[at])) for at in np.argsort(costs, kind="stable")[:_SET_TARGETS] if np.isfinite(costs[at])
+        )
+
+    def _set_costs(self, members: Integers) -> Floats:
+        """Return [T]: about what it costs to have all of a set on each target, infinite where one of them cannot go."""
+        board = self._apart.board
+        evaluation = self._evaluated(self._apart)
+        total = np.zeros(len(board.targets))
+        for block in board.blocks(self.state, members):
+            costs = self._apart.costs(evaluation, block, self._price())
+            to_target = [costs[kind] for kind in _PRIMARY_AT_TARGET if kind in costs]
+            least = np.minimum.reduce(to_target) if to_target else np.full((len(block.instances), len(total)), np.inf)
+            at_home = block.primary[:, None] == board.targets
+            total += np.where(at_home, self.cost, least).sum(axis=0)
+        return total
+
+    def _make_set(self, members: Integers, target: int) -> bool:
+        """Bring a set to a node; return whether that is worth it. If not, all is as before."""
+        before, flags = self.cost, self.state.fails_n1.copy()
+        made: list[Move] = []
+        evaluator = self._apart.narrowed(np.array([target]))
+        for instance in members.tolist():
+            if self.state.primary[instance] == target:
+                continue
+            evaluation = self._evaluated(evaluator)
+            costs = {kind: evaluator.cost(evaluation, instance, kind, target, self._price()) for kind in _PRIMARY_AT_TARGET}
+            kind = min(costs, key=lambda one: costs[one])
+            if not np.isfinite(costs[kind]):
+                self._back(made, before, flags)
+                return False
+            made.append(self._go(make_move(self.state, instance, kind, target), costs[kind]))
+        if made and self.cost <= before - self._options.min_gain * len(made) and self._reserve.holds(self.state):
+            self.made += made
+            return True
+        self._back(made, before, flags)
+        return False
 
     def refine(self) -> None:
         """Make moves that are only worth it together: exchanges, and chains that exchanges do not cover."""

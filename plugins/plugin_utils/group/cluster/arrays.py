@@ -4,7 +4,7 @@
 
 """What never changes while instances are placed and moved, as arrays; `state.ClusterState` holds what does.
 
-N nodes, I instances, T exclusion tags, L location tags, P storage pools.
+N nodes, I instances, T slots of exclusion tags and rules, L location tags, P storage pools.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .model import (
     PoolName,
     StoragePool,
 )
+from .rules import Slots, collect_slots
 from .tags import TagRules, chosen, read_rules, received
 
 Floats = npt.NDArray[np.float64]
@@ -126,10 +127,12 @@ class InstanceFacts:
     two_nodes: Booleans
     """Whether it needs a secondary."""
     restarts: Booleans
-    """Whether it runs on shared storage, so that it can be started anywhere when its node fails."""
+    """Whether it runs on storage that others reach, so that it can be started anywhere when its node fails."""
+    along: Booleans
+    """Whether its disks lie within its only node, and are copied when it moves."""
     spindles_known: Booleans
     exclusion: tuple[tuple[int, ...], ...]
-    """Positions of its exclusion tags."""
+    """Positions of its slots: exclusion tags and rules."""
     wishes: Integers
     """How many locations it desires."""
     desired: tuple[tuple[int, ...], ...]
@@ -145,7 +148,8 @@ class Facts:
     cluster: Cluster
     nodes: NodeFacts
     instances: InstanceFacts
-    exclusion_tags: tuple[str, ...]
+    slots: Slots
+    """Exclusion tags and rules."""
     location_tags: tuple[str, ...]
     pool_names: tuple[PoolName, ...]
     pool_shared: Booleans
@@ -157,8 +161,7 @@ class Facts:
 def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
     """Return the facts of a cluster whose instances, placed or not, are `instances`."""
     rules = read_rules(cluster.tags)
-    exclusion = _chosen_tags(instances, rules.exclusion)
-    exclusion_tags = _all_tags(exclusion)
+    slots = collect_slots(cluster, instances, _chosen_tags(instances, rules.exclusion))
     location_tags = _all_tags(_chosen_tags(cluster.nodes, rules.location))
     pools = sorted({pool.name for node in cluster.nodes for pool in node.storage})
     return Facts(
@@ -166,12 +169,12 @@ def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
         nodes=_node_facts(cluster, rules, location_tags, pools),
         instances=_instance_facts(
             instances,
-            _positions(exclusion, exclusion_tags),
+            slots.of_instance,
             _chosen_tags(instances, rules.desired),
             location_tags,
             pools,
         ),
-        exclusion_tags=tuple(exclusion_tags),
+        slots=slots,
         location_tags=tuple(location_tags),
         pool_names=tuple(pools),
         pool_shared=np.array([pool.kind == PoolKind.EXTERNAL for pool in pools], dtype=bool),
@@ -289,7 +292,9 @@ def _instance_facts(
         real=basics.real,
         on_node_disk=basics.on_node_disk,
         two_nodes=_truths([instance.disk_template is DiskTemplate.DRBD for instance in instances]),
-        restarts=basics.running & _truths([instance.disk_template in MIRRORED_OUTSIDE for instance in instances]),
+        restarts=basics.running
+        & _truths([instance.disk_template in MIRRORED_OUTSIDE and not instance.takes_disk_along for instance in instances]),
+        along=_truths([instance.takes_disk_along for instance in instances]),
         spindles_known=_truths([spindles is not None for spindles in basics.spindles]),
         exclusion=exclusion,
         wishes=np.array([len(tags) for tags in desired], dtype=np.int64),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...common.errors import Mistakes, suggest
-from .model import NODE_DISK, USUAL_LOAD, Cluster, DiskTemplate, Instance, Node, Policy, PoolName, Spec
+from .model import NODE_DISK, USUAL_LOAD, Cluster, DiskTemplate, Instance, Node, Policy, PoolName, RuleKind, Spec
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,25 @@ def _check_names(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
     for instance, place in zip(cluster.instances, places.instances):
         if not _has_homes(instance, nodes):
             _check_homes(instance, place + separator, nodes, mistakes)
+
+
+def check_rules(cluster: Cluster, place: str, mistakes: Mistakes) -> None:
+    """Add names in rules that refer to nothing, and rules that say nothing."""
+    instances, nodes = cluster.instance_positions(), cluster.node_positions()
+    for position, rule in enumerate(cluster.rules):
+        where = f"{place}[{position}]"
+        if not rule.instances and not rule.tags:
+            mistakes.add(where, "is about nobody; give instances or tags")
+        if bool(rule.nodes) != (rule.kind == RuleKind.PIN):
+            mistakes.add(
+                f"{where}.nodes", "is missing; a pin names nodes" if rule.kind == RuleKind.PIN else f"does not go with {rule.kind}"
+            )
+        for name in rule.instances:
+            if name not in instances:
+                mistakes.add(f"{where}.instances", f"unknown instance {name!r}{suggest(name, instances)}")
+        for name in rule.nodes:
+            if name not in nodes:
+                mistakes.add(f"{where}.nodes", f"unknown node {name!r}{suggest(name, nodes)}")
 
 
 def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:

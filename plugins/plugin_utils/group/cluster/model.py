@@ -167,12 +167,13 @@ class RuleKind(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """A limit on where instances run, with what it is called; `nodes` are those of a pin."""
+    """A limit on where instances run, with what it is called, of those that it names or that have one of its tags; `nodes` are a pin's."""
 
     name: str
     kind: RuleKind
-    instances: tuple[str, ...]
+    instances: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,8 @@ def can_move(state: ClusterState, instance: int) -> bool:
     if primary == NOWHERE:
         return False
     if secondary == NOWHERE:
-        return state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
+        reached = state.answers(primary) or not state.facts.instances.along[instance]
+        return reached and state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
     group = state.facts.nodes.group
     return bool(group[primary] == group[secondary]) and (state.answers(primary) or not state.offline[secondary])
 
@@ -197,7 +198,8 @@ def copies(move: Move) -> int:
 
 def copied_data(state: ClusterState, move: Move) -> int:
     """Return MiB that are copied."""
-    return copies(move) * int(state.facts.instances.disk[move.instance])
+    along = move.kind == MoveKind.FAILOVER_TO_ANY and bool(state.facts.instances.along[move.instance])
+    return (copies(move) + along) * int(state.facts.instances.disk[move.instance])
 
 
 def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:

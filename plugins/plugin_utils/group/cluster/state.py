@@ -15,7 +15,7 @@ Instances and nodes are known by position: nodes as in `cluster.nodes`, instance
 by `unplaced`. Scores of all possible places of an instance are in score.py, limits in limits.py; both look at an
 instance that is nowhere, so wrap them in `lifted` for one that lives somewhere.
 
-N nodes, I instances, Q quantities, T exclusion tags, P pools. Memory is 8 N^2 bytes and a few hundred bytes an instance.
+N nodes, I instances, Q quantities, T slots of exclusion tags and rules, P pools. Memory is 8 N^2 bytes and a few hundred bytes an instance.
 The quantities are those of Ganeti's htools; how they are defined is told at `Quantity`.
 """
 
@@ -50,7 +50,7 @@ class ClusterState:
     fails_n1: Booleans
     """[N]: htools' N+1 flag: taken from reported free memory at first, from the books once a node is touched."""
     tag_counts: Integers
-    """[N, T]: primaries with each exclusion tag."""
+    """[N, T]: primaries in each slot."""
     location: Floats
     """[N]: htools' location score of the primaries: shared failure domains and desired locations missed."""
     offline: Booleans
@@ -276,7 +276,7 @@ def _initial_peers(facts: Facts, primary: Integers, secondary: Integers) -> Floa
 
 
 def _initial_tags(facts: Facts, primary: Integers) -> Integers:
-    counts = np.zeros((len(facts.nodes.names), len(facts.exclusion_tags)), dtype=np.int64)
+    counts = np.zeros((len(facts.nodes.names), len(facts.slots.names)), dtype=np.int64)
     for instance in _placed(primary):
         for tag in facts.instances.exclusion[instance]:
             counts[primary[instance], tag] += 1

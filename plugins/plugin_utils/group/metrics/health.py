@@ -35,6 +35,7 @@ class ProblemKind(StrEnum):
     N1 = "n1"
     SHARED_N1 = "shared_n1"
     TAGS = "tags"
+    RULE = "rule"
     POLICY = "policy"
     POOL = "pool"
     CPUS = "cpus"
@@ -64,6 +65,7 @@ def find_problems(state: ClusterState, failures: list[NodeFailure]) -> list[Prob
         _reserves(state),
         _shared(state, failures),
         _tags(state),
+        _rules(state),
         _node_limits(state),
         _missing(state),
         _instances(state),
@@ -109,10 +111,30 @@ def _shared(state: ClusterState, failures: list[NodeFailure]) -> Iterator[Proble
 
 
 def _tags(state: ClusterState) -> Iterator[Problem]:
-    for node, tag in np.argwhere(state.tag_counts > 1).tolist():
+    slots = state.facts.slots
+    for node, tag in np.argwhere(state.tag_counts[:, : slots.soft] > 1).tolist():
         count = int(state.tag_counts[node, tag])
-        says = f"{count} instances with the exclusion tag {state.facts.exclusion_tags[tag]} live on {state.facts.nodes.names[node]}"
+        says = f"{count} instances with the exclusion tag {slots.names[tag]} live on {state.facts.nodes.names[node]}"
         yield _on_node(state, ProblemKind.TAGS, node, count - 1, says)
+
+
+def _rules(state: ClusterState) -> Iterator[Problem]:
+    """Yield every rule that does not hold, at the node where it does not, with its members there."""
+    slots, names = state.facts.slots, state.facts.instances.names
+    if len(slots.names) == slots.soft:
+        return
+    over = state.tag_counts - slots.limit
+    for node, slot in np.argwhere(over[:, slots.soft :] > 0).tolist():
+        here = [names[i] for i in state.primaries(node).tolist() if slots.soft + slot in state.facts.instances.exclusion[i]]
+        says = f"{slots.names[slots.soft + slot]} does not hold on {state.facts.nodes.names[node]}: {', '.join(here)}"
+        yield _on_node(state, ProblemKind.RULE, node, float(over[node, slots.soft + slot]), says)
+    for slot in np.flatnonzero(slots.together).tolist():
+        counts = state.tag_counts[:, slot]
+        if (counts > 0).sum() > 1:
+            members = [i for i in range(len(names)) if slot in state.facts.instances.exclusion[i] and state.primary[i] != NOWHERE]
+            where = ", ".join(f"{names[i]} on {state.facts.nodes.names[state.primary[i]]}" for i in members)
+            says = f"{slots.names[slot]} does not hold: {where}"
+            yield _on_node(state, ProblemKind.RULE, int(counts.argmax()), float(counts.sum() - counts.max()), says)
 
 
 def _node_limits(state: ClusterState) -> Iterator[Problem]:

@@ -12,7 +12,7 @@
     bounds.hard()                        # the same bounds of the hard limits alone
 
 The first rows are the limited quantities, each at its own position in `Quantity`; then REDUNDANCY, a row for each
-exclusion tag (`tag_rows`) and one for each storage pool (`pool_rows`). A limit that a node does not have is infinite: its
+exclusion tag and rule (`tag_rows`) and one for each storage pool (`pool_rows`). A limit that a node does not have is infinite: its
 spindles without exclusive storage, its spindle use with it. To keep every step of a move within limits, test
 `bounds.hard()` after each step that is not the last and `bounds` after the last, at the nodes that the step touches.
 """
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from ...common.libraries import np
-from ..cluster.arrays import Facts, Floats, Integers, Quantity
+from ..cluster.arrays import NOWHERE, Booleans, Facts, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 
 
@@ -49,6 +49,8 @@ class Limit(IntEnum):
     DISK_COUNT = 10
     MIGRATION = 11
     SAME_NODE = 12
+    RULE = 13
+    """A rule of affinity, anti-affinity, or a pin."""
 
     @property
     def fail_mode(self) -> str:
@@ -70,6 +72,7 @@ _FAIL_MODES = {
     Limit.DISK_COUNT: "FailDiskCount",
     Limit.MIGRATION: "FailMig",
     Limit.SAME_NODE: "FailInternal",
+    Limit.RULE: "FailTags",
 }
 
 
@@ -107,18 +110,40 @@ TOLERANCE = 1e-6
 def rows(facts: Facts) -> tuple[Row, ...]:
     """Return what each row is about."""
     first = (*(row for row, _sign in _QUANTITIES.values()), Row(Limit.REDUNDANCY, hard=False))
-    tags, pools = (Row(Limit.TAGS, hard=False),), (Row(Limit.POOL, hard=True),)
-    return first + tags * len(facts.exclusion_tags) + pools * len(facts.pool_names)
+    tags, rules, pools = (Row(Limit.TAGS, hard=False),), (Row(Limit.RULE, hard=True),), (Row(Limit.POOL, hard=True),)
+    slots = facts.slots
+    return first + tags * slots.soft + rules * (len(slots.names) - slots.soft) + pools * len(facts.pool_names)
 
 
 def tag_rows(facts: Facts) -> slice:
-    """Return where the rows of exclusion tags are."""
-    return slice(REDUNDANCY + 1, REDUNDANCY + 1 + len(facts.exclusion_tags))
+    """Return where the rows of exclusion tags and rules are."""
+    return slice(REDUNDANCY + 1, REDUNDANCY + 1 + len(facts.slots.names))
 
 
 def pool_rows(facts: Facts) -> slice:
     """Return where the rows of storage pools are."""
     return slice(tag_rows(facts).stop, tag_rows(facts).stop + len(facts.pool_names))
+
+
+def separated(state: ClusterState) -> float:
+    """Return how many primaries are not where most of those are that a rule wants together with them."""
+    slots = state.facts.slots
+    counts = state.tag_counts[:, slots.together]
+    return float((counts.sum(axis=0) - counts.max(axis=0, initial=0)).sum()) if slots.together.any() else 0.0
+
+
+def joins(state: ClusterState, instance: int, nodes: Integers) -> Booleans:
+    """Return [N]: whether an instance that comes to each of `nodes` is with as many as where it is of those it is to be together with.
+
+    One that is nowhere must come to where most of them are, if they are anywhere.
+    """
+    fits = np.ones(len(nodes), dtype=bool)
+    home = int(state.primary[instance])
+    for slot in state.facts.instances.exclusion[instance]:
+        if state.facts.slots.together[slot]:
+            counts = state.tag_counts[:, slot]
+            fits &= counts[nodes] >= (counts.max() if home == NOWHERE else counts[home])
+    return fits
 
 
 def counted_as_used(quantities: Floats) -> Floats:
@@ -143,7 +168,7 @@ def capacity(facts: Facts, left: float = 0.0) -> Floats:
     most[[Quantity.SPINDLES, Quantity.SPINDLES_PLANNED]] = np.where(nodes.exclusive, 0.0, np.inf)
     most[[Quantity.CPUS, Quantity.CPUS_PLANNED]] = nodes.cpu_limit
     most[[Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED]] = np.where(nodes.exclusive, np.inf, nodes.spindle_limit)
-    most[tag_rows(facts)] = 1.0
+    most[tag_rows(facts)] = facts.slots.limit.T
     return most
 
 

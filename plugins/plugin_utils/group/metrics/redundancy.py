@@ -172,14 +172,17 @@ def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Resta
     for mirrored in np.flatnonzero((state.primary == node) & (state.secondary != NOWHERE)):
         moved_cpus[state.secondary[mirrored]] += facts.as_primary[Quantity.CPUS, mirrored]
         tag_counts[state.secondary[mirrored], list(facts.exclusion[mirrored])] += 1
-    tags = np.zeros((len(instances), len(state.facts.exclusion_tags)), dtype=bool)
+    # Rules are not looked at: room is kept for all, and who may use it is seen when a node has failed.
+    soft = state.facts.slots.soft
+    tags = np.zeros((len(instances), len(state.facts.slots.names)), dtype=bool)
     for row, instance in enumerate(instances):
         tags[row, list(facts.exclusion[instance])] = True
+    tags = tags[:, :soft]
     pools = facts.pool[instances]
     reached = np.ones((len(instances), len(targets)), dtype=bool)
     named = pools != ANYWHERE
     reached[named] = nodes.pools[np.ix_(targets, pools[named])].T
-    conflicts = tags.astype(np.int64) @ (tag_counts[targets] > 0).T.astype(np.int64)
+    conflicts = tags.astype(np.int64) @ (tag_counts[targets][:, :soft] > 0).T.astype(np.int64)
     used = state.quantities[Quantity.CPUS, targets] + moved_cpus[targets]
     return _Restart(
         instances=instances,

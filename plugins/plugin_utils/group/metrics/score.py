@@ -30,6 +30,7 @@ from enum import StrEnum
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Facts, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
+from .limits import separated
 
 _BLOCK = 2**15
 """Numbers that are computed at a time: 256 KiB."""
@@ -148,6 +149,9 @@ WEIGHTS = {
 }
 """Every metric by name, in htools' order, with htools' weights."""
 
+RULE = 50.0
+"""As how many exclusion tags in conflict a broken rule counts: it is repaired before anything else but instances that are down."""
+
 _REPEATED = {"free_disk_cv": "free_disk_cv_forth", "vcpu_ratio_cv": "vcpu_ratio_cv_forth", "spindles_cv": "spindles_cv_forth"}
 """Metrics that are equal as long as no instance is forthcoming."""
 
@@ -186,15 +190,20 @@ class Scorer:
     def _counted(self, state: ClusterState) -> dict[str, float]:
         """Return the metrics that count what is wrong, by name, in the order of WEIGHTS."""
         counts = state.quantities[Quantity.PRIMARIES] + state.quantities[Quantity.SECONDARIES]
-        tagged = bool(state.facts.exclusion_tags)
+        tagged = bool(state.facts.slots.names)
         return {
             "n1_cnt": float(counts[self.online] @ self.failing(state)[self.online]),
             "offline_all_cnt": float(counts[self._dark].sum()),
             "offline_pri_cnt": float(state.quantities[Quantity.PRIMARIES, self._dark].sum()),
-            "pri_tags_score": float(np.maximum(state.tag_counts[self.online] - 1, 0).sum()) if tagged else 0.0,
+            "pri_tags_score": self._tags_score(state) if tagged else 0.0,
             "location_score": float(state.location[self.online].sum()),
             "location_exclusion_score": float(np.maximum(self.tags_by_location(state) - 1, 0).sum()) if tagged else 0.0,
         }
+
+    def _tags_score(self, state: ClusterState) -> float:
+        """Return how many primaries are too many for exclusion tags and rules; a rule counts as RULE tags."""
+        over = np.maximum(state.tag_counts[self.online] - state.facts.slots.limit[self.online], 0).sum(axis=0)
+        return float(over @ slot_weights(state.facts)) + RULE * separated(state)
 
     def score(self, state: ClusterState) -> float:
         """Return the weighted sum of all metrics."""
@@ -244,7 +253,8 @@ class Scorer:
         """Return what N+1, tags and locations add to the score on each primary."""
         facts = state.facts.instances
         tags = list(facts.exclusion[instance])
-        penalty: Floats = WEIGHTS["pri_tags_score"] * (state.tag_counts[primaries][:, tags] > 0).sum(axis=1).astype(float)
+        broken = state.tag_counts[primaries][:, tags] >= state.facts.slots.limit[primaries][:, tags]
+        penalty: Floats = WEIGHTS["pri_tags_score"] * (broken @ slot_weights(state.facts)[tags])
         if not facts.real[instance]:
             return penalty
         need = facts.as_primary[:, instance]
@@ -314,6 +324,8 @@ class Scorer:
         """Return [L, T]: real primaries with the tag on online members in the failure domain."""
         locations = state.facts.nodes.locations[self.online].astype(np.int64)
         counts: Integers = locations.T @ self._real_tag_counts(state)[self.online]
+        # Only exclusion tags are also about failure domains.
+        counts[:, state.facts.slots.soft :] = 0
         return counts
 
     def _real_tag_counts(self, state: ClusterState) -> Integers:
@@ -323,6 +335,11 @@ class Scorer:
         for instance in np.flatnonzero(~state.facts.instances.real & (state.primary != NOWHERE)):
             np.subtract.at(counts, (state.primary[instance], list(state.facts.instances.exclusion[instance])), 1)
         return counts
+
+
+def slot_weights(facts: Facts) -> Floats:
+    """Return [T]: as how many exclusion tags in conflict each slot counts."""
+    return np.where(np.arange(len(facts.slots.names)) < facts.slots.soft, 1.0, RULE)
 
 
 def _spreads(facts: Facts, mode: ScoreMode, online: Booleans) -> tuple[Spread, ...]:

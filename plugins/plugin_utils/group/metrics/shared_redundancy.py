@@ -171,18 +171,19 @@ def _barred(state: ClusterState, reserve: SharedReserve, instances: Integers) ->
     pool = facts.instances.pool[instances]
     named = pool != ANYWHERE
     barred[named] = (~facts.nodes.pools[np.ix_(nodes, pool[named])]).sum(axis=0)
-    if not facts.exclusion_tags:
+    soft = facts.slots.soft
+    if not soft:
         return barred
     # A failover of the same node may bring a tag along, too: one more node for each tag's use anywhere.
     users = (state.tag_counts[nodes] > 0).sum(axis=0) + reserve.mirrored_tags
     for position, instance in enumerate(instances.tolist()):
-        barred[position] += int(users[list(facts.instances.exclusion[instance])].sum())
+        barred[position] += int(users[[tag for tag in facts.instances.exclusion[instance] if tag < soft]].sum())
     return barred
 
 
 def _mirrored_tags(state: ClusterState) -> Integers:
     """Return how many mirrored instances have each exclusion tag."""
-    counts = np.zeros(len(state.facts.exclusion_tags), dtype=np.int64)
+    counts = np.zeros(len(state.facts.slots.names), dtype=np.int64)
     for instance in np.flatnonzero(state.secondary != NOWHERE).tolist():
         counts[list(state.facts.instances.exclusion[instance])] += 1
     return counts

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from ...common.libraries import np, npt
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
-from .limits import Limit, capacity, counted_as_used
+from .limits import Limit, capacity, counted_as_used, joins
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,11 @@ def primary_verdict(state: ClusterState, instance: int, primaries: Integers, rul
         if rules.soft:
             _check_redundancy(trial, state, primaries, state.reserved[primaries] + over[Quantity.MEMORY], rules)
             trial.refuse(Limit.CPUS, over[Quantity.CPUS])
+    _check_rules(trial, state, instance, primaries)
     if rules.soft:
         # A forthcoming instance that would break an exclusion when it comes is refused before it comes.
-        conflicts = (state.tag_counts[primaries][:, list(facts.exclusion[instance])] > 0).sum(axis=1).astype(float)
+        tags = [slot for slot in facts.exclusion[instance] if slot < state.facts.slots.soft]
+        conflicts = (state.tag_counts[primaries][:, tags] > 0).sum(axis=1).astype(float)
         trial.refuse(Limit.TAGS, conflicts)
         trial.refuse(Limit.MEMORY, over[Quantity.MEMORY_PLANNED])
         if state.facts.forthcoming:
@@ -139,6 +141,15 @@ def _over(state: ClusterState, need: Floats, nodes: Integers, rules: Rules) -> F
     """Return [10, len(nodes)]: by how much each limited quantity is over its limit with the instance; negative where there is room."""
     used = counted_as_used(state.quantities[:, nodes] + need[:, None])
     return used - capacity(state.facts, rules.least_left)[: len(used), nodes]
+
+
+def _check_rules(trial: _Trial, state: ClusterState, instance: int, primaries: Integers) -> None:
+    slots = state.facts.slots
+    own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
+    if own:
+        broken = (state.tag_counts[np.ix_(primaries, own)] >= slots.limit[np.ix_(primaries, own)]).sum(axis=1)
+        trial.refuse(Limit.RULE, broken.astype(float))
+        trial.refuse(Limit.RULE, np.ones(len(primaries)), ~joins(state, instance, primaries))
 
 
 def _check_pool(trial: _Trial, state: ClusterState, instance: int, nodes: Integers) -> None:

@@ -19,7 +19,7 @@ from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
-from ..metrics.limits import REDUNDANCY, Bounds, pool_rows
+from ..metrics.limits import REDUNDANCY, Bounds, joins, pool_rows
 from .board import Block, Board, KeptMemory, Needs
 
 
@@ -33,6 +33,8 @@ class MoveRules:
 
     bounds: Bounds
     like_hbal: bool
+    apart: bool = False
+    """Whether those that are to be together may be apart for now, because all of them will move."""
 
     @classmethod
     def of_htools(cls, state: ClusterState) -> MoveRules:
@@ -40,9 +42,9 @@ class MoveRules:
         return cls(Bounds.of_htools(state), like_hbal=True)
 
     @classmethod
-    def of_start(cls, state: ClusterState) -> MoveRules:
+    def of_start(cls, state: ClusterState, *, apart: bool = False) -> MoveRules:
         """Return those by which nothing gets worse than in `state`."""
-        return cls(Bounds.of_start(state), like_hbal=False)
+        return cls(Bounds.of_start(state), like_hbal=False, apart=apart)
 
 
 class MovedLimits:
@@ -55,6 +57,7 @@ class MovedLimits:
         self._excused = state.fails_n1 & rules.like_hbal
         self._planned = state.facts.forthcoming
         self._dark = state.dark
+        self._apart = rules.apart
 
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
         """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
@@ -97,8 +100,16 @@ class MovedLimits:
         soft &= self._fits(-facts.as_primary[Quantity.MEMORY_PLANNED, rows], every, Quantity.MEMORY_PLANNED, nodes)
         if self._planned:
             soft &= self._fits(facts.as_primary[Quantity.CPUS_PLANNED, rows], every, Quantity.CPUS_PLANNED, nodes)
+        slots = self._state.facts.slots
         for row in self._tagged(block):
-            soft[row] &= ~(self._state.tag_counts[np.ix_(nodes, facts.exclusion[rows[row]])] > 0).any(axis=1)
+            tags = list(facts.exclusion[rows[row]])
+            full = self._state.tag_counts[np.ix_(nodes, tags)] >= slots.limit[np.ix_(nodes, tags)]
+            is_soft = np.array(tags) < slots.soft
+            soft[row] &= ~full[:, is_soft].any(axis=1)
+            if not is_soft.all():
+                hard = np.array(np.broadcast_to(hard, soft.shape))
+                hard[row] &= ~full[:, ~is_soft].any(axis=1)
+                hard[row] &= self._apart or joins(self._state, int(rows[row]), nodes)
         return hard, soft
 
     def _mirror_at(self, block: Block, needs: Needs, nodes: Integers) -> tuple[Booleans, Booleans]:
@@ -128,8 +139,14 @@ class MovedLimits:
         soft = soft & self._planned_at(s) & (-facts.as_primary[Quantity.MEMORY_PLANNED, rows] <= self._room[Quantity.MEMORY_PLANNED][s])
         if self._planned:
             soft &= facts.as_primary[Quantity.CPUS_PLANNED, rows] <= self._room[Quantity.CPUS_PLANNED][s]
+        slots = self._state.facts.slots
         for row in self._tagged(block):
-            soft[row] &= not (self._state.tag_counts[s[row], list(facts.exclusion[rows[row]])] > 0).any()
+            tags = list(facts.exclusion[rows[row]])
+            full = self._state.tag_counts[s[row], tags] >= slots.limit[s[row], tags]
+            is_soft = np.array(tags) < slots.soft
+            soft[row] &= not full[is_soft].any()
+            hard[row] &= not full[~is_soft].any()
+            hard[row] &= self._apart or bool(joins(self._state, int(rows[row]), s[row : row + 1])[0])
         return hard & (soft | rescued)
 
     def _mirror_at_p(self, block: Block, needs: Needs, kept: Floats, rescued: Booleans) -> Booleans:

@@ -14,7 +14,7 @@ from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
-from ..metrics.score import WEIGHTS, Scorer
+from ..metrics.score import RULE, WEIGHTS, Scorer, slot_weights
 from .board import Block, Board, KeptMemory, Needs
 
 
@@ -129,7 +129,8 @@ class _TagPenalties:
     def __init__(self, state: ClusterState, scorer: Scorer, board: Board) -> None:
         self._state, self._board = state, board
         self._follows = board.tagged | (state.facts.instances.wishes > 0)
-        self._tagged = bool(state.facts.exclusion_tags)
+        self._tagged = bool(state.facts.slots.names)
+        self._weights = slot_weights(state.facts)
         self._located = bool(state.facts.location_tags) or bool(state.facts.instances.wishes.any())
         self._by_location = scorer.tags_by_location(state) if self._tagged and state.facts.location_tags else None
 
@@ -158,15 +159,26 @@ class _TagPenalties:
                 self._add(found[row : row + 1], instance, primary, block.secondary[row : row + 1])
         return found
 
+    def _separated(self, slot: int, primary: int, nodes: Integers) -> Floats:
+        """Return how many more of a slot are not where most of it are when a primary goes from its node to each of `nodes`."""
+        counts = self._state.tag_counts[:, slot]
+        without = counts.copy()
+        without[primary] -= 1
+        change: Floats = (counts.max() - np.maximum(without.max(), without[nodes] + 1)).astype(float)
+        return change
+
     def _add(self, found: Floats, instance: int, primary: int, nodes: Integers) -> None:
         facts = self._state.facts
         exclusion, desired = facts.instances.exclusion[instance], facts.instances.desired[instance]
         online = bool(self._board.online[primary])
         if exclusion:
             tags = list(exclusion)
-            counts = self._state.tag_counts
-            found += WEIGHTS["pri_tags_score"] * (counts[np.ix_(nodes, tags)] > 0).sum(axis=1)
-            found -= WEIGHTS["pri_tags_score"] * online * float((counts[primary, tags] > 1).sum())
+            counts, limit, weights = self._state.tag_counts, facts.slots.limit, self._weights[tags] * WEIGHTS["pri_tags_score"]
+            found += (counts[np.ix_(nodes, tags)] >= limit[np.ix_(nodes, tags)]) @ weights
+            found -= online * float((counts[primary, tags] > limit[primary, tags]) @ weights)
+            for slot in exclusion:
+                if facts.slots.together[slot]:
+                    found += WEIGHTS["pri_tags_score"] * RULE * self._separated(slot, primary, nodes)
         if not facts.instances.real[instance]:
             return
         if desired:

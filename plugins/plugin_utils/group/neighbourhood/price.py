@@ -54,9 +54,10 @@ class Home:
 
     def data(self, state: ClusterState) -> int:
         """Return MiB that the shortest way to a state copies."""
-        mirrored = np.flatnonzero((state.secondary != NOWHERE) & self.moved(state))
+        mirrored = np.flatnonzero(((state.secondary != NOWHERE) | state.facts.instances.along) & self.moved(state))
         disk = state.facts.instances.disk[mirrored]
-        copies = self.is_new(mirrored, state.primary[mirrored]) + self.is_new(mirrored, state.secondary[mirrored])
+        second = state.secondary[mirrored]
+        copies = self.is_new(mirrored, state.primary[mirrored]) + self.is_new(mirrored, second) * (second != NOWHERE)
         return int(disk @ copies)
 
     def is_new(self, instances: Integers, nodes: Integers) -> Floats:
@@ -82,7 +83,7 @@ class PlacementPrice:
     def of(cls, state: ClusterState, home: Home, prices: Prices) -> PlacementPrice:
         """Return the price of a state and its moves."""
         primaries = int((state.primary != home.primary).sum())
-        mirrored = state.secondary != NOWHERE
+        mirrored = (state.secondary != NOWHERE) | state.facts.instances.along
         return cls(home, prices, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), primaries)
 
     @property
@@ -93,7 +94,7 @@ class PlacementPrice:
     def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
         """Add the price of the placement after each move to its cost, in place."""
         moved = self._moved_primaries(costs, block, board)
-        data = self._copied(costs, block, board) if block.mirrored else {}
+        data = self._copied(costs, block, board) if block.mirrored or self.mirrored[block.instances].any() else {}
         for kind in costs:
             costs[kind] += self.now + self.prices.primary * moved[kind]
             if kind in data:
@@ -141,6 +142,7 @@ class PlacementPrice:
         without_s = (new - self.home.is_new(block.instances, block.secondary)[:, None]) * disk[:, None]
         without_p = (new - self.home.is_new(block.instances, block.primary)[:, None]) * disk[:, None]
         by_kind = {
+            MoveKind.FAILOVER_TO_ANY: without_p * self.mirrored[block.instances][:, None],
             MoveKind.REPLACE_SECONDARY: without_s,
             MoveKind.REPLACE_AND_FAILOVER: without_s,
             MoveKind.REPLACE_PRIMARY: without_p,

@@ -83,6 +83,7 @@ def assign(
     room = bounds.room(lifted)
     _limit_quantities(rows, columns, lifted, room)
     _limit_tags(rows, columns, lifted, room)
+    _keep_together(rows, columns, lifted)
     _limit_pools(rows, columns, lifted, room)
     _limit_redundancy(rows, columns, lifted, bounds.most)
     importance = np.array([want.importance for want in wanted], dtype=float)
@@ -129,8 +130,10 @@ def _limit_quantities(rows: _Rows, columns: _Columns, lifted: ClusterState, room
 
 
 def _limit_tags(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floats) -> None:
-    exclusion = lifted.facts.instances.exclusion
+    exclusion, slots = lifted.facts.instances.exclusion, lifted.facts.slots
     room = room[tag_rows(lifted.facts)]
+    # A rule that was broken before is not to be broken again.
+    room[slots.soft :] = (slots.limit - lifted.tag_counts).T[slots.soft :]
     users = collections.defaultdict(list)
     for column, (instance, node) in enumerate(zip(columns.instance.tolist(), columns.primary.tolist())):
         for tag in exclusion[instance]:
@@ -138,6 +141,23 @@ def _limit_tags(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floa
     for (node, tag), found in users.items():
         if len(found) > room[tag, node]:
             rows.add(np.array(found), np.ones(len(found)), float(room[tag, node]))
+
+
+def _keep_together(rows: _Rows, columns: _Columns, lifted: ClusterState) -> None:
+    """Let all members of a rule of affinity have the same primary, or none of them a place."""
+    users: dict[int, dict[int, list[tuple[int, int]]]] = collections.defaultdict(lambda: collections.defaultdict(list))
+    together = lifted.facts.slots.together
+    for column, (instance, node) in enumerate(zip(columns.instance.tolist(), columns.primary.tolist())):
+        for slot in lifted.facts.instances.exclusion[instance]:
+            if together[slot]:
+                users[slot][instance].append((node, column))
+    for of_slot in users.values():
+        (_first, at_first), *others = of_slot.items()
+        for _other, at_other in others:
+            for node in sorted({node for node, _column in (*at_first, *at_other)}):
+                one, other = ([column for at, column in places if at == node] for places in (at_first, at_other))
+                values = [1.0] * len(one) + [-1.0] * len(other)
+                rows.program.row(zip([*one, *other], values), low=0.0, high=0.0)
 
 
 def _limit_pools(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floats) -> None:

@@ -24,6 +24,7 @@ from ..cluster.moves import Move, Place, copied_data, copies, possible_moves
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from ..metrics.shared_redundancy import Reserves, SharedReserve
+from ..metrics.together import torn
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,12 @@ def order(state: ClusterState, targets: Mapping[int, Place], guard: Guard, budge
     guards = (guard,) if guard.on_the_way is guard.bounds else (guard.strict(), guard)
     while any(walk.advance(one) for one in guards) or walk.step_aside(guards[-1]):
         continue
-    return Ordered(tuple(walk.moves), tuple(walk.waiting))
+    staying = torn(state, [move.instance for move in walk.moves], walk.waiting) | frozenset(walk.waiting)
+    if len(staying) == len(walk.waiting):
+        return Ordered(tuple(walk.moves), tuple(walk.waiting))
+    # Nobody goes without those that a rule wants together with it.
+    found = order(state, {instance: place for instance, place in targets.items() if instance not in staying}, guard, budget)
+    return Ordered(found.moves, tuple(instance for instance in targets if instance in staying or instance in found.blocked))
 
 
 def follow(state: ClusterState, moves: Sequence[Move], guard: Guard, budget: Budget) -> tuple[Move, ...]:

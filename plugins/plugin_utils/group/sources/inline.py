@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from ...common.errors import Mistakes
 from ...common.fields import ListOf, Number, Row, Size, Table, Text, Truth, Values, Whole, Word
-from ..cluster.check import Places, check_cluster, check_instance, pool_names
+from ..cluster.check import Places, check_cluster, check_instance, check_rules, pool_names
 from ..cluster.model import (
     NODE_DISK,
     USUAL_LOAD,
@@ -34,6 +34,8 @@ from ..cluster.model import (
     Policy,
     PoolKind,
     PoolName,
+    Rule,
+    RuleKind,
     Spec,
     Status,
     StoragePool,
@@ -127,6 +129,16 @@ _INSTANCE = Table(
         Row("live", Truth(words=True), "Whether it can be moved while it runs.", default=True),
     ],
 )
+_RULE = Table(
+    "a rule",
+    [
+        Row("name", _NAME, "What it is called; by default its type and its place in the list."),
+        Row("type", Word(RuleKind), "What it says of where its instances run.", required=True),
+        Row("instances", _STRINGS, "The instances that it is about.", default=()),
+        Row("tags", _STRINGS, "Instances that have one of these tags belong to it, too.", default=()),
+        Row("nodes", _STRINGS, "Of a pin the nodes that they may run on.", default=()),
+    ],
+)
 CLUSTER = Table(
     "a cluster",
     [
@@ -135,6 +147,7 @@ CLUSTER = Table(
         Row("instances", ListOf(_INSTANCE, "instances"), "Its instances.", default=()),
         _TAGS,
         _POLICY_ROW,
+        Row("rules", ListOf(_RULE, "rules"), "Limits on where instances run.", default=()),
     ],
 )
 
@@ -154,10 +167,17 @@ def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
     instances = tuple(_instance(instance, where, mistakes) for instance, where in zip(values["instances"], places.instances))
     residents = _Residents(instances)
     nodes = tuple(_node(node, where, groups, residents, mistakes) for node, where in zip(values["nodes"], places.nodes))
-    cluster = Cluster(groups=groups, nodes=nodes, instances=instances, tags=values["tags"], policy=policy)
+    rules = tuple(_rule(rule, position) for position, rule in enumerate(values["rules"]))
+    cluster = Cluster(groups=groups, nodes=nodes, instances=instances, tags=values["tags"], policy=policy, rules=rules)
     check_cluster(cluster, places, mistakes)
+    check_rules(cluster, f"{place}.rules", mistakes)
     mistakes.check()
     return cluster
+
+
+def _rule(values: Values, position: int) -> Rule:
+    kind = RuleKind(values["type"])
+    return Rule(values["name"] or f"{kind} rule {position}", kind, values["instances"], values["nodes"], values["tags"])
 
 
 def parse_new_instances(data: Sequence[t.Any], cluster: Cluster, place: str = "instances") -> tuple[Instance, ...]:
@@ -323,7 +343,13 @@ def write_inline(cluster: Cluster) -> dict[str, t.Any]:
         "instances": [_plain_instance(instance) for instance in cluster.instances],
         "tags": list(cluster.tags),
         "ipolicy": _policy(cluster.policy),
+        "rules": [_plain_rule(rule) for rule in cluster.rules],
     }
+
+
+def _plain_rule(rule: Rule) -> dict[str, t.Any]:
+    members = {"instances": list(rule.instances), "tags": list(rule.tags), "nodes": list(rule.nodes)}
+    return {"name": rule.name, "type": str(rule.kind)} | {name: value for name, value in members.items() if value}
 
 
 def _plain_group(group: Group) -> dict[str, t.Any]:

@@ -194,7 +194,7 @@ def _tagged(guests: Guests, nodes: Sequence[str]) -> Iterator[Rule]:
         if pins:
             yield Rule(f"tag {', '.join(pins)} of {guests.names[number]}", RuleKind.PIN, (guests.names[number],), tuple(pins.values()))
     for (kind, tag), members in sets.items():
-        yield Rule(f"tag {tag}", kind, tuple(members))
+        yield Rule(f"tag {tag}", kind, tuple(members), tags=(tag,))
 
 
 def _tied(guests: Guests) -> Iterator[Rule]:

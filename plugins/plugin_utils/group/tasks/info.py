@@ -26,11 +26,12 @@ _COUNTED = {
     "offline_pri": ProblemKind.OFFLINE_PRIMARY,
     "offline_sec": ProblemKind.OFFLINE_SECONDARY,
     "gn1_fail": ProblemKind.SHARED_N1,
+    "rules": ProblemKind.RULE,
     "policy": ProblemKind.POLICY,
     "pool": ProblemKind.POOL,
 }
 """What health counts, by hcheck's words where it has one."""
-_NODE_PROBLEMS = frozenset({ProblemKind.N1, ProblemKind.TAGS, ProblemKind.SHARED_N1})
+_NODE_PROBLEMS = frozenset({ProblemKind.N1, ProblemKind.RULE, ProblemKind.TAGS, ProblemKind.SHARED_N1})
 """Problems that are counted once a node, as hcheck does."""
 _LOADS = (("cpu", Quantity.CPU_LOAD), ("memory", Quantity.MEMORY_LOAD), ("disk", Quantity.DISK_LOAD), ("net", Quantity.NET_LOAD))
 
@@ -65,6 +66,9 @@ def _metrics(metrics: Sequence[Metric]) -> list[dict[str, t.Any]]:
 def _health(problems: Sequence[Problem]) -> dict[str, t.Any]:
     """Return the counts of hcheck, of instances for offline ones, and whether all are 0."""
     counts = {word: _count([problem for problem in problems if problem.kind == kind]) for word, kind in _COUNTED.items()}
+    # Most clusters have no rules.
+    if not counts["rules"]:
+        del counts["rules"]
     return {"healthy": not any(counts.values()), **counts}
 
 

@@ -1,0 +1,136 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rules on where instances run, and Ganeti's exclusion tags, as slots: counts of primaries on each node, with a limit of each.
+
+    slots = collect_slots(cluster, instances, exclusion)      # instances that have a tag in common are on different nodes
+
+An exclusion tag and a rule of anti-affinity let one primary come to a node. A pin lets none come to the other nodes, and any number to
+its own; pins to the same nodes are one slot. An affinity has no such limit: who is to be together is told by `together`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...common.libraries import np, npt
+from .model import Cluster, Instance, Rule, RuleKind
+
+
+@dataclass(frozen=True)
+class Slots:
+    """T slots; the first are those of exclusion tags, which are soft limits, the others are rules, which are hard ones."""
+
+    names: tuple[str, ...]
+    of_instance: tuple[tuple[int, ...], ...]
+    limit: npt.NDArray[np.float64]
+    """[N, T]: how many primaries a node may have."""
+    soft: int
+    """How many are exclusion tags."""
+    together: npt.NDArray[np.bool_]
+    """[T]: those whose primaries are all to be on one node."""
+
+
+def collect_slots(cluster: Cluster, instances: Sequence[Instance], exclusion: Sequence[Sequence[str]]) -> Slots:
+    """Return the slots of instances, each of which has those exclusion tags."""
+    names = list(dict.fromkeys(tag for tags in exclusion for tag in tags))
+    known = {name: position for position, name in enumerate(names)}
+    of_instance = [[known[tag] for tag in tags] for tags in exclusion]
+    soft = len(names)
+    limits = [np.ones((len(cluster.nodes), soft))]
+    together = [False] * soft
+    if cluster.rules:
+        for name, column, is_together, members in _rule_slots(cluster, instances):
+            for member in members:
+                of_instance[member].append(len(names))
+            names.append(name)
+            limits.append(column[:, None])
+            together.append(is_together)
+    limit = np.concatenate(limits, axis=1)
+    return Slots(tuple(names), tuple(map(tuple, of_instance)), limit, soft, np.array(together, dtype=bool))
+
+
+def members_of(rule: Rule, instances: Sequence[Instance]) -> tuple[int, ...]:
+    """Return the positions of the instances that a rule is about."""
+    named, tags = frozenset(rule.instances), frozenset(rule.tags)
+    return tuple(
+        position for position, instance in enumerate(instances) if instance.name in named or (tags and not tags.isdisjoint(instance.tags))
+    )
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Rules that cannot hold together, whatever moves, and their members."""
+
+    rules: tuple[str, ...]
+    instances: tuple[str, ...]
+    says: str
+
+
+def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
+    """Return the rules that contradict each other, or that more instances are under than there are nodes."""
+    members = {position: frozenset(members_of(rule, cluster.instances)) for position, rule in enumerate(cluster.rules)}
+    names = [instance.name for instance in cluster.instances]
+    found = []
+
+    def tell(rules: Sequence[int], who: frozenset[int], says: str) -> None:
+        listed = ", ".join(names[one] for one in sorted(who))
+        found.append(
+            Contradiction(tuple(cluster.rules[rule].name for rule in rules), tuple(names[one] for one in sorted(who)), f"{says}: {listed}")
+        )
+
+    for position, rule in enumerate(cluster.rules):
+        allowed = _nodes_of(cluster, members, members[position])
+        if rule.kind == RuleKind.ANTI_AFFINITY and len(members[position]) > len(allowed):
+            tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart that may be on {len(allowed)} nodes")
+        if rule.kind != RuleKind.AFFINITY:
+            continue
+        for other, against in enumerate(cluster.rules):
+            both = members[position] & members[other]
+            if against.kind == RuleKind.ANTI_AFFINITY and len(both) > 1:
+                tell([position, other], both, f"{rule.name} keeps together what {against.name} keeps apart")
+        pinned = {one: _nodes_of(cluster, members, frozenset({one})) for one in members[position]}
+        if pinned and not frozenset.intersection(*pinned.values()):
+            who = frozenset(one for one, nodes in pinned.items() if len(nodes) < len(cluster.nodes))
+            tell([position], who, f"{rule.name} keeps together what pins keep on different nodes")
+    return tuple(found)
+
+
+def _nodes_of(cluster: Cluster, members: dict[int, frozenset[int]], instances: frozenset[int]) -> frozenset[str]:
+    """Return the nodes that one or another of some instances may be on by the pins."""
+    found: set[str] = set()
+    for instance in instances:
+        allowed = set(cluster.node_positions())
+        for position, rule in enumerate(cluster.rules):
+            if rule.kind == RuleKind.PIN and instance in members[position]:
+                allowed &= set(rule.nodes)
+        found |= allowed
+    return frozenset(found)
+
+
+def _rule_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[tuple[str, npt.NDArray[np.float64], bool, Sequence[int]]]:
+    """Return name, limits [N], whether together, and members of each slot of the rules."""
+    found: list[tuple[str, npt.NDArray[np.float64], bool, Sequence[int]]] = []
+    pins: dict[frozenset[str], tuple[list[str], list[int]]] = {}
+    for rule in cluster.rules:
+        members = members_of(rule, instances)
+        if rule.kind in (RuleKind.AFFINITY, RuleKind.ANTI_AFFINITY):
+            is_together = rule.kind == RuleKind.AFFINITY
+            if len(members) > 1:
+                found.append((rule.name, np.full(len(cluster.nodes), np.inf if is_together else 1.0), is_together, members))
+            continue
+        for member in members:
+            # Who is nowhere yet may go anywhere, and is left there.
+            home = instances[member].primary
+            allowed = frozenset(rule.nodes) if rule.kind == RuleKind.PIN else frozenset({home} if home else cluster.node_positions())
+            names, pinned = pins.setdefault(allowed, ([], []))
+            if member not in pinned:
+                pinned.append(member)
+            if rule.name not in names:
+                names.append(rule.name)
+    for allowed, (names, pinned) in pins.items():
+        column = np.array([np.inf if node.name in allowed else 0.0 for node in cluster.nodes])
+        found.append(("; ".join(names), column, False, pinned))
+    return found
