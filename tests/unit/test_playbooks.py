@@ -144,3 +144,24 @@ def test_balance_prints_groups_and_commands(tmp_path):
     text = play("balance", tmp_path, max_data="300 GiB")
     assert re.search(r"group-01 +264\.10777625 ", text)
     assert "gnt-instance replace-disks" in text
+
+
+def test_machines_without_a_system_are_planned_from_records(tmp_path):
+    """Each host has a record of another source; none of them exists, and none is asked."""
+    (tmp_path / "records").mkdir()
+    hosts = {}
+    for source in ("ironic", "maas", "redfish"):
+        record = ROOT / "tests" / "unit" / "data" / "recorded" / f"{source}.json"
+        (tmp_path / "records" / f"of-{source}.json").write_text(record.read_text(encoding="utf-8"), encoding="utf-8")
+        hosts[f"of-{source}"] = {"bareon_source": source, "ansible_host": "192.0.2.1"}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts}}), encoding="utf-8")
+    local = {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}, "here": {"hosts": local}}), encoding="utf-8")
+    text = play("recorded", tmp_path, inventory=inventory, bareon_hosts="all:!here")
+    assert "does not tell whether disks are in use and what is on the disks" in " ".join(text.split())
+    plans = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "plans").iterdir()}
+    assert set(plans) == set(hosts)
+    assert all(plan["schema"]["parteds"] for plan in plans.values())
+    wrong = play("recorded", tmp_path, failed=True, inventory=inventory, bareon_hosts="of-maas", bareon_source="paper")
+    assert "bareon_source must be ironic, maas" in " ".join(wrong.split())

@@ -5,9 +5,5 @@
 """Facts of the field, stated once for the planner and the host: file systems, partition tables, LVM, md, and what each keeps for itself.
 
 Nothing comes in: these are tables, and arithmetic on them. Whoever adds a file system adds a row to filesystems.py.
-<<<<<<< HEAD
-In reading order: units.py, gpt.py, lvm.py, raid.py, filesystems.py, overhead.py, fstab.py.
-=======
-In reading order: units.py, identity.py (who a disk is), gpt.py, lvm.py, raid.py, filesystems.py, overhead.py.
->>>>>>> 5d0e7f3 (Write plans for Kickstart, curtin, Ignition, Butane, FAI, systemd-repart and disko)
+In reading order: units.py, identity.py (who a disk is), gpt.py, lvm.py, raid.py, filesystems.py, overhead.py, fstab.py.
 """

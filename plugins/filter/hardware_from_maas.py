@@ -1,0 +1,95 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that makes hardware of a machine of MAAS."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: hardware_from_maas
+short_description: Make hardware of a machine of MAAS
+version_added: 0.1.0
+author:
+  - The bareon.allocator maintainers (@bareon)
+description:
+  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so that a machine can be planned before it has a system.
+  - Taken are names, sizes, serial numbers, models and tags of physical block devices, the memory and C(bios_boot_method).
+  - MAAS tells neither whether disks are in use nor what is on them.
+  - Disks are named by C(id_path), which need not be the most durable link.
+  - What is not known is told as warnings.
+positional: _input
+options:
+  _input:
+    description:
+      - A machine as the API of MAAS returns it, with C(physicalblockdevice_set) or C(blockdevice_set).
+    type: dict
+    required: true
+  ram:
+    description:
+      - The memory in MiB, for those who know it better.
+    type: int
+  firmware:
+    description:
+      - How the machine boots, for those who know it better.
+    type: str
+    choices: [uefi, bios]
+seealso:
+  - module: bareon.allocator.disk_plan
+  - module: bareon.allocator.disk_facts
+"""
+
+EXAMPLES = r"""
+---
+# `machine` is what `maas admin machine read ID` printed.
+- name: Plan a machine that has no system yet
+  bareon.allocator.disk_plan:
+    profile: general
+    hardware: "{{ machine | bareon.allocator.hardware_from_maas(firmware='uefi') }}"
+  register: planned
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The hardware, as RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware). What is not known is left out.
+  type: dict
+  sample:
+    ram: 32768
+    firmware: uefi
+    disks:
+      - id: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+        dev: /dev/sda
+        type: ssd
+        size: 457862
+        size_bytes: 480103981056
+"""
+
+import typing as t
+
+from ..plugin_utils.common.fields import Whole, Word, read_all
+from ..plugin_utils.common.filters import answer
+from ..plugin_utils.common.plain import plain
+from ..plugin_utils.disk.model import Firmware
+from ..plugin_utils.disk.recorded.maas import read
+from ..plugin_utils.disk.recorded.machine import to_hardware
+
+
+def hardware_from_maas(machine: t.Any, ram: t.Any = None, firmware: t.Any = None) -> dict[str, t.Any]:
+    """Return the hardware; AnsibleFilterError with all that is wrong with the data."""
+
+    def call() -> tuple[dict[str, t.Any], tuple[str, ...]]:
+        memory = None if ram is None else read_all(Whole(1, digits=True), plain(ram), "ram")
+        boots = None if firmware is None else str(read_all(Word(Firmware), plain(firmware), "firmware"))
+        return to_hardware(read(plain(machine)), memory, boots)
+
+    made: dict[str, t.Any] = answer("hardware_from_maas", call)
+    return made
+
+
+class FilterModule:
+    """What Ansible looks for in this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Return the filters by name."""
+        return {"hardware_from_maas": hardware_from_maas}

@@ -1,0 +1,147 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`lsblk -OJ`: block devices as a tree, what is built on a disk below it. Sizes are bytes with `-b`, else rounded text."""
+
+from __future__ import annotations
+
+import math
+import re
+import typing as t
+from collections.abc import Iterator, Mapping
+
+from ....module_utils.storage.units import MIB
+from ...common.errors import Mistakes
+from ...common.fields import Anything, Kind, ListOf, Row, Table, Text, Values, Whole, is_whole
+from .machine import Facts, Recorded, RecordedDisk
+
+_SECTOR = 512
+_UNITS = {letter: 1024**power for power, letter in enumerate("BKMGTPE")}
+_SIZE = re.compile(r"^([0-9]+(?:[.,][0-9]+)?)([BKMGTPE])$")
+_ROUNDING = 0.05
+"""lsblk rounds to a tenth of the unit, up or down."""
+
+
+class _Bytes(Kind):
+    """Bytes, or lsblk's text, of which the least that it can stand for is taken."""
+
+    wanted, blank = "a number of bytes, or lsblk's text such as '447.1G'", 0
+
+    def read(self, value: t.Any) -> int:
+        """Return the bytes."""
+        found = _SIZE.match(value) if isinstance(value, str) else None
+        if found is not None:
+            least = float(found[1].replace(",", ".")) - (_ROUNDING if found[2] != "B" else 0)
+            return max(0, math.floor(least * _UNITS[found[2]]))
+        if isinstance(value, str) and value.isdecimal():
+            return int(value)
+        return int(value) if is_whole(value) and value >= 0 else self.refuse(value)
+
+
+class _Flag(Kind):
+    """True or false, as lsblk writes it: before 2.37 as text."""
+
+    wanted, blank = "true, false, 0 or 1", False
+
+    def read(self, value: t.Any) -> bool:
+        """Return the truth."""
+        return value in (True, "1") if value in (True, False, "0", "1") else self.refuse(value)
+
+
+_DEVICE = Table(
+    "a block device",
+    [
+        Row("name", Text(filled=True), required=True),
+        Row("size", _Bytes(), required=True),
+        *(Row(key, Text()) for key in ("path", "type", "wwn", "serial", "model", "vendor", "tran", "pttype", "fstype", "rev", "id-link")),
+        *(Row(key, _Flag()) for key in ("rota", "rm", "ro")),
+        *(Row(key, Whole(0, digits=True)) for key in ("log-sec", "phy-sec", "opt-io")),
+        Row("children", Anything()),
+        Row("mountpoints", Anything()),
+        Row("mountpoint", Anything()),
+    ],
+    others=True,
+)
+_OUTPUT = Table("what lsblk prints", [Row("blockdevices", ListOf(_DEVICE, "block devices"), required=True)], others=True)
+
+
+def read(data: t.Any) -> Recorded:
+    """Return the machine; raises InputError with all that is wrong."""
+    mistakes = Mistakes()
+    values = _OUTPUT.read_nested(data, "", mistakes)
+    mistakes.check()
+    disks = [device for device in values["blockdevices"] if device["type"] == "disk"]
+    rounded = any(isinstance(device.get("size"), str) and not device["size"].isdecimal() for device in data["blockdevices"])
+    warnings = ("lsblk was run without -b, so that sizes are the least that its rounded ones can stand for",) if rounded else ()
+    return Recorded(
+        source="lsblk",
+        disks=tuple(_disk(device) for device in disks),
+        unknown=("what is on disks that were not looked at by udev or root",),
+        warnings=warnings,
+    )
+
+
+def _disk(values: Values) -> RecordedDisk:
+    below = list(_below(values["children"]))
+    mounts = [mount for device in [values, *below] for mount in _mounts(device)]
+    partitions = [found for child in below if child.get("type") == "part" and (found := _partition(child)) is not None]
+    content = sorted({str(device["fstype"]) for device in [values, *below] if device.get("fstype")})
+    more: Facts = {"partitions": partitions, "in_use": bool(mounts), "empty": not (values["pttype"] or content or below)}
+    more |= {"table": values["pttype"]} if values["pttype"] else {}
+    more |= {"read_only": values["ro"]} if values["ro"] is not None else {}
+    more |= {"firmware_revision": values["rev"].strip()} if values["rev"] else {}
+    more |= {"optimal_io": values["opt-io"]} if values["opt-io"] else {}
+    link = values["id-link"]
+    return RecordedDisk(
+        dev=values["path"] or f"/dev/{values['name']}",
+        size=values["size"],
+        wwn=values["wwn"],
+        links=(f"/dev/disk/by-id/{link}",) if link else (),
+        serial=values["serial"],
+        model=values["model"],
+        vendor=(values["vendor"] or "").strip() or None,
+        transport=values["tran"],
+        rotational=values["rota"],
+        logical_block=values["log-sec"] or None,
+        physical_block=values["phy-sec"] or None,
+        removable=values["rm"],
+        more=more,
+    )
+
+
+def _below(children: t.Any) -> Iterator[Mapping[str, t.Any]]:
+    stack = list(children) if isinstance(children, list) else []
+    while stack:
+        device = stack.pop(0)
+        if isinstance(device, Mapping):
+            yield device
+            more = device.get("children")
+            stack += more if isinstance(more, list) else []
+
+
+def _mounts(device: Mapping[str, t.Any]) -> list[str]:
+    found = device.get("mountpoints") or [device.get("mountpoint")]
+    return [mount for mount in (found if isinstance(found, (list, tuple)) else [found]) if isinstance(mount, str) and mount]
+
+
+def _partition(device: Mapping[str, t.Any]) -> Facts | None:
+    """Return a partition as disk_facts has it; None where lsblk is too old to tell where it begins."""
+    start, size = device.get("start"), device.get("size")
+    number = re.search(r"([0-9]+)$", str(device.get("name", "")))
+    if not is_whole(start) or not (is_whole(size) or (isinstance(size, str) and size.isdecimal())):
+        return None
+    facts: Facts = {
+        "number": int(number[1]) if number else None,
+        "start": start * _SECTOR // MIB,
+        "start_bytes": start * _SECTOR,
+        "size": int(size) // MIB,
+        "size_bytes": int(size),
+        "name": device.get("partlabel") or "",
+        "uuid": device.get("partuuid"),
+        "type": device.get("parttype"),
+        "fs_type": device.get("fstype"),
+        "label": device.get("label"),
+        "mountpoints": _mounts(device),
+    }
+    return {key: value for key, value in facts.items() if value is not None}
