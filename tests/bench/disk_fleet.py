@@ -4,10 +4,10 @@
 
 """What planning a fleet costs inside Ansible: CPU seconds of whole playbook runs, parent and workers.
 
-    .venv/bin/python tests/bench/disk_fleet.py [--hosts 10000] [--each 200]
+    .venv/bin/python tests/bench/disk_fleet.py [--hosts 10000] [--files 1000] [--each 200]
 
 `fleet` plans all hosts, of 20 shapes, in one task; the cost per host is that of the run less a run of the same inventory
-with a debug in the place of the plan. `each` plans host by host; the cost of a host is what the run grows by from a tenth of
+with a debug in the place of the plan. `files` is the same with `plans_to`, so that files carry the plans and not the result. `each` plans host by host; the cost of a host is what the run grows by from a tenth of
 the hosts to all of them, less what a run of ansible.builtin.debug grows by, so that imports, which are paid once, stand apart.
 Results are shown as Ansible shows them by default. `solving` is what 20 new problems take in this process, imports apart.
 Exits with 1 when a target is missed.
@@ -21,6 +21,7 @@ import os
 import pathlib
 import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHAPES = 20
 SOLVING_SECONDS, FLEET_MILLISECONDS, EACH_MILLISECONDS = 1.0, 6.0, 15.0
+FILES_SHARE = 0.75
+"""Of the CPU of a run whose plans are in its result, both without what the inventory costs."""
 INVENTORY = """#!{python}
 import pathlib
 print(pathlib.Path(__file__).with_name("hosts.json").read_text())
@@ -99,6 +102,15 @@ def growth(folder, hosts, task):
     return (most - least) / (len(hosts) - len(less))
 
 
+def share_of_files(folder, hosts, debug, plan_all, plan_to_files):
+    """Return what a run that writes plans costs of one that returns them; of three rounds the middle one counts."""
+    shares = []
+    for _round in range(3):
+        ground, returned, written = (play(folder, hosts, [task], "fleet[0]") for task in (debug, plan_all, plan_to_files))
+        shares.append((written - ground) / (returned - ground))
+    return statistics.median(shares)
+
+
 def solving(hosts):
     """Return the CPU seconds of the first plan of every shape, in a process that has its imports behind it."""
     from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
@@ -116,14 +128,17 @@ def main():
     """Print the figures and return whether a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=10000)
+    parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--each", type=int, default=200)
     options = parser.parse_args()
     many, few = fleet(options.hosts), fleet(options.each)
     debug = {"ansible.builtin.debug": {"msg": "planned"}}
     plan = {"bareon.allocator.disk_plan": {"profile": "general"}}
     plan_all = {"bareon.allocator.disk_plan": {"profile": "general", "hosts": "{{ groups.fleet }}"}, "register": "planned", "no_log": True}
+    plan_to_files = {"bareon.allocator.disk_plan": {**plan_all["bareon.allocator.disk_plan"], "plans_to": "layouts"}}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        share = share_of_files(folder, fleet(options.files), debug, plan_all, plan_to_files)
         ground = play(folder, many, [debug], "fleet[0]")
         whole = play(folder, many, [plan_all], "fleet[0]")
         each_ground = growth(folder, few, debug)
@@ -131,6 +146,7 @@ def main():
     figures = [
         (f"solving {SHAPES} shapes", solving(many), "s", SOLVING_SECONDS),
         (f"one task for {options.hosts} hosts, per host", (whole - ground) / options.hosts * 1000, "ms", FLEET_MILLISECONDS),
+        (f"{options.files} hosts into files, share of one task", share, "", FILES_SHARE),
         (f"host by host ({options.each}), per host over debug", (each_plan - each_ground) * 1000, "ms", EACH_MILLISECONDS),
     ]
     for name, value, unit, target in figures:

@@ -32,3 +32,14 @@ def plain(value: t.Any) -> t.Any:
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def is_literal(value: t.Any) -> bool:
+    """Return whether a variable stands for itself: nothing in it could be a template, or has to be decrypted."""
+    if isinstance(value, str):
+        return "{" not in value
+    if isinstance(value, dict):
+        return all(map(is_literal, value)) and all(map(is_literal, value.values()))
+    if isinstance(value, list):
+        return all(map(is_literal, value))
+    return value is None or isinstance(value, (bool, int, float))

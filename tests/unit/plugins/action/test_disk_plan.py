@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -48,6 +49,10 @@ TASKS: dict[str, dict[str, t.Any]] = {
     "mistakes": {"schema": [{"id": "p", "type": "partitoin", "sise": 5}, {"id": "q", "type": "lv", "size": "yaql=$.x"}]},
     "not_a_list": {"schema": {"id": "p"}},
     "no_disks": {"schema": SCHEMA, "hardware": {"disks": []}},
+    "into_files": {"schema": SCHEMA, "hosts": ["localhost", "big"], "plans_to": "layouts"},
+    "into_files_again": {"schema": SCHEMA, "hosts": ["localhost", "big"], "plans_to": "layouts"},
+    "one_into_a_file": {"schema": SCHEMA, "plans_to": "alone"},
+    "partly_into_files": {"schema": [{"id": "p", "type": "partition", "size": 5000}], "hosts": ["localhost", "big"], "plans_to": "part"},
     "reserve": {"schema": SCHEMA, "reserve": "much"},
     "both": {"schema": SCHEMA, "profile": "general"},
     "neither": {},
@@ -65,6 +70,7 @@ class Run(t.NamedTuple):
 
     results: dict[str, dict[str, t.Any]]
     output: str
+    folder: pathlib.Path
 
 
 def run_playbook(folder: pathlib.Path, *options: str) -> Run:
@@ -80,6 +86,7 @@ def run_playbook(folder: pathlib.Path, *options: str) -> Run:
         "name": "keep",
         "ansible.builtin.copy": {"dest": str(folder / "results.json"), "content": results, "mode": "0600"},
         "diff": False,
+        "check_mode": False,
     }
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "least": 20, "small_as_text": json.dumps(SMALL)}
     hosts = {"localhost": {"bareon_hardware": SMALL}, "big": {"bareon_hardware": BIG}, "empty": {}, "bare": {}}
@@ -102,7 +109,7 @@ def run_playbook(folder: pathlib.Path, *options: str) -> Run:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return Run(json.loads((folder / "results.json").read_text(encoding="utf-8")), done.stdout + done.stderr)
+    return Run(json.loads((folder / "results.json").read_text(encoding="utf-8")), done.stdout + done.stderr, folder)
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +155,41 @@ def test_a_fleet(run: Run) -> None:
     assert spaces(plans["big"]) == {"sda": {"os": 9998}}
     assert "plan" not in run.results["fleet"]
     assert run.results["fleet"]["summary"].startswith("localhost\n")
+
+
+def test_a_fleet_in_files(run: Run) -> None:
+    result, again = run.results["into_files"], run.results["into_files_again"]
+    for host, plan in run.results["fleet"]["plans"].items():
+        text = (run.folder / "layouts" / f"{host}.json").read_bytes()
+        assert json.loads(text) == plan
+        assert result["digests"][host] == again["digests"][host] == hashlib.sha256(text).hexdigest()
+    assert "plans" not in result
+    assert (result["changed"], result["written"]) == (True, ["localhost", "big"])
+    assert (again["changed"], again["written"]) == (False, [])
+    assert result["summary"] == f"2 plans in {run.folder / 'layouts'}: 2 new, 0 changed, 0 as they were"
+
+
+def test_one_host_in_a_file(run: Run) -> None:
+    assert json.loads((run.folder / "alone" / "localhost.json").read_text()) == run.results["own"]["plan"]
+    assert "plan" not in run.results["one_into_a_file"]
+    assert spaces(run.results["own"]["plan"]) == {"sda": {"os": 98}}
+
+
+def test_the_others_of_a_fleet_get_their_files(run: Run) -> None:
+    result = run.results["partly_into_files"]
+    assert list(result["failures"]) == ["localhost"]
+    assert list(result["digests"]) == ["big"]
+    assert [path.name for path in (run.folder / "part").iterdir()] == ["big.json"]
+
+
+def test_check_mode_writes_no_file(tmp_path: pathlib.Path, run: Run) -> None:
+    result = run_playbook(tmp_path, "--check", "--diff").results["into_files"]
+    assert not (tmp_path / "layouts").exists()
+    assert (result["changed"], result["digests"]) == (True, run.results["into_files"]["digests"])
+    assert [(diff["before"], diff["after_header"]) for diff in result["diff"]] == [
+        ("", str(tmp_path / "layouts" / "localhost.json")),
+        ("", str(tmp_path / "layouts" / "big.json")),
+    ]
 
 
 def test_the_others_of_a_fleet_get_their_plans(run: Run) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import is_literal, plain
 
 
 class Text(str):
@@ -40,3 +40,13 @@ def test_integer_keys_become_text() -> None:
 def test_what_is_not_data_is_refused() -> None:
     with pytest.raises(TypeError, match="object is not plain data"):
         plain({"a": object()})
+
+
+@pytest.mark.parametrize("value", ["/dev/sda", 5, 0.5, True, None, {"a": ["b", {"c": 1}]}, [], {}])
+def test_what_stands_for_itself(value: object) -> None:
+    assert is_literal(value)
+
+
+@pytest.mark.parametrize("value", ["{{ size }}", {"a": ["{% if x %}"]}, {"{{ key }}": 1}, object(), {"secret": object()}, [object()]])
+def test_what_is_to_be_templated(value: object) -> None:
+    assert not is_literal(value)
