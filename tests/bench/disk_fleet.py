@@ -7,8 +7,9 @@
     .venv/bin/python tests/bench/disk_fleet.py [--hosts 10000] [--files 1000] [--each 200]
 
 `fleet` plans all hosts, of 20 shapes, in one task; the cost per host is that of the run less a run of the same inventory
-with a debug in the place of the plan. `files` is the same with `plans_to`, so that files carry the plans and not the result. `each` plans host by host; the cost of a host is what the run grows by from a tenth of
-the hosts to all of them, less what a run of ansible.builtin.debug grows by, so that imports, which are paid once, stand apart.
+with a debug in the place of the plan. `files` is the same with `plans_to`, so that files carry the plans and not the result.
+`each` plans host by host; the cost of a host is what the run grows by from a tenth of the hosts to all of them, less what a run of
+ansible.builtin.debug grows by, so that imports, which are paid once, stand apart.
 Results are shown as Ansible shows them by default. `solving` is what 20 new problems take in this process, imports apart.
 Exits with 1 when a target is missed.
 """
