@@ -115,7 +115,10 @@ options:
     type: int
     default: 1000000
   explain_below:
-    description: Return RV(why) if there are fewer candidates than this.
+    description:
+      - Return RV(why) if there are fewer candidates than this.
+      - A database with more than 20,000 providers is not read whole for that. It counts by indexes, up to 100,000, and leaves
+        RV(why.roots), RV(why.combination) and RV(why.relax) empty.
     type: int
     default: 1
 attributes:

@@ -86,7 +86,7 @@ def world_to_cluster(world: World, aggregates: Mapping[str, t.Any] | None = None
     InputError for unknown aggregates, nodes in several of them, and a world without any node.
     """
     mistakes = Mistakes()
-    home = _homes(world.providers)
+    home = world.roots()
     trees = _trees(world, home)
     nodes = [tree for tree in trees if tree.is_node()]
     if not nodes:
@@ -109,18 +109,6 @@ def world_to_cluster(world: World, aggregates: Mapping[str, t.Any] | None = None
     check_cluster(found, places, mistakes)
     mistakes.check()
     return found
-
-
-def _homes(providers: Sequence[Provider]) -> dict[str, str]:
-    """Return the UUID of each provider's root."""
-    parents = {provider.uuid: provider.parent for provider in providers}
-    homes: dict[str, str] = {}
-    for uuid in parents:
-        root, above = uuid, parents[uuid]
-        while above is not None:
-            root, above = above, parents[above]
-        homes[uuid] = root
-    return homes
 
 
 def _trees(world: World, home: Mapping[str, str]) -> list[_Tree]:

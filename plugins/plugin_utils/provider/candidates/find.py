@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import gc
 import typing as t
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice, repeat
 
 from ...common.libraries import np
 from ..request.model import UNSUFFIXED, Request
@@ -45,48 +46,132 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Answer:
-    """The candidates that were found; `truncated` when the budget ended the search before the request's limit or the last one."""
+    """The candidates that were found; `truncated` when the budget ended the search before the request's limit or the last one.
+
+    `anchors` says of each candidate in which index it was found, and the position of the root of whose tree it is.
+    """
 
     candidates: list[Candidate]
     truncated: bool
+    anchors: tuple[tuple[Index, int], ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some trees of a world, to be searched one after the other, and an index that holds them with all that they share.
+
+    `roots` are the positions of the trees' roots; None are all trees of the index, in the order of the search's options.
+    """
+
+    index: Index
+    roots: Sequence[int] | None = None
 
 
 def find_candidates(index: Index, request: Request, options: SearchOptions | None = None, rank: Rank = mean_depth) -> Answer:
     """Return at most `request.limit` candidates for a request that was checked against the index' names; columns are chosen by rank."""
+    return find_in_parts([Part(index)], request, options, rank)
+
+
+def find_in_parts(parts: Iterable[Part], request: Request, options: SearchOptions | None = None, rank: Rank = mean_depth) -> Answer:
+    """Do the same in a world that comes in parts, which are asked for while candidates are missing.
+
+    The candidates are those of the whole world, in its order, if the parts' trees come in that order.
+    """
     options = options or SearchOptions()
-    levels = make_levels(index, request, interchangeable_once=options.distinct == "allocations", rank=rank)
+    budget = Budget(options.budget)
+    searches = (search for part in parts for search in _tree_searches(part, request, options, rank, budget))
+    choices = budget.each(joined(searches, options.order))
     found: list[Candidate] = []
+    anchors: list[tuple[Index, int]] = []
+    truncated = False
     try:
         with _paused_collection():
-            found.extend(islice(_candidates(levels, options), request.limit))
+            for kind, tree, choice in islice(_distinct(choices), request.limit):
+                found.append(kind.write(choice))
+                anchors.append((kind.levels.index, tree))
     except BudgetSpent:
-        return Answer(found, truncated=True)
-    return Answer(found, truncated=False)
+        truncated = True
+    places = tuple((index, int(index.tree_start[tree])) for index, tree in anchors)
+    return Answer(found, truncated, places)
 
 
-def _candidates(levels: Levels, options: SearchOptions) -> Iterator[Candidate]:
-    """Return an iterator over the candidates, which raises BudgetSpent."""
-    if not len(levels.trees):
-        return iter(())
-    return map(candidate_writer(levels), _distinct_choices(levels, options, _all_choices(levels, options)))
+def _tree_searches(
+    part: Part, request: Request, options: SearchOptions, rank: Rank, budget: Budget
+) -> Iterator[Iterator[tuple[_Kind, int, Choice]]]:
+    """Yield the choices of each tree of a part."""
+    levels = make_levels(part.index, request, interchangeable_once=options.distinct == "allocations", rank=rank)
+    if part.roots is None:
+        trees = ordered_trees(levels, options.order)
+    else:
+        trees = [tree for tree in part.index.tree[list(part.roots)].tolist() if tree in levels.of_tree]
+    of_column = [_ColumnOptions(part.index, column, "none" if column.can_split else options.order) for column in levels.columns]
+    whole = [choices for column, choices in zip(levels.columns, of_column, strict=True) if not column.can_split]
+    splits = [choices for column, choices in zip(levels.columns, of_column, strict=True) if column.can_split]
+    kinds: dict[int, _Kind] = {}
+    for tree in trees:
+        of_tree = levels.of_tree[tree]
+        kind = kinds.get(id(of_tree))
+        if kind is None:
+            kind = kinds[id(of_tree)] = _kind(of_tree, levels.columns, options)
+        choices = tree_choices(
+            of_tree, [whole[number](tree) for number in of_tree.order], [sorted(column(tree)) for column in splits], budget
+        )
+        yield zip(repeat(kind), repeat(tree), choices)
 
 
-def _all_choices(levels: Levels, options: SearchOptions) -> Iterator[Choice]:
-    budget = Budget(options.budget)
-    trees = ordered_trees(levels, options.order)
-    columns = [_ColumnOptions(levels, column, options.order) for column in levels.columns]
-    splits = [_ColumnOptions(levels, column, "none") for column in levels.splits]
-    searches = (
-        tree_choices(levels, [column(tree) for column in columns], [sorted(column(tree)) for column in splits], budget) for tree in trees
-    )
-    return budget.each(joined(searches, options.order))
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """What becomes of the choices of trees that are searched alike; `may_repeat` is None where none of them can come again."""
+
+    levels: Levels
+    write: Callable[[Choice], Candidate]
+    key: Callable[[Choice], t.Hashable]
+    may_repeat: Callable[[Choice], bool] | None
+
+
+def _kind(levels: Levels, columns: Sequence[Column], options: SearchOptions) -> _Kind:
+    of_amounts = options.distinct == "allocations"
+    key = _key_of_amounts(levels) if of_amounts else _key_of_mappings(levels)
+    if of_amounts and _amounts_may_repeat(levels.request, columns):
+        return _Kind(levels, candidate_writer(levels), key, lambda _choice: True)
+    # Only one made wholly of sharing providers can come again from another tree.
+    sharing = levels.index.sharing
+    return _Kind(levels, candidate_writer(levels), key, partial(_is_shared, sharing) if _all_may_share(levels) else None)
+
+
+def _key_of_amounts(levels: Levels) -> Callable[[Choice], t.Hashable]:
+    uuids = levels.index.uuids
+    return lambda choice: frozenset((uuids[position], name, amount) for (position, name), amount in choice_loads(levels, choice).items())
+
+
+def _key_of_mappings(levels: Levels) -> Callable[[Choice], t.Hashable]:
+    uuids = levels.index.uuids
+    places = sorted(range(len(levels.order)), key=levels.order.__getitem__)
+
+    def key(choice: Choice) -> t.Hashable:
+        positions, parts = choice
+        split = tuple(tuple((uuids[position], amount) for position, amount in filling) for filling in parts)
+        return tuple(uuids[positions[place]] for place in places), split
+
+    return key
+
+
+def _distinct(choices: Iterator[tuple[_Kind, int, Choice]]) -> Iterator[tuple[_Kind, int, Choice]]:
+    """Drop the choices that came before: the same with another tree's root, or the same amounts for other groups."""
+    seen = set()
+    for kind, tree, choice in choices:
+        if kind.may_repeat is not None and kind.may_repeat(choice):
+            known = kind.key(choice)
+            if known in seen:
+                continue
+            seen.add(known)
+        yield kind, tree, choice
 
 
 class _ColumnOptions:
     """The choices of one column, tree by tree."""
 
-    def __init__(self, levels: Levels, column: Column, order: str) -> None:
-        index = levels.index
+    def __init__(self, index: Index, column: Column, order: str) -> None:
         own = np.flatnonzero(column.own)
         self._own: list[int] = own.tolist()
         self._start: list[int] = np.searchsorted(own, index.tree_start).tolist()
@@ -104,34 +189,7 @@ class _ColumnOptions:
         return choices
 
 
-def _distinct_choices(levels: Levels, options: SearchOptions, choices: Iterator[Choice]) -> Iterator[Choice]:
-    """Drop the choices that came before: the same with another tree's root, or the same amounts for other groups."""
-    always = options.distinct == "allocations" and _amounts_may_repeat(levels)
-    if not always and not _all_may_share(levels):
-        return choices
-    if options.distinct == "allocations":
-        return _first_of_each(choices, lambda choice: frozenset(choice_loads(levels, choice).items()), levels.index.sharing, always=always)
-    return _first_of_each(choices, lambda choice: choice, levels.index.sharing, always=False)
-
-
-def _first_of_each(
-    choices: Iterator[Choice], key: t.Callable[[Choice], t.Hashable], sharing: frozenset[int], *, always: bool
-) -> Iterator[Choice]:
-    """Yield the first choice of each key.
-
-    Only one made wholly of sharing providers can come again from another tree, so only those are remembered, unless all can `always`.
-    """
-    seen = set()
-    for choice in choices:
-        if always or _is_shared(choice, sharing):
-            known = key(choice)
-            if known in seen:
-                continue
-            seen.add(known)
-        yield choice
-
-
-def _is_shared(choice: Choice, sharing: frozenset[int]) -> bool:
+def _is_shared(sharing: frozenset[int], choice: Choice) -> bool:
     positions, parts = choice
     return sharing.issuperset(positions) and all(position in sharing for filling in parts for position, _part in filling)
 
@@ -142,16 +200,14 @@ def _all_may_share(levels: Levels) -> bool:
     return all(bool((column.own | column.shared)[sharing].any()) for column in (*levels.columns, *levels.splits))
 
 
-def _amounts_may_repeat(levels: Levels) -> bool:
+def _amounts_may_repeat(request: Request, columns: Sequence[Column]) -> bool:
     """Whether two choices can allot the same amounts: by a group without resources, or by groups that differ but ask for the same class."""
-    if any(not column.amounts for column in levels.columns):
+    if any(not column.amounts for column in columns):
         return True
     asked: dict[str, set[t.Hashable]] = {}
-    for column in levels.columns:
+    for column in columns:
         for name, _amount in column.amounts:
-            asked.setdefault(name, set()).add(interchange_key(levels.request, column))
-    for column in levels.splits:
-        asked.setdefault(column.amounts[0][0], set()).add(UNSUFFIXED)
+            asked.setdefault(name, set()).add(UNSUFFIXED if column.can_split else interchange_key(request, column))
     return any(len(keys) > 1 for keys in asked.values())
 
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from ...common.libraries import np, npt
 from ..request.model import Request
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import SHARING_TRAIT
@@ -38,10 +39,10 @@ def held_candidate(world: World, held: Allocations, request: Request, budget: in
     return find_candidates(index, replace(request, limit=1), SearchOptions(budget=budget), rank=_fewest_options)
 
 
-def _fewest_options(_index: Index, column: Column) -> float:
+def _fewest_options(index: Index, column: Column) -> npt.NDArray[np.float64]:
     """Choose first where there is least to choose from, and among those the largest amount: what is held then shows without a search."""
     options = int((column.own | column.shared).sum())
-    return options + 1 / (2 + max((amount for _name, amount in column.amounts), default=0))
+    return np.full(index.trees, options + 1 / (2 + max((amount for _name, amount in column.amounts), default=0)))
 
 
 def _asked(request: Request) -> Counter[str]:

@@ -160,8 +160,11 @@ class Index:
 _NOWHERE: Integers = np.zeros(0, dtype=np.int64)
 
 
-def build_index(world: World) -> Index:
-    """Return the index of a world whose parents exist and form no loop."""
+def build_index(world: World, used: Mapping[tuple[str, str], int] | None = None) -> Index:
+    """Return the index of a world whose parents exist and form no loop.
+
+    `used` is what is in use by (provider UUID, class), by default what the world's allocations come to.
+    """
     ordered, depths, tree_starts = _preorder(world.providers)
     positions = {provider.uuid: position for position, provider in enumerate(ordered)}
     depth = np.array(depths, dtype=np.int64)
@@ -179,7 +182,7 @@ def build_index(world: World) -> Index:
         depth=depth,
         tree_start=tree_start,
         tree_end=tree_end,
-        classes=_class_tables(ordered, world.usages(), positions),
+        classes=_class_tables(ordered, world.usages() if used is None else used, positions),
         with_trait=with_trait,
         in_aggregate=in_aggregate,
         shared_tree=shared_tree,

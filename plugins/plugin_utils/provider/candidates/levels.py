@@ -6,26 +6,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...common.libraries import np
+from ...common.libraries import np, npt
 from ..request.model import Request
-from .columns import Column, feasible_trees, request_columns, required_together
+from .columns import Column, feasible_trees, request_columns, required_together, trees_with
 from .constraints import Apart, Constraint, Isolated, LeavesEnough, MergedSteps, NotBefore, RequiredTogether, Room, Rules, Together
 from .index import Index, Integers
 
 FEWEST_BOUNDED = 3
 """With fewer columns that compete the search itself is as quick as a bound on it."""
 
+Flags = npt.NDArray[np.bool_]
+"""By column and tree."""
+
 
 @dataclass(frozen=True)
 class Levels:
-    """All that is the same for every tree. `columns` stand in the order of choosing; the columns that may be split follow in `splits`.
+    """How a tree is searched. `columns` stand in the order of choosing; the columns that may be split follow in `splits`.
 
-    `constraints` has one tuple for each column. `trees` are the trees worth a search, ascending. `contended` holds for each class that
-    several columns ask of the same providers their levels and amounts. `required_at_end` are the masks of traits which the unsuffixed
-    group's providers must have together, where that is known only after splitting. From level `free_from` on nothing is narrowed.
+    `constraints` has one tuple for each column. `contended` holds for each class that several columns ask of the same providers their
+    levels and amounts. `required_at_end` are the masks of traits which the unsuffixed group's providers must have together, where that is
+    known only after splitting. From level `free_from` on nothing is narrowed. `order` says which of the request's columns is at each level.
     """
 
     index: Index
@@ -33,51 +36,104 @@ class Levels:
     columns: tuple[Column, ...]
     constraints: tuple[tuple[Constraint, ...], ...]
     splits: tuple[Column, ...]
-    trees: Integers
     contended: dict[str, tuple[tuple[int, int], ...]]
     required_at_end: tuple[bytes, ...]
     free_from: int
     bounded: bool
+    order: tuple[int, ...]
 
 
-Rank = Callable[[Index, Column], float]
-"""Which columns are chosen first: those of the least rank."""
+@dataclass(frozen=True)
+class LevelsOfTrees:
+    """The trees worth a search, ascending, and the levels of each; `columns` are all of the request's."""
+
+    index: Index
+    columns: tuple[Column, ...]
+    trees: Integers
+    of_tree: Mapping[int, Levels]
 
 
-def mean_depth(index: Index, column: Column) -> float:
-    """Columns that are chosen high in the trees come first, since an ancestor narrows its subtree's choices at once."""
-    depths = index.depth[column.own]
-    return float(depths.mean()) if len(depths) else 0.0
+Rank = Callable[[Index, Column], npt.NDArray[np.float64]]
+"""Which columns of a tree are chosen first: those of the least rank, by tree."""
 
 
-def make_levels(index: Index, request: Request, *, interchangeable_once: bool, rank: Rank = mean_depth) -> Levels:
-    """Return the levels of a request; with `interchangeable_once` groups that differ in nothing but the suffix are not permuted."""
+def mean_depth(index: Index, column: Column) -> npt.NDArray[np.float64]:
+    """Columns that are chosen high in a tree come first, since an ancestor narrows its subtree's choices at once."""
+    trees = index.tree[column.own]
+    total = np.bincount(trees, weights=index.depth[column.own], minlength=index.trees)
+    count = np.bincount(trees, minlength=index.trees)
+    return np.divide(total, count, out=np.zeros(index.trees), where=count > 0)
+
+
+def make_levels(index: Index, request: Request, *, interchangeable_once: bool, rank: Rank = mean_depth) -> LevelsOfTrees:
+    """Return the levels of a request's trees; with `interchangeable_once` groups that differ in nothing but the suffix are not permuted.
+
+    The order of a tree's levels, and so of its candidates, follows from that tree alone: it is the same whatever else the index holds.
+    """
     asked = request_columns(index, request)
-    feasible = np.flatnonzero(feasible_trees(index, request, asked))
-    whole = _in_order(index, request, [column for column in asked if not column.can_split], rank)
+    trees = np.flatnonzero(feasible_trees(index, request, asked))
+    whole = [column for column in asked if not column.can_split]
     splits = tuple(column for column in asked if column.can_split)
-    contended = _contended(request, whole)
-    constraints: list[list[Constraint]] = [[] for _column in whole]
-    if interchangeable_once:
-        _add_not_before(index, request, whole, constraints)
-    _add_isolated(request, whole, constraints)
-    _add_room(index, whole, contended, {column.amounts[0][0] for column in splits}, constraints)
-    _add_subtrees(index, request, whole, constraints)
-    masks = _required_masks(index, asked)
-    if not splits:
-        _add_required_together(whole, masks, constraints)
-    return Levels(
-        index=index,
-        request=request,
-        columns=tuple(whole),
-        constraints=tuple(map(tuple, constraints)),
-        splits=splits,
-        trees=feasible,
-        contended=contended,
-        required_at_end=masks if splits else (),
-        free_from=max((level + 1 for level, found in enumerate(constraints) if found), default=0),
-        bounded=sum(_competes(request, column, whole) for column in whole) >= FEWEST_BOUNDED,
+    overlaps = _overlaps(index, request, whole, trees)
+    maker = _Maker(index, request, whole, splits, {pair for pair, found in overlaps.items() if found.any()}, interchangeable_once)
+    competes = np.zeros((len(whole), len(trees)), dtype=bool)
+    for (first, second), found in overlaps.items():
+        competes[first] |= found
+        competes[second] |= found
+    ranks = np.array([rank(index, column)[trees] for column in whole]).reshape(len(whole), len(trees))
+    tied = np.array([_is_tied(request, column) for column in whole], dtype=bool)[:, np.newaxis]
+    orders = np.lexsort((ranks, ~(tied | competes)), axis=0) if whole else np.zeros((0, len(trees)), dtype=np.int64)
+    shapes = np.vstack([orders, competes.sum(axis=0) >= FEWEST_BOUNDED]).T
+    kinds, kind_of = np.unique(shapes, axis=0, return_inverse=True)
+    levels = [maker.make(tuple(order), bounded=bool(bounded)) for *order, bounded in kinds.tolist()]
+    return LevelsOfTrees(
+        index, tuple(asked), trees, {tree: levels[kind] for tree, kind in zip(trees.tolist(), kind_of.ravel().tolist(), strict=True)}
     )
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes levels of columns in any order; `overlaps` are the pairs that may want the same provider and be refused it."""
+
+    index: Index
+    request: Request
+    columns: Sequence[Column]
+    splits: tuple[Column, ...]
+    overlaps: Collection[tuple[int, int]]
+    interchangeable_once: bool
+
+    def make(self, order: tuple[int, ...], *, bounded: bool) -> Levels:
+        """Return the levels; `order` are numbers of columns."""
+        index, request = self.index, self.request
+        columns = [self.columns[number] for number in order]
+        overlapping = {
+            (before, level)
+            for level in range(len(order))
+            for before in range(level)
+            if (min(order[before], order[level]), max(order[before], order[level])) in self.overlaps
+        }
+        contended = _contended(request, columns, overlapping)
+        constraints: list[list[Constraint]] = [[] for _column in columns]
+        if self.interchangeable_once:
+            _add_not_before(index, request, columns, constraints)
+        _add_isolated(request, columns, overlapping, constraints)
+        _add_room(index, columns, contended, {column.amounts[0][0] for column in self.splits}, constraints)
+        _add_subtrees(index, request, columns, constraints)
+        masks = _required_masks(index, [*columns, *self.splits])
+        if not self.splits:
+            _add_required_together(columns, masks, constraints)
+        return Levels(
+            index=index,
+            request=request,
+            columns=tuple(columns),
+            constraints=tuple(map(tuple, constraints)),
+            splits=self.splits,
+            contended=contended,
+            required_at_end=masks if self.splits else (),
+            free_from=max((level + 1 for level, found in enumerate(constraints) if found), default=0),
+            bounded=bounded,
+            order=order,
+        )
 
 
 def are_isolated(request: Request, first: Column, second: Column) -> bool:
@@ -95,31 +151,29 @@ def interchange_key(request: Request, column: Column) -> tuple[object, ...]:
     return (group, roles, suffix in request.isolated, column.unsuffixed and column.amounts)
 
 
-def _in_order(index: Index, request: Request, columns: Sequence[Column], rank: Rank) -> list[Column]:
-    """Columns that nothing ties to another come last, where every combination of them is a candidate."""
-
-    def is_free(column: Column) -> bool:
-        tied = any(column.group.suffix in (*subtree.together, *subtree.apart) for subtree in request.subtrees)
-        together = column.unsuffixed and bool(column.group.required)
-        return not (tied or together or _competes(request, column, columns))
-
-    return sorted(columns, key=lambda column: (is_free(column), rank(index, column)))
+def _is_tied(request: Request, column: Column) -> bool:
+    """Whether others narrow a column's choices wherever they lie; the free ones come last, where every combination is a candidate."""
+    in_subtree = any(column.group.suffix in (*subtree.together, *subtree.apart) for subtree in request.subtrees)
+    return in_subtree or (column.unsuffixed and bool(column.group.required))
 
 
-def _competes(request: Request, column: Column, columns: Sequence[Column]) -> bool:
-    """Whether another column may want the same provider and be refused it."""
-    return any(
-        (are_isolated(request, column, other) or dict(column.amounts).keys() & dict(other.amounts).keys()) and _overlap(column, other)
-        for other in columns
-        if other is not column
-    )
+def _overlaps(index: Index, request: Request, columns: Sequence[Column], trees: Integers) -> dict[tuple[int, int], Flags]:
+    """Return for each pair of columns that would compete for a provider in which of the trees there is one that both could choose."""
+    return {
+        (first, second): trees_with(index, columns[first].own & columns[second].own, columns[first].shared & columns[second].shared)[trees]
+        for second in range(len(columns))
+        for first in range(second)
+        if _may_compete(request, columns[first], columns[second])
+    }
 
 
-def _overlap(first: Column, second: Column) -> bool:
-    return bool(((first.own | first.shared) & (second.own | second.shared)).any())
+def _may_compete(request: Request, first: Column, second: Column) -> bool:
+    return are_isolated(request, first, second) or bool(dict(first.amounts).keys() & dict(second.amounts).keys())
 
 
-def _contended(request: Request, columns: Sequence[Column]) -> dict[str, tuple[tuple[int, int], ...]]:
+def _contended(
+    request: Request, columns: Sequence[Column], overlapping: Collection[tuple[int, int]]
+) -> dict[str, tuple[tuple[int, int], ...]]:
     asked: dict[str, list[tuple[int, int]]] = {}
     for level, column in enumerate(columns):
         for name, amount in column.amounts:
@@ -128,7 +182,7 @@ def _contended(request: Request, columns: Sequence[Column]) -> dict[str, tuple[t
         name: tuple(levels)
         for name, levels in asked.items()
         if any(
-            not are_isolated(request, columns[first], columns[second]) and _overlap(columns[first], columns[second])
+            (first, second) in overlapping and not are_isolated(request, columns[first], columns[second])
             for place, (second, _amount) in enumerate(levels)
             for first, _first_amount in levels[:place]
         )
@@ -151,10 +205,12 @@ def _add_not_before(index: Index, request: Request, columns: Sequence[Column], c
                 constraints[level].append(LeavesEnough(later, amounts, once))
 
 
-def _add_isolated(request: Request, columns: Sequence[Column], constraints: list[list[Constraint]]) -> None:
+def _add_isolated(
+    request: Request, columns: Sequence[Column], overlapping: Collection[tuple[int, int]], constraints: list[list[Constraint]]
+) -> None:
     for level, column in enumerate(columns):
         levels = tuple(
-            before for before in range(level) if are_isolated(request, columns[before], column) and _overlap(columns[before], column)
+            before for before in range(level) if (before, level) in overlapping and are_isolated(request, columns[before], column)
         )
         if levels:
             constraints[level].append(Isolated(levels))

@@ -6,25 +6,35 @@
 
 from __future__ import annotations
 
+import typing as t
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from ...common.libraries import np, npt
 from .columns import Column
 from .index import Index
-from .levels import Levels
-from .search import Choice
+from .levels import LevelsOfTrees
+
+T = t.TypeVar("T")
 
 ORDERS = ("none", "spread", "pack")
 
 
-def ordered_trees(levels: Levels, order: str) -> list[int]:
+_SHARES_TOLD_APART = 1e9
+"""Shares that differ by less are one: they are sums of fractions, which computers round."""
+
+
+def ordered_trees(levels: LevelsOfTrees, order: str) -> list[int]:
     """Return the trees worth a search: by name, or those first of which the least (spread) or the most (pack) will be in use."""
     if order == "none" or not len(levels.trees):
         return levels.trees.tolist()
-    shares = _tree_shares(levels)[levels.trees]
-    key = np.round(shares if order == "spread" else -shares, 9)
-    return levels.trees[np.argsort(key, kind="stable")].tolist()
+    return levels.trees[share_order(_tree_shares(levels)[levels.trees], order)].tolist()
+
+
+def share_order(shares: npt.NDArray[np.float64], order: str) -> npt.NDArray[np.int64]:
+    """Return the places of shares as spread or pack wants them; equal ones stay as they stand."""
+    key = np.floor(shares * _SHARES_TOLD_APART + 0.5)
+    return np.argsort(key if order == "spread" else -key, kind="stable")
 
 
 def option_key(index: Index, column: Column, order: str) -> Callable[[int], float] | None:
@@ -44,13 +54,13 @@ def option_key(index: Index, column: Column, order: str) -> Callable[[int], floa
     return share
 
 
-def joined(searches: Iterator[Iterator[Choice]], order: str) -> Iterator[Choice]:
+def joined(searches: Iterator[Iterator[T]], order: str) -> Iterator[T]:
     """Join the trees' choices: spread takes one of every tree before a second of any, the others take tree after tree."""
     return _round_robin(searches) if order == "spread" else chain.from_iterable(searches)
 
 
-def _round_robin(searches: Iterator[Iterator[Choice]]) -> Iterator[Choice]:
-    waiting: Sequence[Iterator[Choice]] | Iterator[Iterator[Choice]] = searches
+def _round_robin(searches: Iterator[Iterator[T]]) -> Iterator[T]:
+    waiting: Sequence[Iterator[T]] | Iterator[Iterator[T]] = searches
     while True:
         alive = []
         for search in waiting:
@@ -63,11 +73,11 @@ def _round_robin(searches: Iterator[Iterator[Choice]]) -> Iterator[Choice]:
         waiting = alive
 
 
-def _tree_shares(levels: Levels) -> npt.NDArray[np.float64]:
+def _tree_shares(levels: LevelsOfTrees) -> npt.NDArray[np.float64]:
     """Return by tree how much will be in use: the mean, over the asked classes that it has, of (used + asked) / capacity."""
     index = levels.index
     asked: dict[str, int] = {}
-    for column in (*levels.columns, *levels.splits):
+    for column in levels.columns:
         for name, amount in column.amounts:
             asked[name] = asked.get(name, 0) + amount
     total, kinds = np.zeros(index.trees), np.zeros(index.trees)

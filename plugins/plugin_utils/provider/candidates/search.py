@@ -9,6 +9,7 @@ A tree is searched only as far as its candidates are asked for, so a limit costs
 
 from __future__ import annotations
 
+import typing as t
 from collections.abc import Iterator, Sequence
 from itertools import product, repeat
 
@@ -50,6 +51,8 @@ def _lacks_providers(levels: Levels, sets: Sequence[frozenset[int]], union: froz
     return len(alone) + others > len(union)
 
 
+T = t.TypeVar("T")
+
 Choice = tuple[tuple[int, ...], tuple[tuple[Part, ...], ...]]
 """One candidate as positions: of each column its provider, and of each split column its parts."""
 
@@ -70,7 +73,7 @@ class Budget:
         if self.left < 0:
             raise BudgetSpent
 
-    def each(self, choices: Iterator[Choice]) -> Iterator[Choice]:
+    def each(self, choices: Iterator[T]) -> Iterator[T]:
         """Yield the choices, a step for each of them."""
         for choice in choices:
             self.spend(1)

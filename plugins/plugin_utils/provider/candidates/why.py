@@ -173,7 +173,7 @@ def explain(index: Index, request: Request, have: int = 0) -> dict[str, t.Any]:
     largest = [_largest_entry(index, entry) for entry in largest_free(index, request)]
     first = _first_empty(roots, groups, combination)
     return {
-        "says": list(_sentences(index, first, relax, largest, have)),
+        "says": list(sentences(index.size, first, relax, largest, have)),
         "first": first,
         "roots": roots,
         "groups": groups,
@@ -299,10 +299,11 @@ def _largest_entry(index: Index, entry: tuple[str, str, int, int, int]) -> dict[
     return {"group": suffix, "resource_class": name, "asked": asked, "free": free, "provider": provider.uuid, "name": provider.name}
 
 
-def _sentences(
-    index: Index, first: dict[str, t.Any] | None, relax: list[dict[str, str]], largest: list[dict[str, t.Any]], have: int
+def sentences(
+    size: int, first: dict[str, t.Any] | None, relax: list[dict[str, str]], largest: list[dict[str, t.Any]], have: int
 ) -> Iterator[str]:
-    if not index.size:
+    """Yield the reasons in a world of so many providers as sentences."""
+    if not size:
         yield "There are no providers at all."
         return
     if first is not None:

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from ...common.errors import Mistakes
 from ...common.libraries import sa
 from ..world.model import Inventory
-from ..world.names import why_no_provider_name, why_no_trait, why_no_uuid
+from ..world.names import SHARING_TRAIT, why_no_provider_name, why_no_trait, why_no_uuid
 from ..world.parse import INVENTORY, INVENTORY_FIELDS
-from .tables import allocations, consumers, inventories, provider_traits, providers
+from .inventories import stored_inventory
+from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Finding:
 
 def audit(connection: sa.Connection) -> list[Finding]:
     """Return every finding; an empty list for a ledger in order."""
-    checks = (_loops, _malformed, _stocks, _pieces, _dangling_allocations, _dangling_parents, _idle_consumers)
+    checks = (_loops, _malformed, _lost, _stocks, _pieces, _dangling_allocations, _dangling_parents, _idle_consumers)
     return [finding for check in checks for finding in check(connection)]
 
 
@@ -67,6 +68,28 @@ def _malformed(connection: sa.Connection) -> Iterator[Finding]:
         says = why_no_trait(trait)
         if says:
             yield Finding("malformed", uuid, f"provider {uuid}: {says}")
+
+
+def _lost(connection: sa.Connection) -> Iterator[Finding]:
+    """Yield the providers that a search for candidates would look for in a wrong place."""
+    rows = connection.execute(sa.select(providers.c.id, providers.c.uuid, providers.c.parent_id, providers.c.root_id)).all()
+    parents = {row.id: row.parent_id for row in rows}
+    roots = {row.id: row.root_id for row in rows}
+    uuids = {row.id: row.uuid for row in rows}
+    lost = {row.id for row in rows if row.root_id != (row.id if row.parent_id is None else roots.get(parents[row.id]))}
+    shares = set(connection.scalars(sa.select(provider_traits.c.provider_id).where(provider_traits.c.trait == SHARING_TRAIT)))
+    for table in (inventories, provider_traits, provider_aggregates):
+        columns = sa.select(table.c.provider_id, table.c.root_id, table.c.sharing)
+        for number, root, sharing in connection.execute(columns):
+            if (root, sharing) != (roots.get(number), number in shares):
+                lost.add(number)
+    capacities = sa.select(inventories.c.provider_id, inventories.c.capacity, *(inventories.c[name] for name in INVENTORY_FIELDS))
+    for number, capacity, *fields in connection.execute(capacities):
+        if capacity != stored_inventory(Inventory(*fields))["capacity"]:
+            lost.add(number)
+    for number in sorted(lost & uuids.keys()):
+        says = f"provider {uuids[number]} is not found by what it is: its root, sharing or capacity is out of date"
+        yield Finding("lost", uuids[number], says)
 
 
 def _stocks(connection: sa.Connection) -> Iterator[Finding]:

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 
 from ...common.libraries import sa
 from ..world.model import World
+from ..world.names import SHARING_TRAIT
+from .inventories import stored_inventory
 from .read import batches, run_batches
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 
@@ -37,32 +38,47 @@ def _insert_providers(connection: sa.Connection, world: World) -> dict[str, int]
     rows = ({"uuid": provider.uuid, "name": provider.name, "generation": provider.generation} for provider in world.providers)
     run_batches(connection, sa.insert(providers), rows)
     numbers = _numbers(connection, providers)
-    children = [{"child": numbers[child.uuid], "parent": numbers[child.parent]} for child in world.providers if child.parent is not None]
-    placed = sa.update(providers).where(providers.c.id == sa.bindparam("child")).values(parent_id=sa.bindparam("parent"))
-    run_batches(connection, placed, children)
+    roots = world.roots()
+    placed = sa.update(providers).where(providers.c.id == sa.bindparam("number"))
+    places = (
+        {
+            "number": numbers[provider.uuid],
+            "parent": None if provider.parent is None else numbers[provider.parent],
+            "root": numbers[roots[provider.uuid]],
+        }
+        for provider in world.providers
+    )
+    run_batches(connection, placed.values(parent_id=sa.bindparam("parent"), root_id=sa.bindparam("root")), places)
     return numbers
 
 
 def _insert_belongings(connection: sa.Connection, world: World, numbers: dict[str, int]) -> None:
     used = world.usages()
-    owners = [(numbers[provider.uuid], provider) for provider in world.providers]
+    roots = world.roots()
+    owners = [
+        (
+            provider,
+            {
+                "provider_id": numbers[provider.uuid],
+                "root_id": numbers[roots[provider.uuid]],
+                "sharing": int(SHARING_TRAIT in provider.traits),
+            },
+        )
+        for provider in world.providers
+    ]
     run_batches(
         connection,
         sa.insert(inventories),
         (
-            {"provider_id": number, "resource_class": name, **asdict(inventory), "used": used.get((provider.uuid, name), 0)}
-            for number, provider in owners
+            {**owner, "resource_class": name, **stored_inventory(inventory), "used": used.get((provider.uuid, name), 0)}
+            for provider, owner in owners
             for name, inventory in provider.inventories.items()
         ),
     )
-    run_batches(
-        connection, sa.insert(provider_traits), ({"provider_id": n, "trait": name} for n, provider in owners for name in provider.traits)
-    )
-    run_batches(
-        connection,
-        sa.insert(provider_aggregates),
-        ({"provider_id": n, "aggregate": name} for n, provider in owners for name in provider.aggregates),
-    )
+    trait_rows = ({**owner, "trait": name} for provider, owner in owners for name in provider.traits)
+    run_batches(connection, sa.insert(provider_traits), trait_rows)
+    aggregate_rows = ({**owner, "aggregate": name} for provider, owner in owners for name in provider.aggregates)
+    run_batches(connection, sa.insert(provider_aggregates), aggregate_rows)
 
 
 def _insert_allocations(connection: sa.Connection, world: World, numbers: dict[str, int]) -> None:

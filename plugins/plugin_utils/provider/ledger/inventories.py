@@ -6,18 +6,44 @@
 
 from __future__ import annotations
 
+import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from ...common.errors import NoSolution
 from ...common.libraries import sa
 from ..world.model import Inventory
+from ..world.names import SHARING_TRAIT
 from ..world.parse import INVENTORY_FIELDS
 from .read import StoredProvider, read_users, run_batches
-from .tables import inventories
+from .tables import inventories, provider_traits, providers
 
+LARGEST_CAPACITY = 2**62
+"""What a larger capacity is stored as: more than anybody can ask for, and no more than a database counts to."""
+
+
+def found_by(provider: sa.ColumnElement[int]) -> dict[str, t.Any]:
+    """Return what a new row of a provider says of it besides: the root of its tree, and whether it shares."""
+    shares = sa.select(sa.func.count()).where(provider_traits.c.provider_id == provider, provider_traits.c.trait == SHARING_TRAIT)
+    root = sa.select(providers.c.root_id).where(providers.c.id == provider)
+    return {"root_id": root.scalar_subquery(), "sharing": shares.scalar_subquery()}
+
+
+def stored_inventory(inventory: Inventory) -> dict[str, t.Any]:
+    """Return the columns of an inventory."""
+    return {**asdict(inventory), "capacity": min(inventory.capacity, LARGEST_CAPACITY)}
+
+
+_STORED_FIELDS = (*INVENTORY_FIELDS, "capacity")
+_MAKE_INVENTORY = sa.insert(inventories).values(
+    provider_id=sa.bindparam("provider"),
+    resource_class=sa.bindparam("class"),
+    used=0,
+    **{name: sa.bindparam(f"new_{name}") for name in _STORED_FIELDS},
+    **found_by(sa.bindparam("provider")),
+)
 _STOCK = (inventories.c.provider_id == sa.bindparam("provider"), inventories.c.resource_class == sa.bindparam("class"))
-_ALTER_INVENTORY = sa.update(inventories).where(*_STOCK).values({name: sa.bindparam(f"new_{name}") for name in INVENTORY_FIELDS})
+_ALTER_INVENTORY = sa.update(inventories).where(*_STOCK).values({name: sa.bindparam(f"new_{name}") for name in _STORED_FIELDS})
 _DROP_INVENTORY = sa.delete(inventories).where(*_STOCK)
 
 
@@ -33,12 +59,12 @@ def write_inventories(connection: sa.Connection, wanted: Sequence[tuple[StoredPr
     new, altered = [], []
     for provider, declared in wanted:
         for name in sorted(declared):
-            fields = asdict(declared[name])
+            fields = {f"new_{key}": value for key, value in stored_inventory(declared[name]).items()}
             if name not in provider.inventories:
-                new.append({"provider_id": provider.id, "resource_class": name, "used": 0, **fields})
+                new.append({"provider": provider.id, "class": name, **fields})
             elif provider.inventories[name].inventory != declared[name]:
-                altered.append({"provider": provider.id, "class": name, **{f"new_{key}": value for key, value in fields.items()}})
-    run_batches(connection, sa.insert(inventories), new)
+                altered.append({"provider": provider.id, "class": name, **fields})
+    run_batches(connection, _MAKE_INVENTORY, new)
     run_batches(connection, _ALTER_INVENTORY, altered)
 
 

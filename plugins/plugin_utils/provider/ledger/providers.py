@@ -15,13 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...common.errors import Mistakes
 from ...common.libraries import sa
 from ..world.model import inventory_warnings
+from ..world.names import SHARING_TRAIT
 from .changes import ProviderChange, ProvidersChanged
 from .guards import guard_providers, guard_topology
 from .import_world import ensure_names
-from .inventories import StillInUse, used_by, write_inventories
+from .inventories import StillInUse, found_by, used_by, write_inventories
 from .read import StoredProvider, batches, read_children, read_providers, read_users, run_batches
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
-from .topology import moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents
+from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
 
 _RENAME = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(name=sa.bindparam("called"))
 
@@ -37,15 +38,18 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
     # New names before guards, here as everywhere: two changes that need both never wait for each other.
     ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
     ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
-    if moved_numbers(stored, parents):
+    if moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents):
         guard_topology(connection)
         stored = _find(connection, changes)
+    moved = moved_numbers(stored, parents)
     refuse_loops(connection, changes, stored, parents)
     _guard(connection, changes, stored, parents)
     _insert_new(connection, changes, stored)
     guarded = _find(connection, changes)
     _rename(connection, changes, guarded)
     write_parents(connection, {provider.uuid: provider.parent for provider in guarded.values()}, parents)
+    present = {provider.id for provider in stored.values()}
+    write_roots(connection, moved | {provider.id for provider in guarded.values()} - present)
     write_inventories(connection, [(guarded[change.reference], change.inventories) for change in changes if change.inventories is not None])
     _write_sets(connection, changes, guarded)
     after = read_providers(connection, {provider.uuid for provider in guarded.values()})
@@ -134,6 +138,15 @@ def _write_sets(connection: sa.Connection, changes: Sequence[ProviderChange], gu
     aggregate_sets = [(provider.id, provider.aggregates, change.aggregates) for change, provider in known if change.aggregates is not None]
     _write_members(connection, provider_traits, "trait", trait_sets)
     _write_members(connection, provider_aggregates, "aggregate", aggregate_sets)
+    _write_sharing(connection, [(number, wanted) for number, present, wanted in trait_sets if SHARING_TRAIT in present ^ wanted])
+
+
+def _write_sharing(connection: sa.Connection, changed: Sequence[tuple[int, frozenset[str]]]) -> None:
+    """Say in all rows of the providers, by their numbers, whether they share from now on."""
+    rows = [{"provider": number, "shares": int(SHARING_TRAIT in wanted)} for number, wanted in changed]
+    for table in (inventories, provider_traits, provider_aggregates):
+        written = sa.update(table).where(table.c.provider_id == sa.bindparam("provider")).values(sharing=sa.bindparam("shares"))
+        run_batches(connection, written, rows)
 
 
 def _write_members(
@@ -142,9 +155,11 @@ def _write_members(
     """Write the difference between the members that each provider, by its number, has and those it shall have."""
     keys = (table.c.provider_id == sa.bindparam("provider"), table.c[column] == sa.bindparam("member"))
     gone = ({"provider": number, "member": name} for number, present, wanted in sets for name in sorted(present - wanted))
-    new = ({"provider_id": number, column: name} for number, present, wanted in sets for name in sorted(wanted - present))
+    new = ({"provider": number, "member": name} for number, present, wanted in sets for name in sorted(wanted - present))
     run_batches(connection, sa.delete(table).where(*keys), gone)
-    run_batches(connection, sa.insert(table), new)
+    provider: sa.BindParameter[int] = sa.bindparam("provider")
+    made = sa.insert(table).values({"provider_id": provider, column: sa.bindparam("member"), **found_by(provider)})
+    run_batches(connection, made, new)
 
 
 def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> list[str]:

@@ -14,7 +14,7 @@ from functools import cache
 
 from ...common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
-from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, canonical_uuid
+from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, known_names
 from .statements import Statement, fill, padded, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 
@@ -123,6 +123,16 @@ def read_world(connection: sa.Connection) -> World:
     return _read_providers_of_world(connection, None)
 
 
+def read_known_names(connection: sa.Connection) -> KnownNames:
+    """Return every resource class and trait that exists."""
+    return known_names(connection.scalars(sa.select(resource_classes.c.name)), connection.scalars(sa.select(traits.c.name)))
+
+
+def has_more_providers(connection: sa.Connection, count: int) -> bool:
+    """Whether there are more providers than so many."""
+    return connection.scalar(sa.select(providers.c.id).order_by(providers.c.id).offset(count).limit(1)) is not None
+
+
 def read_trees(connection: sa.Connection, references: Iterable[str]) -> World:
     """Return the same of the trees alone that some providers (by UUID or name) belong to; unknown ones have no tree."""
     numbers = {number for number, _uuid in read_numbers(connection, references).values()}
@@ -131,19 +141,10 @@ def read_trees(connection: sa.Connection, references: Iterable[str]) -> World:
 
 def read_tree_numbers(connection: sa.Connection, numbers: Iterable[int]) -> set[int]:
     """Return the numbers of all providers in the trees of some."""
-    roots: set[int] = set()
-    above = set(numbers)
-    while above:
-        found: set[int] = set()
-        for part in batches(above):
-            for number, parent in connection.execute(sa.select(providers.c.id, providers.c.parent_id).where(providers.c.id.in_(part))):
-                roots.update([number] if parent is None else [])
-                found.update([] if parent is None else [parent])
-        above = found
-    members, level = set(roots), roots
-    while level:
-        level = set(read_children(connection, level)) - members
-        members |= level
+    members: set[int] = set()
+    for part in batches(numbers):
+        roots = sa.select(providers.c.root_id).where(providers.c.id.in_(part))
+        members.update(connection.scalars(sa.select(providers.c.id).where(providers.c.root_id.in_(roots))))
     return members
 
 
@@ -256,6 +257,15 @@ def read_parent(connection: sa.Connection, uuid: str) -> str | None:
     return connection.scalar(
         sa.select(providers.c.uuid).join_from(child, providers, child.c.parent_id == providers.c.id).where(child.c.uuid == uuid)
     )
+
+
+def read_parents(connection: sa.Connection, numbers: Iterable[int]) -> dict[int, int | None]:
+    """Return the number of each provider's parent by its own, None at a root."""
+    found: dict[int, int | None] = {}
+    for part in batches(numbers):
+        rows = connection.execute(sa.select(providers.c.id, providers.c.parent_id).where(providers.c.id.in_(part)))
+        found.update((row.id, row.parent_id) for row in rows)
+    return found
 
 
 def read_children(connection: sa.Connection, numbers: Iterable[int]) -> dict[int, int]:

@@ -7,6 +7,9 @@
 After the model of spec "Resource Providers - Base Models" (seed 002), with what its sketch lacks: real foreign keys, one row
 for each (consumer, provider, class), amounts of 64 bits, the ratio in double precision, and a running sum beside each inventory.
 Classes and traits are their own keys: a row can be read without a look-up table, and none can name what does not exist.
+
+What the search for candidates asks first stands beside what it follows from, so that an index finds it: the root of each provider's
+tree, whether the provider shares, the capacity and the most that one claim could get. Whoever writes the one writes the other.
 """
 
 from __future__ import annotations
@@ -32,6 +35,14 @@ _OPTIONS: dict[str, t.Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb
 _ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _UUID = sa.String(36)
 _NAME = sa.String(LONGEST_NAME)
+# In the order of the code points everywhere, which is that of Python; the others sort so already.
+_PROVIDER_NAME = sa.String(LONGEST_PROVIDER_NAME).with_variant(sa.String(LONGEST_PROVIDER_NAME, collation="C"), "postgresql")
+
+
+def _found_by() -> tuple[sa.Column[t.Any], sa.Column[t.Any]]:
+    """Return what belongs to the provider of a row: the root of its tree, and 1 where it shares by aggregates, else 0."""
+    return sa.Column("root_id", _ROW_NUMBER), sa.Column("sharing", sa.SmallInteger, nullable=False, server_default="0")
+
 
 topology = sa.Table(
     "topology",
@@ -51,9 +62,13 @@ providers = sa.Table(
     metadata,
     sa.Column("id", _ROW_NUMBER, primary_key=True),
     sa.Column("uuid", _UUID, nullable=False, unique=True),
-    sa.Column("name", sa.String(LONGEST_PROVIDER_NAME), nullable=False, unique=True),
+    sa.Column("name", _PROVIDER_NAME, nullable=False, unique=True),
     sa.Column("generation", sa.BigInteger, nullable=False),
-    sa.Column("parent_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), index=True),
+    sa.Column("parent_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id")),
+    # Its own number at a root; nothing only while the provider is being made.
+    sa.Column("root_id", _ROW_NUMBER),
+    sa.Index("ix_resource_providers_by_parent", "parent_id", "name", "id"),
+    sa.Index("ix_resource_providers_by_root", "root_id"),
     **_OPTIONS,
 )
 
@@ -61,7 +76,10 @@ provider_traits = sa.Table(
     "provider_traits",
     metadata,
     sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
-    sa.Column("trait", _NAME, sa.ForeignKey("traits.name"), primary_key=True, index=True),
+    sa.Column("trait", _NAME, sa.ForeignKey("traits.name"), primary_key=True),
+    *_found_by(),
+    sa.Index("ix_provider_traits_by_root", "trait", "root_id", "provider_id"),
+    sa.Index("ix_provider_traits_of_sharing", "sharing", "trait", "provider_id"),
     **_OPTIONS,
 )
 
@@ -69,7 +87,11 @@ provider_aggregates = sa.Table(
     "provider_aggregates",
     metadata,
     sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
-    sa.Column("aggregate", _UUID, primary_key=True, index=True),
+    sa.Column("aggregate", _UUID, primary_key=True),
+    *_found_by(),
+    sa.Index("ix_provider_aggregates_by_root", "aggregate", "root_id", "provider_id"),
+    sa.Index("ix_provider_aggregates_of_root", "root_id", "aggregate"),
+    sa.Index("ix_provider_aggregates_of_sharing", "sharing", "aggregate", "provider_id"),
     **_OPTIONS,
 )
 
@@ -77,7 +99,7 @@ inventories = sa.Table(
     "inventories",
     metadata,
     sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
-    sa.Column("resource_class", _NAME, sa.ForeignKey("resource_classes.name"), primary_key=True, index=True),
+    sa.Column("resource_class", _NAME, sa.ForeignKey("resource_classes.name"), primary_key=True),
     sa.Column("total", sa.BigInteger, nullable=False),
     sa.Column("reserved", sa.BigInteger, nullable=False),
     sa.Column("min_unit", sa.BigInteger, nullable=False),
@@ -86,6 +108,11 @@ inventories = sa.Table(
     sa.Column("allocation_ratio", sa.Double, nullable=False),
     # The sum of the allocations, kept in their transaction, so that a claim need not add up thousands of rows.
     sa.Column("used", sa.BigInteger, nullable=False),
+    *_found_by(),
+    sa.Column("capacity", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("most", sa.BigInteger, sa.Computed("min(capacity - used, max_unit)")),
+    sa.Index("ix_inventories_by_root", "resource_class", "root_id", "most", "provider_id", "min_unit", "step_size"),
+    sa.Index("ix_inventories_by_room", "resource_class", "sharing", "most", "root_id", "provider_id"),
     **_OPTIONS,
 )
 

@@ -11,10 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 from ...common.errors import Mistakes, suggest
 from ...common.libraries import sa
 from .changes import ROOT, ProviderChange
-from .read import StoredProvider, read_children, read_numbers, read_parent, run_batches
-from .tables import providers
+from .read import StoredProvider, read_children, read_numbers, read_parent, read_parents, run_batches
+from .tables import inventories, provider_aggregates, provider_traits, providers
 
 _PLACE = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(parent_id=sa.bindparam("parent"))
+_ROOT = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(root_id=sa.bindparam("root"))
+_ROOTS_OF_BELONGINGS = tuple(
+    sa.update(table).where(table.c.provider_id == sa.bindparam("number")).values(root_id=sa.bindparam("root"))
+    for table in (inventories, provider_traits, provider_aggregates)
+)
 
 
 def wanted_parents(
@@ -47,6 +52,12 @@ def moved_numbers(stored: Mapping[str, StoredProvider], parents: Mapping[str, st
     return {provider.id for provider in stored.values() if provider.uuid in parents and parents[provider.uuid] != provider.parent}
 
 
+def goes_below_stored(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]) -> bool:
+    """Whether a new provider goes below one that is there already, and so must know its root while that stays where it is."""
+    new = {change.uuid_among(stored) for change in changes if change.reference not in stored}
+    return any(parents.get(uuid) is not None and parents[uuid] not in new for uuid in new)
+
+
 def refuse_loops(
     connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
 ) -> None:
@@ -77,6 +88,26 @@ def write_parents(connection: sa.Connection, present: Mapping[str, str | None], 
     numbers = {uuid: number for number, uuid in read_numbers(connection, {*parents, *filter(None, parents.values())}).values()}
     rows = [{"number": numbers[child], "parent": None if parent is None else numbers[parent]} for child, parent in parents.items()]
     run_batches(connection, _PLACE, rows)
+
+
+def write_roots(connection: sa.Connection, numbers: Collection[int]) -> None:
+    """Say of providers that are new or have moved, and of all below them, which root they have now."""
+    parents: dict[int, int | None] = {}
+    wanted = above = {*numbers, *numbers_below(connection, numbers)}
+    while above:
+        parents.update(read_parents(connection, above))
+        above = {parent for parent in parents.values() if parent is not None and parent not in parents}
+    rows = [{"number": number, "root": _root_of(number, parents)} for number in sorted(wanted)]
+    run_batches(connection, _ROOT, rows)
+    for statement in _ROOTS_OF_BELONGINGS:
+        run_batches(connection, statement, rows)
+
+
+def _root_of(number: int, parents: Mapping[int, int | None]) -> int:
+    above = parents[number]
+    while above is not None:
+        number, above = above, parents[above]
+    return number
 
 
 def _is_its_own_ancestor(connection: sa.Connection, uuid: str, parents: Mapping[str, str | None], *, follow_stored: bool) -> bool:

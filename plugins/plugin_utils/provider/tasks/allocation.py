@@ -14,21 +14,23 @@ from functools import partial
 from ...common.errors import InputError, Mistake, Mistakes, NoSolution
 from ...common.fields import refuse_less
 from ...common.libraries import sa
+from ..candidates.find import Answer
 from ..candidates.held import held_candidate
-from ..candidates.index import Index, build_index
+from ..candidates.index import Index
 from ..candidates.write import Candidate
+from ..feasible.parts import Asker
 from ..ledger.claim_first import Chosen, NoneLeft, claim_first, claim_held_or_first
 from ..ledger.claims import Claim, Seen, apply_claims
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
 from ..ledger.plain import Plain, plain_claimed, plain_inventories
-from ..ledger.read import read_holdings, read_neighbourhood, read_world
+from ..ledger.read import read_holdings, read_known_names, read_neighbourhood
 from ..ledger.reshape import Reshaped, reshape
 from ..ledger.retry import RetryPolicy
 from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
 from ..world.names import KnownNames
-from .candidates import find_in_index, parse_request
+from .candidates import explain_in_database, parse_request, search_options
 from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
 
@@ -56,8 +58,12 @@ def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
     looks = 0
     while True:
         looks += 1
-        index, found = _look(ledger, claim, request)
-        claims = [replace(claim, amounts=candidate["allocations"], seen=_seen(index, candidate)) for candidate in found]
+        answer = ledger.read(partial(_look, claim=claim, request=request))
+        found = answer.candidates
+        claims = [
+            replace(claim, amounts=candidate["allocations"], seen=_seen(index, root, candidate))
+            for candidate, (index, root) in zip(found, answer.anchors, strict=True)
+        ]
         try:
             chosen = claim_first(ledger, claims)
         except NoneLeft as error:
@@ -87,15 +93,16 @@ def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed 
     return Placed(claim_first(ledger, [replace(claim, amounts=held)]), answer.candidates[0])
 
 
-def _look(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> tuple[Index, list[Candidate]]:
-    """Return the best candidates, and the index they were found in. Raises NoSolution with `why` when there is none."""
-    world = ledger.read(read_world)
-    index = build_index(replace(world, allocations={uuid: held for uuid, held in world.allocations.items() if uuid != claim.consumer}))
-    asked = _parse(request, index.known)
-    found = find_in_index(index, replace(asked, limit=asked.limit or _TRIED_AT_ONCE), request)
-    if not found["candidates"]:
-        raise NoSolution(found.get("msg") or "there is no candidate", {"why": found.get("why", {})})
-    return index, list(found["candidates"])
+def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any]) -> Answer:
+    """Return the best candidates. Raises NoSolution with `why` when there is none."""
+    asked = _parse(request, read_known_names(connection))
+    asked = replace(asked, limit=asked.limit or _TRIED_AT_ONCE)
+    holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
+    answer = Asker(connection, holding).find(asked, search_options(request))
+    if not answer.candidates:
+        why = explain_in_database(connection, asked, claim.consumer, 0) if request["explain_below"] else {}
+        raise NoSolution(" ".join(why.get("says", ())) or "there is no candidate", {"why": why})
+    return answer
 
 
 def _parse(request: Mapping[str, t.Any], known: KnownNames) -> Request:
@@ -105,9 +112,9 @@ def _parse(request: Mapping[str, t.Any], known: KnownNames) -> Request:
         raise InputError(Mistake(f"request.{mistake.place}", mistake.says) for mistake in error.mistakes) from None
 
 
-def _seen(index: Index, candidate: Candidate) -> list[Seen]:
-    """Return the candidate's providers and the roots of their trees, as they are in the index."""
-    positions = {index.positions[uuid] for found in candidate["mappings"].values() for uuid in found}
+def _seen(index: Index, root: int, candidate: Candidate) -> list[Seen]:
+    """Return the candidate's providers, the roots of their trees, and the root that it is a candidate of, as they are in the index."""
+    positions = {root} | {index.positions[uuid] for found in candidate["mappings"].values() for uuid in found}
     positions.update(index.root[sorted(positions)].tolist())
     return [_seen_at(index, position) for position in sorted(positions)]
 

@@ -7,23 +7,28 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ...common.errors import Mistakes
 from ...common.fields import refuse_less
-from ..candidates.find import SearchOptions, find_candidates
-from ..candidates.index import Index, build_index
+from ...common.libraries import sa
+from ..candidates.find import Answer, SearchOptions, find_candidates
+from ..candidates.index import build_index
 from ..candidates.why import explain
-from ..candidates.write import Candidate
-from ..ledger.open import load_world
+from ..feasible.parts import Asker
+from ..feasible.why import explain_from_indexes
+from ..ledger.open import open_ledger
+from ..ledger.read import has_more_providers, read_known_names, read_world
 from ..request.groups import parse_groups
 from ..request.model import Request
 from ..request.query import parse_query
-from ..world.model import World
 from ..world.names import KnownNames
 from ..world.parse import parse_world
 from .provider import timeout_of
+
+EXPLAINED_WHOLE = 20_000
+"""A ledger with more providers is not loaded to say why there are no candidates."""
 
 
 def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -31,21 +36,41 @@ def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
 
     Raises InputError and Unavailable.
     """
-    index = build_index(_world(arguments))
-    return find_in_index(index, parse_request(arguments, index.known), arguments)
+    if arguments["world"] is None:
+        with open_ledger(arguments["database"], dry_run=True, timeout=timeout_of(arguments)) as ledger:
+            return ledger.read(lambda connection: _find_in_database(connection, arguments))
+    index = build_index(parse_world(arguments["world"]))
+    request = parse_request(arguments, index.known)
+    answer = find_candidates(index, request, search_options(arguments))
+    return describe(answer, arguments, lambda: explain(index, request, have=len(answer.candidates)))
 
 
-def find_in_index(index: Index, request: Request, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the same of a world and a request that have been read already."""
-    answer = find_candidates(index, request, SearchOptions(arguments["distinct"], arguments["order"], arguments["budget"]))
-    result = {
-        "candidates": answer.candidates,
-        "truncated": answer.truncated,
-        "names": _names(index, answer.candidates),
-    }
+def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    request = parse_request(arguments, read_known_names(connection))
+    answer = Asker(connection).find(request, search_options(arguments))
+    return describe(answer, arguments, lambda: explain_in_database(connection, request, None, len(answer.candidates)))
+
+
+def explain_in_database(connection: sa.Connection, request: Request, consumer: str | None, have: int) -> dict[str, t.Any]:
+    """Return why a request has only `have` candidates; what a consumer has counts as free."""
+    if has_more_providers(connection, EXPLAINED_WHOLE):
+        return explain_from_indexes(connection, request, have)
+    world = read_world(connection)
+    others = {uuid: held for uuid, held in world.allocations.items() if uuid != consumer}
+    return explain(build_index(replace(world, allocations=others)), request, have=have)
+
+
+def search_options(arguments: Mapping[str, t.Any]) -> SearchOptions:
+    """Return how the arguments want candidates to be looked for."""
+    return SearchOptions(arguments["distinct"], arguments["order"], arguments["budget"])
+
+
+def describe(answer: Answer, arguments: Mapping[str, t.Any], why: Callable[[], dict[str, t.Any]]) -> dict[str, t.Any]:
+    """Return an answer as the task's result."""
+    result = {"candidates": answer.candidates, "truncated": answer.truncated, "names": _names(answer)}
     if len(answer.candidates) < arguments["explain_below"]:
-        why = explain(index, request, have=len(answer.candidates))
-        result.update(why=why, msg=" ".join(why["says"]))
+        reasons = why()
+        result.update(why=reasons, msg=" ".join(reasons["says"]))
     return result
 
 
@@ -64,10 +89,11 @@ def _check_counts(arguments: Mapping[str, t.Any]) -> None:
     mistakes.check()
 
 
-def _world(arguments: Mapping[str, t.Any]) -> World:
-    return load_world(arguments["database"], timeout_of(arguments)) if arguments["world"] is None else parse_world(arguments["world"])
-
-
-def _names(index: Index, candidates: Iterable[Candidate]) -> dict[str, str]:
-    uuids = {uuid for candidate in candidates for found in candidate["mappings"].values() for uuid in found}
-    return {uuid: index.providers[index.positions[uuid]].name for uuid in sorted(uuids)}
+def _names(answer: Answer) -> dict[str, str]:
+    found = {
+        uuid: index.providers[index.positions[uuid]].name
+        for candidate, (index, _root) in zip(answer.candidates, answer.anchors, strict=True)
+        for uuids in candidate["mappings"].values()
+        for uuid in uuids
+    }
+    return dict(sorted(found.items()))

@@ -78,6 +78,17 @@ class World:
             traits.update(provider.traits)
         return known_names(classes, traits)
 
+    def roots(self) -> dict[str, str]:
+        """Return the UUID of the root of each provider's tree."""
+        parents = {provider.uuid: provider.parent for provider in self.providers}
+        roots: dict[str, str] = {}
+        for start in parents:
+            path = [start]
+            while path[-1] not in roots and (above := parents[path[-1]]) is not None:
+                path.append(above)
+            roots.update(dict.fromkeys(path, roots.get(path[-1], path[-1])))
+        return roots
+
     def usages(self) -> dict[tuple[str, str], int]:
         """Return the sum in use by (provider UUID, class)."""
         used: dict[tuple[str, str], int] = {}

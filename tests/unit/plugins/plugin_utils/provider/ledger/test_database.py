@@ -19,9 +19,23 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import migrate as schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open as open_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import url as url_module
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import ledger_of, load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import metadata
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+
+ROWS_OF_THE_FIRST_RELEASE = """
+INSERT INTO traits VALUES ('MISC_SHARES_VIA_AGGREGATE');
+INSERT INTO resource_classes VALUES ('VCPU');
+INSERT INTO resource_providers VALUES (1, '11111111-2222-4333-8444-555555555551', 'host', 0, NULL);
+INSERT INTO resource_providers VALUES (2, '11111111-2222-4333-8444-555555555552', 'numa', 0, 1);
+INSERT INTO resource_providers VALUES (3, '11111111-2222-4333-8444-555555555553', 'pool', 0, NULL);
+INSERT INTO provider_traits VALUES (3, 'MISC_SHARES_VIA_AGGREGATE');
+INSERT INTO provider_aggregates VALUES (3, '11111111-2222-4333-8444-555555555554');
+INSERT INTO inventories VALUES (2, 'VCPU', 10, 0, 1, 4, 1, 1.49, 3), (3, 'VCPU', 11, 1, 1, 100, 1, 1.0, 0);
+INSERT INTO consumers VALUES (1, '11111111-2222-4333-8444-555555555555', 1, NULL, NULL);
+INSERT INTO allocations VALUES (1, 2, 'VCPU', 3);
+"""
 
 
 @pytest.fixture
@@ -105,7 +119,7 @@ def test_older_revision_is_upgraded_but_not_in_a_dry_run(url, tmp_path, monkeypa
     for script in (schema.MIGRATIONS / "versions").glob("*.py"):
         (newer / "versions" / script.name).write_text(script.read_text())
     body = ["def upgrade():", "    op.execute('CREATE TABLE more (id INTEGER)')"]
-    lines = ["from alembic import op", "revision = 'more'", "down_revision = 'ledger'", *body]
+    lines = ["from alembic import op", "revision = 'more'", "down_revision = 'found_by'", *body]
     (newer / "versions" / "more.py").write_text("\n".join(lines))
     scripts = schema.read_scripts(newer)
     monkeypatch.setattr(open_module, "read_scripts", lambda: scripts)
@@ -113,6 +127,26 @@ def test_older_revision_is_upgraded_but_not_in_a_dry_run(url, tmp_path, monkeypa
     assert "is of an older release" in says(url, dry_run=True)
     with open_ledger(url) as ledger:
         assert ledger.read(schema.current_revision) == "more"
+
+
+def test_rows_of_the_first_release_are_found_by_what_they_are(url, tmp_path, monkeypatch):
+    first = tmp_path / "migrations"
+    (first / "versions").mkdir(parents=True)
+    (first / "versions" / "ledger.py").write_text((schema.MIGRATIONS / "versions" / "ledger.py").read_text())
+    with monkeypatch.context() as old:
+        scripts = schema.read_scripts(first)
+        old.setattr(open_module, "read_scripts", lambda: scripts)
+        old.setattr(open_module, "NEWEST", "ledger")
+        make(url)
+    with sqlite3.connect(path_of(url)) as connection:
+        connection.executescript(ROWS_OF_THE_FIRST_RELEASE)
+    with open_ledger(url) as ledger:
+        assert ledger.read(audit) == []
+        columns = "SELECT provider_id, root_id, sharing, capacity, most FROM inventories ORDER BY provider_id"
+        assert ledger.read(lambda connection: list(map(tuple, connection.exec_driver_sql(columns)))) == [
+            (2, 1, 0, 14, 4),
+            (3, 3, 1, 10, 10),
+        ]
 
 
 def test_the_newest_revision_is_that_of_the_migrations():

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks import allocation as placing
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.allocation import run_provider_allocation
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
@@ -94,20 +97,40 @@ def test_what_was_given_is_kept_when_the_inventory_shrinks(hosts):
     hosts.put({"name": "host0", "inventories": {"VCPU": 4}})
 
 
+def before_the_claim(monkeypatch, change):
+    claim = placing.claim_first
+
+    def change_and_claim(ledger, candidates):
+        monkeypatch.setattr(placing, "claim_first", claim)
+        change()
+        return claim(ledger, candidates)
+
+    monkeypatch.setattr(placing, "claim_first", change_and_claim)
+
+
+def test_root_that_changes_is_noticed_although_all_is_taken_from_a_pool(bench, monkeypatch):
+    """Two hosts reach the pool; the candidate is one of the first host's tree, and that one is disabled before the claim."""
+    shared = "22222222-3333-4444-8555-666666666666"
+    bench.put(
+        {"name": "host0", "aggregates": [shared], "traits": ["CUSTOM_GOOD"]},
+        {"name": "pool", "aggregates": [shared], "traits": ["MISC_SHARES_VIA_AGGREGATE"], "inventories": {"DISK_GB": 10}},
+    )
+    before_the_claim(monkeypatch, lambda: bench.put({"name": "host0", "traits": []}))
+    request = {"groups": {"": {"resources": {"DISK_GB": 4}}}, "root_required": ["CUSTOM_GOOD"]}
+    with pytest.raises(NoSolution, match="trait CUSTOM_GOOD"):
+        place(bench, "vm", {**wants(4), **request, "order": "none"})
+    assert bench.used == {}
+
+
 def test_provider_that_changes_between_search_and_claim_is_passed_over(hosts, monkeypatch):
     """The first choice loses the trait that was asked for, and the second its parent's, before the claim; both are passed over."""
     hosts.put(
         {"name": "above"},
         *({"name": f"host{number}", "parent": "above" if number == 1 else "", "traits": ["CUSTOM_GOOD"]} for number in range(4)),
     )
-    find = placing.find_in_index
-
-    def find_and_spoil(index, request, arguments):
-        found = find(index, request, arguments)
-        hosts.put({"name": "host0", "traits": []}, {"name": "above", "traits": ["COMPUTE_STATUS_DISABLED"]})
-        return found
-
-    monkeypatch.setattr(placing, "find_in_index", find_and_spoil)
+    before_the_claim(
+        monkeypatch, lambda: hosts.put({"name": "host0", "traits": []}, {"name": "above", "traits": ["COMPUTE_STATUS_DISABLED"]})
+    )
     request = {"groups": {"": {"resources": {"VCPU": 4}, "required": ["CUSTOM_GOOD"]}}, "root_forbidden": ["COMPUTE_STATUS_DISABLED"]}
     placed = place(hosts, "vm", {**wants(4), **request, "order": "none"})
     assert list(hosts.used) == [("host2", "VCPU")]
@@ -115,14 +138,7 @@ def test_provider_that_changes_between_search_and_claim_is_passed_over(hosts, mo
 
 
 def test_other_claims_on_the_same_provider_do_not_spoil_a_candidate(hosts, monkeypatch):
-    find = placing.find_in_index
-
-    def find_while_others_claim(index, request, arguments):
-        found = find(index, request, arguments)
-        hosts.claim(("other", {"host0": {"VCPU": 1}}))
-        return found
-
-    monkeypatch.setattr(placing, "find_in_index", find_while_others_claim)
+    before_the_claim(monkeypatch, lambda: hosts.claim(("other", {"host0": {"VCPU": 1}})))
     placed = place(hosts, "vm", wants(3, order="none"))
     assert (hosts.used["host0", "VCPU"], placed.chosen.index) == (4, 0)
 
@@ -137,21 +153,15 @@ def test_consumer_moves_when_it_asks_for_something_else(hosts):
 def test_loser_of_a_race_looks_again(hosts, monkeypatch):
     """Another consumer takes the best place between looking and claiming, again and again until the third look."""
     quicker = iter(["other0", "other1"])
-    find = placing.find_in_index
+    claim = placing.claim_first
 
-    def find_and_lose(index, request, arguments):
-        found = find(index, request, arguments)
-        found["candidates"] = found["candidates"][:1]
+    def lose_and_claim(ledger, candidates):
         other = next(quicker, None)
         if other:
-            hosts.ledger.write(
-                lambda connection: placing_claims(connection, [Claim(consumer(other), found["candidates"][0]["allocations"])])
-            )
-        return found
+            ledger.write(partial(apply_claims, claims=[replace(candidates[0], consumer=consumer(other), seen=())]))
+        return claim(ledger, candidates[:1])
 
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import apply_claims as placing_claims
-
-    monkeypatch.setattr(placing, "find_in_index", find_and_lose)
+    monkeypatch.setattr(placing, "claim_first", lose_and_claim)
     assert place(hosts, "vm", wants(4)).chosen.claimed.changed
     assert list(hosts.used.values()) == [4, 4, 4]
 

@@ -1,0 +1,147 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Load the trees that may satisfy a request, a few at a time, and search them until there are enough candidates."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...common.libraries import sa
+from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
+from ..candidates.index import build_index
+from ..ledger.read import Holding, read_numbers
+from ..request.model import Request
+from ..world.model import Inventory, Provider, World
+from ..world.names import SHARING_TRAIT
+from .criteria import Sql, make_criteria, numbers_in, rows
+from .roots import Finder
+
+_FIRST_TREES, _MOST_TREES = 8, 1024
+
+Held = Mapping[tuple[int, str], int]
+"""What counts as free although it is in use: amounts by provider's number and class."""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Finds candidates in a database, in one read transaction; what `holding` has counts as free."""
+
+    connection: sa.Connection
+    holding: Holding | None = None
+
+    def find(self, request: Request, options: SearchOptions) -> Answer:
+        """Return what find_candidates would return of the whole world."""
+        return find_in_parts(self._parts(request, options.order), request, options)
+
+    def _parts(self, request: Request, order: str) -> Iterator[Part]:
+        held: Held = self.holding.amounts if self.holding else {}
+        kept = self._roots_of({number for number, _name in held})
+        finder = Finder(self.connection, make_criteria(request, self._trees(request), kept, self._sharing(kept)))
+        asked: Counter[str] = Counter()
+        for group in request.groups:
+            for name, amount in group.resources:
+                asked[name] += amount
+        if order == "none":
+            found = finder.by_name(request.limit)
+        else:
+            of_trees: Counter[tuple[int, str]] = Counter()
+            for (number, name), amount in held.items():
+                of_trees[kept[number], name] += amount
+            found = finder.by_share(asked, of_trees, order)
+        size = _MOST_TREES if request.limit is None else min(max(_FIRST_TREES, request.limit), _MOST_TREES)
+        waiting: list[int] = []
+        for roots in found:
+            waiting += roots
+            while len(waiting) >= size:
+                yield read_part(self.connection, waiting[:size], asked, held)
+                waiting, size = waiting[size:], min(4 * size, _MOST_TREES)
+        if waiting:
+            yield read_part(self.connection, waiting, asked, held)
+
+    def _trees(self, request: Request) -> dict[str, int]:
+        """Return the numbers of the roots of the trees that in_tree names."""
+        named = {group.in_tree for group in request.groups if group.in_tree is not None}
+        numbers = {name: number for name, (number, _uuid) in read_numbers(self.connection, named).items()} if named else {}
+        roots = self._roots_of(numbers.values())
+        return {name: roots[number] for name, number in numbers.items()}
+
+    def _roots_of(self, numbers: Collection[int]) -> dict[int, int]:
+        if not numbers:
+            return {}
+        found = rows(self.connection, Sql(f"SELECT id, root_id FROM resource_providers WHERE id IN ({numbers_in(numbers)})"))
+        return {row.id: row.root_id for row in found}
+
+    def _sharing(self, numbers: Collection[int]) -> list[int]:
+        if not numbers:
+            return []
+        text = f"SELECT provider_id FROM provider_traits WHERE trait = ? AND provider_id IN ({numbers_in(numbers)})"
+        return [number for (number,) in rows(self.connection, Sql(text, (SHARING_TRAIT,)))]
+
+
+def read_part(connection: sa.Connection, roots: Sequence[int], classes: Collection[str], held: Held) -> Part:
+    """Return the trees of some roots, in that order, with the trees of all that they share; only the asked classes are loaded."""
+    loaded = numbers_in({*roots, *_shared_roots(connection, roots)})
+    columns = "SELECT id, uuid, name, generation, parent_id FROM resource_providers"
+    found = rows(connection, Sql(f"{columns} WHERE root_id IN ({loaded}) ORDER BY id"))
+    uuids = {number: uuid for number, uuid, _name, _generation, _parent in found}
+    stocks, used = _stocks(connection, uuids, classes, held)
+    traits = _sets(connection, "trait", "provider_traits", uuids)
+    aggregates = _sets(connection, "aggregate", "provider_aggregates", uuids)
+    nothing: frozenset[str] = frozenset()
+    providers = tuple(
+        Provider(
+            uuid,
+            name,
+            None if parent is None else uuids[parent],
+            stocks.get(number, {}),
+            traits.get(number, nothing),
+            aggregates.get(number, nothing),
+            generation,
+        )
+        for number, uuid, name, generation, parent in found
+    )
+    index = build_index(World(providers), used)
+    return Part(index, [index.positions[uuids[root]] for root in roots])
+
+
+def _shared_roots(connection: sa.Connection, roots: Sequence[int]) -> set[int]:
+    """Return the roots of the trees of the sharing providers that are in an aggregate of the roots' trees."""
+    text = f"SELECT DISTINCT aggregate FROM provider_aggregates WHERE root_id IN ({numbers_in(roots)})"
+    aggregates = tuple(aggregate for (aggregate,) in rows(connection, Sql(text)))
+    if not aggregates:
+        return set()
+    among = ", ".join("?" * len(aggregates))
+    text = f"SELECT DISTINCT root_id FROM provider_aggregates WHERE sharing = 1 AND aggregate IN ({among})"
+    return {root for (root,) in rows(connection, Sql(text, aggregates))}
+
+
+def _stocks(
+    connection: sa.Connection, uuids: Mapping[int, str], classes: Collection[str], held: Held
+) -> tuple[dict[int, dict[str, Inventory]], dict[tuple[str, str], int]]:
+    """Return inventories by provider's number, and what is in use by UUID and class."""
+    columns = "provider_id, resource_class, used, total, reserved, min_unit, max_unit, step_size, allocation_ratio"
+    among = ", ".join("?" * len(classes))
+    text = f"SELECT {columns} FROM inventories WHERE provider_id IN ({numbers_in(uuids)}) AND resource_class IN ({among})"
+    stocks: dict[int, dict[str, Inventory]] = defaultdict(dict)
+    used: dict[tuple[str, str], int] = {}
+    # A fleet has few kinds of inventory.
+    kinds: dict[tuple[object, ...], Inventory] = {}
+    for number, name, taken, *fields in rows(connection, Sql(text, tuple(classes))):
+        kind = tuple(fields)
+        inventory = kinds.get(kind)
+        if inventory is None:
+            inventory = kinds[kind] = Inventory(*kind)
+        stocks[number][name] = inventory
+        used[uuids[number], name] = taken - held.get((number, name), 0)
+    return stocks, used
+
+
+def _sets(connection: sa.Connection, column: str, table: str, uuids: Mapping[int, str]) -> dict[int, frozenset[str]]:
+    members: dict[int, list[str]] = defaultdict(list)
+    for number, member in rows(connection, Sql(f"SELECT provider_id, {column} FROM {table} WHERE provider_id IN ({numbers_in(uuids)})")):
+        members[number].append(member)
+    return {number: frozenset(names) for number, names in members.items()}

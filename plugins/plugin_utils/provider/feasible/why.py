@@ -1,0 +1,70 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why a large ledger has no candidate: what its indexes can tell, without loading it.
+
+A small ledger is loaded, and candidates/why.py tells all. Here providers are counted for each group and constraint, no further than
+COUNTED, and the largest free pieces are looked up. What would help is not tried out.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator
+
+from ...common.libraries import sa
+from ..candidates.why import sentences
+from ..request.model import Request
+from .criteria import Criterion, Sql, criteria_of_groups, make_criteria, rows
+from .roots import Finder
+
+COUNTED = 100_000
+"""Counts end here: more is as good as enough."""
+
+Plain = dict[str, t.Any]
+
+
+def explain_from_indexes(connection: sa.Connection, request: Request, have: int) -> Plain:
+    """Return what candidates.why.explain returns, `relax` and `combination` empty."""
+    finder = Finder(connection, make_criteria(request, {}, {}, ()))
+    groups: dict[str, list[Plain]] = {}
+    first: Plain | None = None
+    for suffix, criterion in criteria_of_groups(request):
+        constraints = list(_counted(finder, criterion))
+        groups.setdefault(suffix, []).append({"constraints": constraints})
+        before = None
+        for entry in constraints:
+            if not entry["left"] and first is None:
+                first = {"where": "group", "group": suffix, "kind": entry["kind"], "says": entry["says"], "before": before}
+            before = entry["left"]
+    largest = list(_largest(connection, request))
+    counted = int(rows(connection, Sql(f"SELECT COUNT(*) FROM (SELECT 1 FROM resource_providers LIMIT {COUNTED}) counted"))[0][0])
+    told = list(sentences(counted, first, [], largest, have))
+    told[-1] = "The ledger is too large to try out what would help."
+    return {"says": told, "first": first, "roots": {}, "groups": groups, "combination": [], "relax": [], "largest": largest}
+
+
+def _counted(finder: Finder, criterion: Criterion) -> Iterator[Plain]:
+    for number, atom in enumerate(criterion.atoms):
+        left = finder.count_together(criterion.atoms[: number + 1], COUNTED)
+        yield {"kind": atom.kind, "says": atom.label, "left": left}
+
+
+def _largest(connection: sa.Connection, request: Request) -> Iterator[Plain]:
+    for group in request.groups:
+        for name, amount in group.resources:
+            found = [row for shares in (0, 1) for row in _most_of(connection, name, shares)]
+            if found:
+                most, uuid, called = max(found, key=lambda row: row[0])
+                free = max(0, most)
+                yield {"group": group.suffix, "resource_class": name, "asked": amount, "free": free, "provider": uuid, "name": called}
+
+
+def _most_of(connection: sa.Connection, name: str, shares: int) -> list[tuple[int, str, str]]:
+    """Return the largest amount that one provider, sharing or not, could give; there may be none."""
+    text = (
+        "SELECT d.most, p.uuid, p.name FROM inventories d JOIN resource_providers p ON p.id = d.provider_id "
+        "WHERE d.resource_class = ? AND d.sharing = ? ORDER BY d.resource_class DESC, d.sharing DESC, d.most DESC LIMIT 1"
+    )
+    return [(most, uuid, called) for most, uuid, called in rows(connection, Sql(text, (name, shares)))]
