@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 
 from ...common.errors import NoSolution
 from ...common.libraries import sa
@@ -31,7 +30,7 @@ def found_by(provider: sa.ColumnElement[int]) -> dict[str, t.Any]:
 
 def stored_inventory(inventory: Inventory) -> dict[str, t.Any]:
     """Return the columns of an inventory."""
-    return {**asdict(inventory), "capacity": min(inventory.capacity, LARGEST_CAPACITY)}
+    return {**{name: getattr(inventory, name) for name in INVENTORY_FIELDS}, "capacity": min(inventory.capacity, LARGEST_CAPACITY)}
 
 
 _STORED_FIELDS = (*INVENTORY_FIELDS, "capacity")

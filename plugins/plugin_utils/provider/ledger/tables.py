@@ -79,7 +79,7 @@ provider_traits = sa.Table(
     sa.Column("trait", _NAME, sa.ForeignKey("traits.name"), primary_key=True),
     *_found_by(),
     sa.Index("ix_provider_traits_by_root", "trait", "root_id", "provider_id"),
-    sa.Index("ix_provider_traits_of_sharing", "sharing", "trait", "provider_id"),
+    sa.Index("ix_provider_traits_of_sharing", "sharing", "trait", "root_id", "provider_id"),
     **_OPTIONS,
 )
 
@@ -91,7 +91,7 @@ provider_aggregates = sa.Table(
     *_found_by(),
     sa.Index("ix_provider_aggregates_by_root", "aggregate", "root_id", "provider_id"),
     sa.Index("ix_provider_aggregates_of_root", "root_id", "aggregate"),
-    sa.Index("ix_provider_aggregates_of_sharing", "sharing", "aggregate", "provider_id"),
+    sa.Index("ix_provider_aggregates_of_sharing", "sharing", "aggregate", "root_id", "provider_id"),
     **_OPTIONS,
 )
 

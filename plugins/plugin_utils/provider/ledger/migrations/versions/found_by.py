@@ -24,10 +24,10 @@ _INDEXES = {
     "ix_resource_providers_by_parent": ("resource_providers", ["parent_id", "name", "id"]),
     "ix_resource_providers_by_root": ("resource_providers", ["root_id"]),
     "ix_provider_traits_by_root": ("provider_traits", ["trait", "root_id", "provider_id"]),
-    "ix_provider_traits_of_sharing": ("provider_traits", ["sharing", "trait", "provider_id"]),
+    "ix_provider_traits_of_sharing": ("provider_traits", ["sharing", "trait", "root_id", "provider_id"]),
     "ix_provider_aggregates_by_root": ("provider_aggregates", ["aggregate", "root_id", "provider_id"]),
     "ix_provider_aggregates_of_root": ("provider_aggregates", ["root_id", "aggregate"]),
-    "ix_provider_aggregates_of_sharing": ("provider_aggregates", ["sharing", "aggregate", "provider_id"]),
+    "ix_provider_aggregates_of_sharing": ("provider_aggregates", ["sharing", "aggregate", "root_id", "provider_id"]),
     "ix_inventories_by_root": ("inventories", ["resource_class", "root_id", "most", "provider_id", "min_unit", "step_size"]),
     "ix_inventories_by_room": ("inventories", ["resource_class", "sharing", "most", "root_id", "provider_id"]),
 }
