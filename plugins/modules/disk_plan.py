@@ -104,10 +104,16 @@ options:
         default: false
       optional:
         description:
-          - Says that the space may be left out where an expression of it gives nothing, or where no disk is left for it.
-            RV(plan.left_out) has the reason. Of any other space such an expression is a mistake.
+          - Says that the space may be left out where an expression of it gives nothing, where no disk is left for it, or where there is
+            no room for all. RV(plan.left_out) has the reason. Of any other space such an expression is a mistake.
         type: bool
         default: false
+      priority:
+        description:
+          - Says which optional space is left out first where there is no room for all, as C(Priority=) of systemd-repart does. That with
+            the highest number goes first, of equals the last one of the schema. What turns out to have gone in vain comes back.
+        type: int
+        default: 0
       none_order:
         description: Lets the space take no part in the order of O(objective=ordered).
         type: bool
@@ -404,7 +410,9 @@ plan:
           elements: dict
           returned: always
     left_out:
-      description: Optional spaces that the machine does not get, each with its C(id) and the C(reason).
+      description:
+        - Spaces that the machine does not get, each with its C(id) and the C(reason). They are C(optional), or have no minimum and
+          nothing is left for them.
       type: list
       elements: dict
       returned: always

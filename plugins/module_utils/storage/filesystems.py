@@ -86,6 +86,8 @@ class Filesystem:
     packages: tuple[str, str]
     growth: t.Optional[Growth] = None
     checked_at_start: bool = False
+    least: int = 1
+    """MiB without which its program does not make it, or not as it is to be: ext3 and ext4 with a journal, vfat with FAT32."""
 
     def make_command(self, device: str, uuid: str, label: str, options: tuple[str, ...]) -> list[str]:
         """Return the command that makes it; the user's options come last, so that they win."""
@@ -98,7 +100,7 @@ def fill(words: Words, **values: str) -> list[str]:
     return [word.format_map(values) for word in words]
 
 
-def _ext(name: str) -> Filesystem:
+def _ext(name: str, least: int) -> Filesystem:
     return Filesystem(
         name=name,
         label_length=16,
@@ -119,13 +121,14 @@ def _ext(name: str) -> Filesystem:
             checked=(0, 1),
         ),
         checked_at_start=True,
+        least=least,
     )
 
 
 _ROWS = (
-    _ext("ext2"),
-    _ext("ext3"),
-    _ext("ext4"),
+    _ext("ext2", 1),
+    _ext("ext3", 2),
+    _ext("ext4", 2),
     Filesystem(
         name="xfs",
         label_length=12,
@@ -137,6 +140,7 @@ _ROWS = (
             slack=17 * MIB,
             mounted=("xfs_growfs", "-d", "{mountpoint}"),
         ),
+        least=300,
     ),
     Filesystem(
         name="btrfs",
@@ -150,6 +154,7 @@ _ROWS = (
             slack=MIB,
             mounted=("btrfs", "filesystem", "resize", "max", "{mountpoint}"),
         ),
+        least=109,
     ),
     Filesystem(
         name="f2fs",
@@ -166,6 +171,7 @@ _ROWS = (
             check=("fsck.f2fs", "-f", "--dry-run", "{device}"),
         ),
         checked_at_start=True,
+        least=52,
     ),
     Filesystem(
         name="vfat",
@@ -174,6 +180,7 @@ _ROWS = (
         label_option="-n",
         packages=("dosfstools", "dosfstools"),
         checked_at_start=True,
+        least=33,
     ),
     Filesystem(
         name=SWAP,
@@ -188,6 +195,11 @@ FILESYSTEMS: Mapping[str, Filesystem] = {row.name: row for row in _ROWS}
 
 SPELLINGS: Mapping[str, str] = {"fat": "vfat", "fat32": "vfat", "linux-swap": SWAP}
 """Words of Bareon's and parted's."""
+
+
+def made_on(fs_type: t.Optional[str], mount: t.Optional[str]) -> t.Optional[str]:
+    """Return the file system that is made where a user names this one, or none, and this mount point, or none."""
+    return fs_type or (DEFAULT if mount else None)
 
 
 def packages_of_tools() -> dict[str, tuple[str, str]]:

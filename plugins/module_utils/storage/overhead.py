@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import math
+import typing as t
 
 from . import gpt
+from .filesystems import FILESYSTEMS
 from .lvm import PV_HEAD
 
 LUKS_HEAD = 16
@@ -67,6 +69,19 @@ def md_reserve(leg: int, metadata: str, data: int) -> int:
     while headroom > least and headroom * _KIB_OF_MIB > leg:
         headroom //= 2
     return headroom + 1
+
+
+def least_device(fs_type: t.Optional[str], encrypted: bool) -> int:
+    """Return how many MiB a device has at least that holds a file system, or one MiB of whatever else, within LUKS if that is asked for."""
+    return (FILESYSTEMS[fs_type].least if fs_type else 1) + (LUKS_HEAD if encrypted else 0)
+
+
+def least_array(content: int, metadata: str, data: int) -> int:
+    """Return the least capacity of the legs of an array, `data` of them for data, in which there is room for `content` MiB beside md's."""
+    leg = 1
+    while data * (leg - md_reserve(leg, metadata, data)) < content:
+        leg += 1
+    return data * leg
 
 
 def md_metadata(boot: bool) -> str:

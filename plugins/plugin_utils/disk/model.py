@@ -108,6 +108,9 @@ class Space:
     per_disk: bool = False
     max_pvs: int | None = None
     none_order: bool = False
+    optional: bool = False
+    priority: int = 0
+    """Of optional spaces those with the highest number are left out first."""
     boot: bool = False
     encrypt: bool = False
     keep_data: bool = False

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import typing as t
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ..common.errors import InputError, NoSolution
@@ -53,6 +54,10 @@ class _Solved:
     schema: Schema
     allocation: Allocation
     warnings: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Spaces that this plan does not have, each with the reason."""
+    disk_ids: tuple[str, ...] = ()
+    """The disks of the machine that it was found for."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class Planner:
             "disks": sizes_by_disk(hardware, solved.schema, solved.allocation),
             "schema": explicit_schema(hardware, solved.schema, solved.allocation, identity),
             "warnings": _warnings(hardware, solved),
-            "left_out": [{"id": space_id, "reason": reason} for space_id, reason in schema.left_out],
+            "left_out": [{"id": space_id, "reason": reason} for space_id, reason in (*schema.left_out, *solved.left_out)],
         }
 
     def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:
@@ -119,13 +124,15 @@ class Planner:
         ids = tuple(disk.id for disk in hardware.disks)
         if problem not in self._known:
             try:
-                self._known[problem] = _SOLVERS[self._objective](hardware, schema, self._reserve)
+                solve = functools.partial(_SOLVERS[self._objective], hardware, reserve=self._reserve)
+                self._known[problem] = replace(_solve_what_fits(schema, solve), disk_ids=ids)
             except NoSolution as error:
                 self._known[problem] = _Unsolved(error, ids)
         known = self._known[problem]
+        rename = _renamer(known.disk_ids, ids)
         if isinstance(known, _Unsolved):
-            raise _renamed(known, ids)
-        return known
+            raise NoSolution(rename(str(known.error)), rename(known.error.conflict))
+        return replace(known, left_out=tuple(map(tuple, rename(known.left_out))))
 
 
 def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
@@ -162,11 +169,11 @@ _SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int], _Solved]] = {
 }
 
 
-def _renamed(unsolved: _Unsolved, ids: tuple[str, ...]) -> NoSolution:
-    """Return the error with the disks of another machine in the place of those it was found for."""
-    if ids == unsolved.disk_ids:
-        return unsolved.error
-    names = dict(zip(unsolved.disk_ids, ids, strict=True))
+def _renamer(old: tuple[str, ...], new: tuple[str, ...]) -> Callable[[t.Any], t.Any]:
+    """Return what puts disks of one machine in the place of those of another, in texts and all that holds some."""
+    if old == new:
+        return lambda value: value
+    names = dict(zip(old, new, strict=True))
     longest_first = sorted(names, key=len, reverse=True)
     pattern = re.compile(r"(?<![\w/-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-])")
 
@@ -177,7 +184,62 @@ def _renamed(unsolved: _Unsolved, ids: tuple[str, ...]) -> NoSolution:
             return {rename(key): rename(item) for key, item in value.items()}
         return [rename(item) for item in value] if isinstance(value, (list, tuple)) else value
 
-    return NoSolution(rename(str(unsolved.error)), rename(unsolved.error.conflict))
+    return rename
+
+
+def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved]) -> _Solved:
+    """Solve with as many of the optional spaces as there is room for.
+
+    Those with the highest number of `priority` go first, of equals the last one; what went in vain comes back. Raises NoSolution
+    when there is no plan without any of them.
+    """
+    optional = sorted(
+        (at for at, space in enumerate(schema.spaces) if space.optional), key=lambda at: (schema.spaces[at].priority, at), reverse=True
+    )
+    left: list[str] = []
+    reasons: dict[str, str] = {}
+    while True:
+        try:
+            solved = solve(_without(schema, left))
+            break
+        except NoSolution as error:
+            if len(left) == len(optional):
+                raise
+            left.append(schema.spaces[optional[len(left)]].id)
+            reasons[left[-1]] = str(error)
+            if not _without(schema, left).spaces:
+                raise
+    for space_id in left[-2::-1]:
+        try:
+            solved = solve(_without(schema, [name for name in left if name != space_id]))
+            left.remove(space_id)
+        except NoSolution as error:
+            reasons[space_id] = str(error)
+    gone = [space.id for space in schema.spaces if space.id in left]
+    with_them = [member.id for member in schema.spaces if member.volume_group in gone and member.id not in gone]
+    said = [(name, f"there is no room for it: {reasons[name].removeprefix('No plan').lstrip(',: ')}") for name in gone]
+    said += [(name, "its vg is left out") for name in with_them]
+    return replace(solved, left_out=(*said, *_without_room(solved)))
+
+
+def _without(schema: Schema, names: Sequence[str]) -> Schema:
+    """Return a schema without some spaces and what is in them."""
+    spaces = tuple(
+        replace(space, contains=tuple(member for member in space.contains if member not in names))
+        for space in schema.spaces
+        if space.id not in names and space.volume_group not in names
+    )
+    return replace(schema, spaces=spaces) if names else schema
+
+
+def _without_room(solved: _Solved) -> list[tuple[str, str]]:
+    """Return the spaces that came out at nothing, with the reason: they have no minimum."""
+    there = {piece.space for piece in solved.allocation.pieces if piece.size > 0} | set(solved.allocation.volumes)
+    return [
+        (space.id, "the minimums of others leave no room for it" if space.allowed else "no disk of this machine is left for it")
+        for at, space in enumerate(solved.schema.spaces)
+        if at not in there and space.volume_group is None and not (space.type is SpaceType.VOLUME_GROUP and space.contains)
+    ]
 
 
 def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:

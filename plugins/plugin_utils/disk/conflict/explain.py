@@ -80,13 +80,14 @@ def _without_disks(problem: Problem) -> Reason | None:
 def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str, str]]:
     """Return `disks:` of those in a conflict that may not use all disks: with these out of the way there would be more room."""
     restricted = dict(problem.restrictions)
-    involved = dict.fromkeys(name.split(":", 1)[1] for name in constraints if not name.startswith(("disk:", "boot:")))
+    involved = dict.fromkeys(name.split(":", 1)[1] for name in constraints if not name.startswith("disk:"))
     contradictory = any(name.startswith("max:") and f"min:{name[4:]}" in constraints for name in constraints) and len(constraints) == 2
     found = []
     for name in involved if not contradictory else ():
         if name in restricted:
             areas = {area for demand in problem.demands if demand.name == name for area in demand.areas}
             areas |= {area for pool in problem.pools if pool.name == name for area in pool.areas}
+            areas |= {area for boot in problem.boot_partitions if boot.name == name for area, _size in boot.sizes}
             disks = sorted({problem.disk_names[problem.areas[area].disk] for area in areas})
             listed = ", ".join(disks[:_FEW]) + (f" and {len(disks) - _FEW} more" if len(disks) > _FEW else "")
             found.append({"name": f"disks:{name}", "says": f"{name} may use {listed} only ({restricted[name]})"})
@@ -342,7 +343,7 @@ def _pool_says(problem: Problem, pool: Pool, kind: str) -> str:
 def _boot_partition_says(boot_partition: BootPartition, kind: str) -> str:
     least = max((size for _area, size in boot_partition.sizes), default=0)
     if kind == "boot":
-        return f"every disk that boots needs a {boot_partition.name}"
+        return f"every disk that boots needs its own {boot_partition.name}"
     return f"{boot_partition.name} needs {least} MiB on every disk that boots"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import gpt, lvm, overhead
+from ....module_utils.storage.filesystems import made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from ...common.errors import Mistakes
 from ..model import Disk, ExistingSpace, Firmware, Hardware, Piece, Schema, Space, SpaceType
@@ -247,9 +248,9 @@ class _Builder:
             self._lone_boot_partition(position, space)
 
     def _partition(self, position: int, space: Space) -> None:
-        least = overhead.LUKS_HEAD + 1 if space.encrypt else 1
+        least = _least_device(space)
         areas = self._allowed(space)
-        if not space.per_disk:
+        if not space.per_disk or (space.min_size and not areas):
             self._add(position, space, Kind.SINGLE, least=least, areas=areas)
             return
         for disk in sorted({self._areas[area].disk for area in areas}, key=self._rank):
@@ -260,7 +261,7 @@ class _Builder:
         unit = max(1, data_legs(level, space.legs))
         metadata = overhead.md_metadata(space.boot)
         groups = [at for at, group in enumerate(self._schema.spaces) if group.type is SpaceType.VOLUME_GROUP and space.id in group.contains]
-        least = unit * (overhead.md_reserve(1, metadata, unit) + 1)
+        least = overhead.least_array(_least_device(space), metadata, unit)
         self._add(
             position,
             space,
@@ -276,11 +277,16 @@ class _Builder:
 
     def _volume(self, position: int, space: Space) -> None:
         if space.volume_group is None:
-            self._add(position, space, Kind.VOLUME, least=0, pool=self._pool_of[position])
+            fs_type = made_on(space.fs_type, space.mount)
+            self._add(
+                position, space, Kind.VOLUME, least=_least_device(space) if fs_type or space.encrypt else 0, pool=self._pool_of[position]
+            )
             return
         owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
         pool = self._section(owner, space)
-        self._add(position, space, Kind.VOLUME, least=lvm.EXTENT, unit=lvm.EXTENT, pool=pool)
+        # A vg is encrypted below its volumes.
+        least = overhead.least_device(made_on(space.fs_type, space.mount), encrypted=False)
+        self._add(position, space, Kind.VOLUME, least=max(lvm.EXTENT, least), unit=lvm.EXTENT, pool=pool)
 
     def _section(self, owner: int, space: Space) -> int:
         """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""
@@ -445,6 +451,10 @@ def _may_be_cut(space: Space) -> bool:
     if space.type is SpaceType.PARTITIONS:
         return not space.per_disk
     return space.type is SpaceType.VOLUME_GROUP or (space.type is SpaceType.LOGICAL_VOLUME and space.volume_group is None)
+
+
+def _least_device(space: Space) -> int:
+    return overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
 
 
 def _growth_order(space: Space, tiers: PreferredAreas, pool: int | None, kind: Kind) -> GrowthOrder:

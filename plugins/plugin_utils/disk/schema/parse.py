@@ -10,13 +10,14 @@ disks each may use, and then all the rest.
 
 from __future__ import annotations
 
+import math
 import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import lvm, overhead
-from ....module_utils.storage.filesystems import FILESYSTEMS
-from ....module_utils.storage.raid import RaidLevel, least_legs, usual_legs
+from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
+from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, NoSolution, suggest
 from ...common.fields import Values, kind_of
 from ..model import Hardware, Schema, Space, SpaceType
@@ -26,11 +27,12 @@ from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
 
 _AS_THEY_ARE = (
-    *("level", "per_disk", "max_pvs", "none_order", "boot", "encrypt", "keep_data"),
+    *("level", "per_disk", "max_pvs", "none_order", "optional", "boot", "encrypt", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label"),
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
+_LEAST_OF_CONTENT = frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS, SpaceType.LOGICAL_VOLUME, SpaceType.RAID})
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
@@ -254,6 +256,9 @@ class _Reader:
         if bounds.contradictory:
             self.contradictions.append((entry, bounds))
         self._check_label(entry)
+        legs = self._legs(entry, len(choice.allowed)) if entry.type is SpaceType.RAID else 0
+        if choice.allowed and not bounds.contradictory:
+            self._check_least(entry, bounds, legs, group)
         return Space(
             id=entry.id,
             type=entry.type or SpaceType.LOGICAL_VOLUME,
@@ -266,7 +271,8 @@ class _Reader:
             preferred_disks=choice.preferred_disks,
             volume_group=group if entry.type is SpaceType.LOGICAL_VOLUME else None,
             contains=tuple(member for member in values["contains"] if isinstance(member, str) and member not in self.left_out),
-            legs=self._legs(entry, len(choice.allowed)) if entry.type is SpaceType.RAID else 0,
+            legs=legs,
+            priority=self._priority(entry),
             **{key: values[key] for key in _AS_THEY_ARE},
         )
 
@@ -300,6 +306,32 @@ class _Reader:
                 self.mistakes.add(place, f"{count} is odd; raid10 is made of pairs")
             return count - 1
         return count
+
+    def _check_least(self, entry: _Entry, bounds: Bounds, legs: int, group: str | None) -> None:
+        """Note what may not be as large as what it is made of and what is made on it."""
+        if bounds.most is None or entry.values["keep_data"] or entry.type not in _LEAST_OF_CONTENT:
+            return
+        fs_type, encrypted = made_on(entry.values["fs_type"], entry.values["mount"]), entry.values["encrypt"] and group is None
+        least = overhead.least_device(fs_type, encrypted)
+        if legs and (level := entry.values["level"]) is not None and (data := data_legs(level, legs)) > 0:
+            least = overhead.least_array(least, overhead.md_metadata(entry.values["boot"]), data)
+        most = bounds.most if group is None else math.ceil(bounds.most / lvm.EXTENT) * lvm.EXTENT
+        if most < least:
+            key = "size" if entry.values["size"] is not None else "max_size"
+            parts = [
+                *([f"{entry.values['level']} of {legs} legs"] if legs else []),
+                *(["LUKS"] if encrypted else []),
+                *([fs_type] if fs_type else []),
+            ]
+            self.mistakes.add(
+                f"{entry.place}.{key}", f"{bounds.most} MiB are too little for {' with '.join(parts)}, which takes {least} MiB"
+            )
+
+    def _priority(self, entry: _Entry) -> int:
+        if entry.given.get("priority") is not None and not entry.values["optional"]:
+            says = "says in which order optional spaces are left out, so it needs optional: true"
+            self.mistakes.add(f"{entry.place}.priority", says)
+        return int(entry.values["priority"])
 
     def _check_label(self, entry: _Entry) -> None:
         label, fs_type = entry.values["fs_label"], entry.values["fs_type"]

@@ -200,6 +200,18 @@ class _Legs(Kind):
         return {"anyOf": [{"type": "integer", "minimum": 1}, {"const": ALL_DISKS}]}
 
 
+class _Priority(Kind):
+    """The order in which optional spaces are left out, as systemd-repart has it."""
+
+    wanted, blank = "a whole number from -2147483648 to 2147483647", 0
+
+    def read(self, value: t.Any) -> int:
+        return int(value) if is_whole(value) and abs(value + 0.5) < 2**31 else self.refuse(value)
+
+    def json_schema(self) -> Json:
+        return {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
+
+
 class _Contains(Kind):
     """The ids of what a vg contains, by themselves or as mappings; wrong ones are for the reader of the whole schema to name."""
 
@@ -251,7 +263,18 @@ SPACE = Table(
         Row("best_with_disks", Anything(_DISKS), "The disks it should be on if there is room; a list of queries are tiers, best first."),
         Row("disks", Anything(_DISKS), "The only disks it may be on."),
         Row("avoid_disks", Anything(_DISKS), "Disks it may not be on."),
-        Row("optional", _FLAG, "Whether it may be left out, where an expression gives nothing or no disk is left for it.", default=False),
+        Row(
+            "optional",
+            _FLAG,
+            "Whether it may be left out, where an expression gives nothing, no disk is left for it, or there is no room for all.",
+            default=False,
+        ),
+        Row(
+            "priority",
+            _Priority(),
+            "Which optional space is left out first: that with the highest number.",
+            default=0,
+        ),
         Row("none_order", _FLAG, "Whether it takes no part in the order of objective: ordered.", default=False),
         Row("keep_data", _FLAG, "Whether the partitions or the volume of this name stay where they are, with their data.", default=False),
         Row("boot", _FLAG, "Whether the machine boots from it.", default=False),

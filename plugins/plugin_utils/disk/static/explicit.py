@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....module_utils.storage import overhead
-from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP
+from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP, made_on
 from ....module_utils.storage.lvm import mapper_node
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
 from .partitions import Partition, device_name, is_encrypted, partitions
@@ -175,7 +175,7 @@ def _filesystems(schema: Schema, devices: Mapping[str, Sequence[str]], volumes: 
 
 def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterable[Plain]:
     """Return one file system per device; with several of them mount points and labels get numbers, except for ESPs: one is mounted."""
-    fs_type = space.fs_type or ("vfat" if space.type is SpaceType.ESP else DEFAULT if space.mount else None)
+    fs_type = made_on(space.fs_type or ("vfat" if space.type is SpaceType.ESP else None), space.mount)
     if fs_type is None:
         return
     for number, device in enumerate(devices, start=1):

@@ -40,7 +40,7 @@ def test_what_is_planned_can_be_made_with_labels_as_long_as_its_tool_takes(door,
     ("word", "meant"), [("ext5", "ext4"), ("fat", "vfat"), ("FAT32", "vfat"), ("linux-swap", "swap"), ("xfz", "xfs"), ("btrf", "btrfs")]
 )
 def test_what_cannot_be_made_is_refused_by_the_planner_with_a_suggestion(word, meant):
-    with pytest.raises(InputError, match=rf"^spaces\[0\].fs_type: '{word}' cannot be made; there are ext2, .*\(did you mean {meant}\?\)$"):
+    with pytest.raises(InputError, match=rf"^schema\[0\].fs_type: '{word}' cannot be made; there are ext2, .*\(did you mean {meant}\?\)$"):
         plan(word)
 
 

@@ -245,7 +245,7 @@ def test_volumes_of_one_vg_keep_to_their_own_disks() -> None:
 def test_disks_of_a_volume_and_bounds_of_its_vg_are_too_much() -> None:
     hardware = hardware_of(1000, 1000)
     schema = schema_of(hardware, *vg("v", lv("a", min_size=5, disks=["d0"]), max_pvs=1))
-    with pytest.raises(InputError, match=r"spaces\[1\].*max_pvs"):
+    with pytest.raises(InputError, match=r"schema\[1\].*max_pvs"):
         allocate_fair(hardware, schema)
 
 
@@ -305,7 +305,7 @@ def test_a_kept_mirror_keeps_its_legs_and_what_its_vg_holds(keep_group: bool) ->
 def test_a_kept_volume_without_its_vg_is_refused() -> None:
     hardware = hardware_of(1000, existing={0: [("data", 0, 300, "", "g")]})
     schema = schema_of(hardware, *vg("g", lv("data", keep_data=True, min_size=1)))
-    with pytest.raises(InputError, match=r"spaces\[1\].keep_data: data is there"):
+    with pytest.raises(InputError, match=r"schema\[1\].keep_data: data is there"):
         allocate_fair(hardware, schema)
 
 

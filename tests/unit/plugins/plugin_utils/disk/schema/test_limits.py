@@ -172,9 +172,9 @@ def test_the_message_names_the_space_and_the_key() -> None:
     with pytest.raises(InputError) as caught:
         Planner(schema).plan(FACTS)
     told = {mistake.place: mistake.says for mistake in caught.value.mistakes}
-    assert set(told) == {"spaces[1].min_size", "spaces[1].disks"}
-    assert "CPU time" in told["spaces[1].min_size"]
-    assert "4096 bits" in told["spaces[1].disks"]
+    assert set(told) == {"schema[1].min_size", "schema[1].disks"}
+    assert "CPU time" in told["schema[1].min_size"]
+    assert "4096 bits" in told["schema[1].disks"]
 
 
 def test_a_fleet_pays_once_for_an_expression_that_does_not_end() -> None:
