@@ -211,7 +211,13 @@ def test_sizes_of_hardware_that_gave_tracebacks(place: tuple[t.Any, ...], value:
 @pytest.mark.parametrize("value", [1e22, 2**64, 10**400])
 @pytest.mark.parametrize("objective", list(Objective))
 def test_sizes_that_no_machine_has_are_refused(objective: Objective, value: float) -> None:
-    with pytest.raises(InputError, match=r"spaces\[0\]\.size"):
+    with pytest.raises(InputError, match=r"schema\[0\]\.size"):
         Planner([{"id": "a", "type": "lv", "size": value}], objective).plan(HARDWARE)
     with pytest.raises(InputError, match="reserve"):
         parse_reserve(value)
+
+
+@pytest.mark.parametrize("name", ["1" * 5000, "sd²", "\u0661"], ids=["many digits", "superscript", "arabic"])
+def test_names_of_disks_that_gave_tracebacks(name: str) -> None:
+    hardware = apply_all(HARDWARE, [(("disks", 2, "id"), name, None), (("disks", 2, "path"), name, None)])
+    assert len(Planner(SCHEMA[:1]).plan(hardware)["disks"]) == 3

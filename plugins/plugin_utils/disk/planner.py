@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import typing as t
@@ -124,8 +123,10 @@ class Planner:
         ids = tuple(disk.id for disk in hardware.disks)
         if problem not in self._known:
             try:
-                solve = functools.partial(_SOLVERS[self._objective], hardware, reserve=self._reserve)
-                self._known[problem] = replace(_solve_what_fits(schema, solve), disk_ids=ids)
+                solver = _SOLVERS[self._objective]
+                self._known[problem] = replace(
+                    _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve)), disk_ids=ids
+                )
             except NoSolution as error:
                 self._known[problem] = _Unsolved(error, ids)
         known = self._known[problem]

@@ -143,7 +143,9 @@ def formulate(hardware: Hardware, schema: Schema, reserve: int = 0) -> Problem:
 
 @functools.lru_cache(maxsize=4096)
 def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
-    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", text))
+    # Compared by their length and then as text, numbers of any length are in their order without being made into numbers.
+    numbers_and_words = [(number.lstrip("0"), word) for number, word in re.findall(r"([0-9]+)|([^0-9]+)", text)]
+    return tuple((1, 0, word) if word else (0, len(number), number) for number, word in numbers_and_words)
 
 
 def _areas(hardware: Hardware, schema: Schema, kept: Kept, reserve: int) -> Iterable[Area]:
