@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-SCHEMA = [{"id": "os", "type": "vg", "contains": ["root"]}, {"id": "root", "type": "lv", "min_size": "{{ least }}", "mount": "/"}]
+SCHEMA = [{"id": "os", "type": "vg", "contains": ["root"]}, {"id": "root", "type": "lv", "min_size": "{{ least }}", "mount": "/", "fs_type": "ext4"}]
 ANYTHING = [{"id": "all", "type": "partitions"}]
 SMALL = {"ram": 512, "disks": [{"id": "sda", "size": 100, "type": "hdd"}]}
 BIG = {
