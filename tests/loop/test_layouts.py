@@ -31,7 +31,7 @@ SCHEMAS: dict[str, list[Plain]] = {
         {"id": "var", "type": "lv", "weight": 3, "mount": "/var"},
     ],
     "two groups beside partitions": [
-        {"id": "boot", "type": "partition", "size": 257, "mount": "/boot", "boot": True},
+        {"id": "boot", "type": "partition", "size": 257, "fs_type": "ext4", "mount": "/boot", "boot": True},
         {"id": "os", "type": "vg", "contains": ["root", "swap"]},
         {"id": "root", "type": "lv", "min_size": 401, "mount": "/"},
         {"id": "swap", "type": "lv", "size": 203, "fs_type": "swap"},
