@@ -41,7 +41,7 @@ options:
       - C(member_of) are UUIDs of aggregates that the provider must be in. An entry that is a list is one of which a single aggregate is
         enough. C(not_member_of) are those that the provider must not be in. Of the group whose suffix is empty, the root of the tree may be
         in the aggregate instead, but must not be in a forbidden one.
-      - C(in_tree) is the UUID of a provider. Only its tree is looked at.
+      - C(in_tree) is the UUID or the name of a provider. Only its tree is looked at.
       - Exactly one of O(groups) and O(query) is required.
     type: dict
   same_subtree:

@@ -141,10 +141,15 @@ class Index:
         """Where the provider itself is in at least one of the aggregates."""
         return self._any(self.in_aggregate, aggregates)
 
-    def tree_mask(self, uuid: str) -> Mask:
-        """Where the tree is that has a provider as any member; nowhere if there is no such provider."""
+    @cached_property
+    def named(self) -> dict[str, int]:
+        """The position of each provider by its name."""
+        return {provider.name: position for position, provider in enumerate(self.providers)}
+
+    def tree_mask(self, reference: str) -> Mask:
+        """Where the tree is that has a provider, by UUID or name, as any member; nowhere if there is no such provider."""
         mask = np.zeros(self.size, dtype=bool)
-        position = self.positions.get(uuid)
+        position = self.positions.get(reference, self.named.get(reference))
         if position is not None:
             tree = self.tree[position]
             mask[self.tree_start[tree] : self.tree_end[tree]] = True

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ...common.errors import Mistakes, Place
 from ...common.fields import Kind, ListOf, MappingOf, Row, Table, Text, Values, Whole
 from ..world.names import KnownNames
-from ..world.parse import AMOUNTS, UUID
+from ..world.parse import AMOUNTS, REFERENCE, UUID
 from .model import UNSUFFIXED, Group, Request, Subtree, check_request, isolated_suffixes, why_no_suffix
 
 _NAMES = ListOf(Text(filled=True), "names", single=True)
@@ -78,7 +78,7 @@ _GROUP = Table(
         Row("any_of", _Lists("no trait can be had"), default=()),
         Row("member_of", _Aggregates(), default=_Aggregates.blank),
         Row("not_member_of", _Flat(_UUIDS), default=()),
-        Row("in_tree", UUID),
+        Row("in_tree", REFERENCE),
     ],
 )
 _REQUEST = Table(

@@ -27,7 +27,7 @@ _SUFFIX = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 class Group:
     """What one provider must satisfy; of the unsuffixed group, what the providers of its classes must satisfy together.
 
-    `required` and `member_of` are sets of which one member each is enough.
+    `required` and `member_of` are sets of which one member each is enough; `in_tree` is the UUID or the name of a provider.
     """
 
     suffix: str

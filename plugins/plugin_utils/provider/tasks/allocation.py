@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,7 +31,7 @@ from ..ledger.retry import RetryPolicy
 from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
 from ..world.names import KnownNames
-from .candidates import explain_in_database, parse_request, search_options
+from .candidates import explain_in_database, parse_request, refuse_unknown_trees_in_database, search_options
 from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
 
@@ -96,6 +97,8 @@ def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed 
 def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any]) -> Answer:
     """Return the best candidates. Raises NoSolution with `why` when there is none."""
     asked = _parse(request, read_known_names(connection))
+    with _inside_request():
+        refuse_unknown_trees_in_database(connection, asked)
     asked = replace(asked, limit=asked.limit or _TRIED_AT_ONCE)
     holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
     answer = Asker(connection, holding).find(asked, search_options(request))
@@ -106,8 +109,15 @@ def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any])
 
 
 def _parse(request: Mapping[str, t.Any], known: KnownNames) -> Request:
-    try:
+    with _inside_request():
         return parse_request(request, known)
+
+
+@contextmanager
+def _inside_request() -> Iterator[None]:
+    """Say of mistakes that they are in the request."""
+    try:
+        yield
     except InputError as error:
         raise InputError(Mistake(f"request.{mistake.place}", mistake.says) for mistake in error.mistakes) from None
 

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 
-from ...common.errors import Mistakes
+from ...common.errors import Mistakes, suggest
 from ...common.fields import refuse_less
 from ...common.libraries import sa
 from ..candidates.find import Answer, SearchOptions, find_candidates
@@ -19,11 +19,11 @@ from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
 from ..ledger.open import open_ledger
-from ..ledger.read import has_more_providers, read_known_names, read_world
+from ..ledger.read import has_more_providers, read_known_names, read_numbers, read_some_names, read_world
 from ..request.groups import parse_groups
 from ..request.model import Request
 from ..request.query import parse_query
-from ..world.names import KnownNames
+from ..world.names import KnownNames, why_no_uuid
 from ..world.parse import parse_world
 from .provider import timeout_of
 
@@ -41,14 +41,36 @@ def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
             return ledger.read(lambda connection: _find_in_database(connection, arguments))
     index = build_index(parse_world(arguments["world"]))
     request = parse_request(arguments, index.known)
+    refuse_unknown_trees(request, index.named, lambda: index.named)
     answer = find_candidates(index, request, search_options(arguments))
     return describe(answer, arguments, lambda: explain(index, request, have=len(answer.candidates)))
 
 
 def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
     request = parse_request(arguments, read_known_names(connection))
+    refuse_unknown_trees_in_database(connection, request)
     answer = Asker(connection).find(request, search_options(arguments))
     return describe(answer, arguments, lambda: explain_in_database(connection, request, None, len(answer.candidates)))
+
+
+def refuse_unknown_trees_in_database(connection: sa.Connection, request: Request) -> None:
+    """Raise InputError for an in_tree that is the name of no provider."""
+    named = {group.in_tree for group in request.groups if group.in_tree is not None and why_no_uuid(group.in_tree)}
+    if named:
+        refuse_unknown_trees(request, read_numbers(connection, named), lambda: read_some_names(connection))
+
+
+def refuse_unknown_trees(request: Request, known: Container[str], names: Callable[[], Iterable[str]]) -> None:
+    """Raise InputError for an in_tree that is not among the known names; a UUID that nobody has is a tree without providers.
+
+    `names` are those to suggest.
+    """
+    mistakes = Mistakes()
+    for group in request.groups:
+        if group.in_tree is not None and why_no_uuid(group.in_tree) and group.in_tree not in known:
+            says = f"there is no provider {group.in_tree!r}{suggest(group.in_tree, names())}"
+            mistakes.add(f"groups.{group.suffix or repr('')}.in_tree", says)
+    mistakes.check()
 
 
 def explain_in_database(connection: sa.Connection, request: Request, consumer: str | None, have: int) -> dict[str, t.Any]:

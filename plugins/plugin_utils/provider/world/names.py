@@ -86,6 +86,11 @@ def canonical_uuid(value: str) -> str:
     return value.lower()
 
 
+def canonical_reference(value: str) -> str:
+    """Return what means a provider as it is compared: a UUID in lower case, a name as it is."""
+    return value if why_no_uuid(value) else canonical_uuid(value)
+
+
 def provider_uuid(name: str) -> str:
     """Return the UUID of a provider that was registered without one: always the same for the same name."""
     return str(uuid.uuid5(_PROVIDER_NAMESPACE, name))

@@ -17,6 +17,7 @@ from .names import (
     CLASS_PATTERN,
     TRAIT_PATTERN,
     UUID_PATTERN,
+    canonical_reference,
     canonical_uuid,
     provider_uuid,
     why_no_class,
@@ -29,6 +30,7 @@ INVENTORY_FIELDS = tuple(entry.name for entry in fields(Inventory))
 _AMOUNT = Whole(1, LARGEST_AMOUNT)
 UUID = Checked(why_no_uuid, "a UUID", UUID_PATTERN, canonical_uuid)
 NAME = Checked(why_no_provider_name, "the name of a provider", r"^\S(.*\S)?$")
+REFERENCE = Checked(why_no_provider_name, "the UUID or the name of a provider", r"^\S(.*\S)?$", canonical_reference)
 CLASS = Checked(why_no_class, "a resource class", CLASS_PATTERN)
 TRAIT = Checked(why_no_trait, "a trait", TRAIT_PATTERN)
 GENERATION = Whole(0)

@@ -104,3 +104,16 @@ def test_a_spent_budget_is_told():
 def test_mistakes(arguments, says):
     with pytest.raises(InputError, match=says):
         run(**arguments)
+
+
+def test_trees_go_by_the_names_of_their_providers(tmp_path):
+    world = {"providers": [*WORLD["providers"], {"name": "other", "inventories": {"VCPU": 9}}]}
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: store_world(connection, parse_world(world)))
+    for where in ({"world": world}, {"database": url}):
+        by_name = run(**where, groups={"A": {"resources": {"VCPU": 6}, "in_tree": "numa0"}})
+        assert list(by_name["names"].values()) == ["numa1"]
+        assert by_name == run(**where, groups={"A": {"resources": {"VCPU": 6}, "in_tree": NUMA0.upper()}})
+        with pytest.raises(InputError, match="groups.A.in_tree: there is no provider 'numa2' .did you mean numa"):
+            run(**where, groups={"A": {"resources": {"VCPU": 6}, "in_tree": "numa2"}})
