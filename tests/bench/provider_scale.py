@@ -45,7 +45,7 @@ BOTH = {"groups": {"": {"resources": {"CUSTOM_EVEN": 1, "CUSTOM_ODD": 1}}}}
 QUESTIONS = {
     "limit 1": (0.020, {"limit": 1}),
     "limit 1000": (0.300, {"limit": 1000}),
-    "rare trait, limit 1": (0.150, {"limit": 1, "groups": {"": {"resources": {"VCPU": 2}, "required": ["CUSTOM_RARE"]}}}),
+    "rare trait, limit 1": (0.150, {"limit": 1, "groups": {"": {"resources": {"VCPU": 2}}}, "root_required": ["CUSTOM_RARE"]}),
     "one class impossible": (0.150, {"limit": 1, "groups": {"": {"resources": {"VCPU": 100000, "MEMORY_MB": 1}}}}),
     "jointly impossible": (1.000, {"limit": 1, **BOTH}),
     "one provider": (0.010, None),
