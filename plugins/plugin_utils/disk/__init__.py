@@ -6,7 +6,8 @@
 
 In comes plain data: a schema as people write it, and hardware as disk_facts tells it. Out goes a plan as plain data, or the
 constraints that conflict and by how many MiB. The packages go from left to right: schema (parse), problem (what the solvers see),
-flat, fair and ordered (solve), static (convert), render (show). Read model.py (the words), then planner.py, which calls them in this
-order, once for all machines alike; fleet.py tells of the plans of many hosts, and plan_files.py writes them; warm_up.py plans once
-before Ansible forks. After "High level architecture" (seed 000). Sizes are whole MiB.
+flat, fair and ordered (solve), static (convert), render (show). Beside them stand recorded (hardware that others know), installer (plans
+in others' words) and drift (what has become of plans). Read model.py (the words), then planner.py, which calls them in this order, once
+for all machines alike; fleet.py tells of the plans of many hosts, and plan_files.py writes them; warm_up.py plans once before Ansible
+forks. After "High level architecture" (seed 000). Sizes are whole MiB.
 """

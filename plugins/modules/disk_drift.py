@@ -1,0 +1,117 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action plugin disk_drift, which does the work on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: disk_drift
+short_description: Tell what has become of the plans of a fleet
+version_added: 0.1.0
+description:
+  - Compares the facts of hosts with the plans that were made for them, all in one task.
+  - Runs on the controller and changes nothing. Facts are those of M(bareon.allocator.disk_facts), gathered before.
+  - To compare with a profile rather than with plans that were kept, give the plans that M(bareon.allocator.disk_plan) makes of it now.
+author:
+  - The bareon.allocator maintainers (@bareon)
+options:
+  plans:
+    description:
+      - The plans by host, as RV(bareon.allocator.disk_plan#module:plans). These are the hosts that are compared.
+    type: dict
+    required: true
+  root:
+    description:
+      - Where hosts mount what a plan mounts at V(/).
+    type: str
+    default: /
+  fail_on:
+    description:
+      - Findings with which the task fails, so that a pipeline can stop. The result is there all the same.
+    type: list
+    elements: str
+    choices: [could_grow, new, differs, gone]
+    default: []
+attributes:
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Nothing is ever changed.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: none
+notes:
+  - A partition is found by its UUID, else by where it begins. A disk is found by its id or any of its links.
+  - What the facts do not tell is not compared. What is not mounted is no difference, what is mounted elsewhere is one.
+seealso:
+  - module: bareon.allocator.disk_facts
+  - module: bareon.allocator.disk_plan
+"""
+
+EXAMPLES = r"""
+---
+- name: Plan the hosts, as they were planned when they were installed
+  bareon.allocator.disk_plan:
+    profile: general
+    hosts: "{{ groups['all'] | difference(['localhost']) }}"
+  register: planned
+
+- name: Show what has become of the plans
+  bareon.allocator.disk_drift:
+    plans: "{{ planned.plans }}"
+  register: drifted
+
+- name: Show it as a table
+  ansible.builtin.debug:
+    msg: "{{ drifted.summary.splitlines() }}"
+
+- name: Show it on the page of the fleet
+  ansible.builtin.copy:
+    content: "{{ planned.plans | bareon.allocator.plans_to_html(failures=drifted.failures, title='Drift') }}"
+    dest: "{{ playbook_dir }}/drift.html"
+    mode: "0644"
+
+- name: Stop the pipeline where a disk is gone
+  bareon.allocator.disk_drift:
+    plans: "{{ planned.plans }}"
+    fail_on: [gone]
+"""
+
+RETURN = r"""
+hosts:
+  description:
+    - For each host its C(state), the worst of its findings or V(alike), and C(findings).
+    - A finding has a C(place), which is a disk's id, an array or GROUP/VOLUME, a C(state) and a sentence C(says).
+    - The states are V(could_grow), where a disk has become larger or something is smaller than planned, V(new) for a disk that the plan
+      does not know, V(differs) and V(gone) for a disk that is not there any more.
+  returned: always
+  type: dict
+  sample:
+    node1:
+      state: gone
+      findings:
+        - place: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+          state: gone
+          says: the disk is gone
+counts:
+  description: How many hosts are in each state.
+  returned: always
+  type: dict
+  sample: {alike: 11, could_grow: 0, new: 0, differs: 0, gone: 1}
+summary:
+  description: All findings as a table.
+  returned: always
+  type: str
+failures:
+  description: The hosts that are not as planned, each with a C(msg), as P(bareon.allocator.plans_to_html#filter) takes them.
+  returned: always
+  type: dict
+"""

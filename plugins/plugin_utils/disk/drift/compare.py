@@ -1,0 +1,173 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One host's facts against its plan: what is alike, could grow, differs, is gone or new. Sizes are whole MiB."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ....module_utils.storage.filesystems import SWAP
+from ....module_utils.storage.lvm import mapper_node
+from ..static.host_files import SWAP_TARGET, below
+
+Plain = Mapping[str, t.Any]
+
+
+class State(StrEnum):
+    """How something is against its plan, the worst last."""
+
+    ALIKE = "alike"
+    COULD_GROW = "could_grow"
+    NEW = "new"
+    DIFFERS = "differs"
+    GONE = "gone"
+
+
+ORDER = tuple(State)
+
+
+class Finding(t.NamedTuple):
+    """One difference: `place` is a disk's id, or a volume as GROUP/NAME; `says` a sentence."""
+
+    place: str
+    state: State
+    says: str
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a plan says of the devices it makes: what lies on each, by the device."""
+
+    content: Mapping[str, str]
+    filesystems: Mapping[str, Plain]
+
+
+def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
+    """Return all differences between a plan and the facts of its host; `root` is where the host mounts what the plan mounts at `/`.
+
+    Raises KeyError, TypeError or AttributeError for data that are no plan or no facts.
+    """
+    schema = plan["schema"]
+    known = _known(schema)
+    present = {name: disk for disk in facts["disks"] for name in (*(disk.get("links") or ()), disk["id"])}
+    planned = {disk["disk_id"]: disk for disk in plan["disks"]}
+    tables = {disk["disk_id"]: disk["partitions"] for disk in schema.get("parteds") or ()}
+    found: list[Finding] = []
+    for disk_id, disk in planned.items():
+        there = present.get(disk_id)
+        if there is None:
+            found.append(Finding(disk_id, State.GONE, "the disk is gone"))
+            continue
+        found += _size(disk_id, "the disk", disk["size"], there["size"])
+        if disk_id in tables:
+            found += _partitions(disk_id, tables[disk_id], there, known, root)
+    wanted = {id(present[disk_id]) for disk_id in planned if disk_id in present}
+    found += [Finding(disk["id"], State.NEW, f"a disk of {disk['size']} MiB is new") for disk in facts["disks"] if id(disk) not in wanted]
+    return [*found, *_stacks(schema, facts, known, root)]
+
+
+def _known(schema: Plain) -> _Plan:
+    content = {
+        device: "linux_raid_member" for array in schema.get("mds") or () for device in (*array["devices"], *(array.get("spares") or ()))
+    }
+    content |= {volume["name"]: "LVM2_member" for volume in schema.get("pvs") or ()}
+    content |= {container["device"]: "crypto_LUKS" for container in schema.get("luks") or ()}
+    filesystems = {entry["device"]: entry for entry in schema.get("fss") or ()}
+    return _Plan(content | {device: entry["fs_type"] for device, entry in filesystems.items()}, filesystems)
+
+
+def _size(place: str, what: str, planned: int, present: int | None) -> Iterator[Finding]:
+    """Compare the size of a whole disk, which could be used up to its end."""
+    if present is not None and present > planned:
+        yield Finding(place, State.COULD_GROW, f"{what} has {present - planned} MiB more than the plan knows")
+    elif present is not None and present < planned:
+        yield Finding(place, State.DIFFERS, f"{what} has {present} MiB, the plan {planned}")
+
+
+def _made_size(place: str, what: str, planned: int, present: int | None) -> Iterator[Finding]:
+    """Compare the size of what the plan makes: what is smaller can be made to grow to it."""
+    if present is not None and present < planned:
+        yield Finding(place, State.COULD_GROW, f"{what} has {present} MiB and could grow to {planned}")
+    elif present is not None and present > planned:
+        yield Finding(place, State.DIFFERS, f"{what} has {present} MiB, the plan {planned}")
+
+
+def _partitions(disk_id: str, planned: list[Plain], disk: Plain, known: _Plan, root: str) -> Iterator[Finding]:
+    present = list(disk.get("partitions") or ())
+    by_uuid = {str(part["uuid"]).lower(): part for part in present if part.get("uuid")}
+    by_start = {part["start"]: part for part in present}
+    seen = set()
+    for part in planned:
+        what = f"partition {part.get('count')} ({part.get('space_id') or part['name']})"
+        there = by_uuid.get(str(part.get("uuid")).lower()) or by_start.get(part["begin"])
+        if there is None:
+            yield Finding(disk_id, State.DIFFERS, f"{what} is not there")
+            continue
+        seen.add(id(there))
+        if there["start"] != part["begin"]:
+            yield Finding(disk_id, State.DIFFERS, f"{what} begins at {there['start']} MiB, in the plan at {part['begin']}")
+        yield from _made_size(disk_id, what, part["end"] - part["begin"], there["size"])
+        if there.get("type") and part.get("guid") and str(there["type"]).lower() != str(part["guid"]).lower():
+            yield Finding(disk_id, State.DIFFERS, f"{what} is of type {there['type']}, in the plan of {part['guid']}")
+        yield from _content(disk_id, what, part["name"], there, known, root)
+    for part in present:
+        if id(part) not in seen:
+            size = f"{part['size']} MiB at {part['start']}"
+            yield Finding(disk_id, State.DIFFERS, f"partition {part.get('number')} of {size} is not in the plan")
+
+
+def _content(place: str, what: str, device: str, there: Plain, known: _Plan, root: str) -> Iterator[Finding]:
+    """Compare what lies on a device; facts that do not tell of it say nothing."""
+    wanted = known.content.get(device)
+    if wanted is not None and "fs_type" in there and there["fs_type"] != wanted:
+        yield Finding(place, State.DIFFERS, f"{what} holds {there['fs_type'] or 'nothing'}, in the plan {wanted}")
+    filesystem = known.filesystems.get(device)
+    if filesystem is None:
+        return
+    label = filesystem.get("fs_label") or ""
+    if label and "label" in there and there["label"] != label:
+        yield Finding(place, State.DIFFERS, f"{what} has the label {there['label'] or '(none)'}, in the plan {label}")
+    mounts = there.get("mountpoints") or []
+    mount = filesystem.get("mount") or "none"
+    target = SWAP_TARGET if mount == SWAP else below(root, mount)
+    if mounts and mount != "none" and target not in mounts:
+        yield Finding(place, State.DIFFERS, f"{what} is mounted at {', '.join(mounts)}, in the plan at {target}")
+
+
+def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Finding]:
+    """Compare arrays and volumes, where the facts tell of what is built on disks at all."""
+    told = [disk["holders"] for disk in facts["disks"] if "holders" in disk]
+    if not told:
+        return
+    holders = [holder for those in told for holder in those]
+    volumes = {(holder.get("volume_group"), holder.get("name")): holder for holder in holders if holder.get("type") == "lvm"}
+    groups = {volume["vgname"] for volume in schema.get("lvs") or ()}
+    for volume in schema.get("lvs") or ():
+        place = f"{volume['vgname']}/{volume['name']}"
+        there = volumes.pop((volume["vgname"], volume["name"]), None)
+        if there is None:
+            yield Finding(place, State.DIFFERS, "the volume is not there")
+            continue
+        yield from _made_size(place, "the volume", volume["size"], there.get("size"))
+        device = mapper_node(volume["vgname"], volume["name"])
+        yield from _content(place, "the volume", device, there, known, root)
+    for group, name in volumes:
+        if group in groups:
+            yield Finding(f"{group}/{name}", State.DIFFERS, "the volume is not in the plan")
+    arrays = {str(holder.get("name")).rsplit("/", 1)[-1]: holder for holder in holders if str(holder.get("type")).startswith("raid")}
+    for array in schema.get("mds") or ():
+        name = array["name"].rsplit("/", 1)[-1]
+        there = arrays.get(name) or next((one for key, one in arrays.items() if key.endswith(f":{name}")), None)
+        if there is None:
+            yield Finding(array["name"], State.DIFFERS, "the array is not there")
+        elif there["type"] != array["level"]:
+            yield Finding(array["name"], State.DIFFERS, f"the array is a {there['type']}, in the plan a {array['level']}")
+        elif len(there.get("members") or ()) != len(array["devices"]) + len(array.get("spares") or ()):
+            yield Finding(
+                array["name"], State.DIFFERS, f"the array has {len(there.get('members') or ())} members, not {len(array['devices'])}"
+            )
