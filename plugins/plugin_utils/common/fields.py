@@ -49,6 +49,8 @@ class Kind:
     """What a required value of this kind reads as when it is missing or wrong."""
     exact: type | None = None
     """A value of exactly this type needs no further look."""
+    within: tuple[float, float] | None = None
+    """Nor does an integer (of exactly this type) that lies within these bounds."""
     nested = False
     """Whether values hold others: they are read by `read_nested`, not by `read`."""
 
@@ -125,7 +127,7 @@ class Whole(Kind):
 
     def __init__(self, least: int | None = None, most: int | None = None, *, digits: bool = False) -> None:
         self._digits, self._bounds = digits, _bounds(least, most)
-        self._least, self._most = -HUGE if least is None else least, HUGE if most is None else most
+        self._least, self._most = self.within = -HUGE if least is None else least, HUGE if most is None else most
         self.wanted = "a whole number" + _range(least, most)
 
     def read(self, value: t.Any) -> int:
@@ -354,6 +356,7 @@ class _Plan(t.NamedTuple):
     """How to read mappings whose values have certain types: what stands for those not given, and which are to be looked at."""
 
     instead: Values
+    within: list[tuple[str, Kind, float, float]]
     given: list[tuple[str, Kind]]
     missing: list[tuple[str, Kind]]
 
@@ -403,7 +406,11 @@ class Table(Kind):
         values = dict(zip(self.keys, picked))
         values.update(plan.instead)
         separator = self._separator
-        for name, kind in plan.given:
+        looked_at = plan.given
+        for name, kind, least, most in plan.within:
+            if not least <= values[name] <= most:
+                looked_at = [*looked_at, (name, kind)]
+        for name, kind in looked_at:
             if kind.nested:
                 values[name] = kind.read_nested(values[name], (place, separator, name), mistakes)
                 continue
@@ -421,10 +428,12 @@ class Table(Kind):
         known = self._plans.get(types)
         if known is not None:
             return known
-        given = [row for row, kind in zip(self.rows, types) if kind is not _NONE and kind is not row.kind.exact]
+        bounded = [row for row, kind in zip(self.rows, types) if kind is int and row.kind.within]
+        given = [row for row, kind in zip(self.rows, types) if kind is not _NONE and kind is not row.kind.exact and row not in bounded]
         absent = [row for row, kind in zip(self.rows, types) if kind is _NONE]
         plan = _Plan(
             instead={row.name: self.blank[row.name] for row in absent},
+            within=[(row.name, row.kind, *row.kind.within) for row in bounded if row.kind.within],
             given=[(row.name, row.kind) for row in given],
             missing=[(row.name, row.kind) for row in absent if row.required],
         )
