@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....module_utils.storage.raid import data_legs, parse_level
 from ...common.units import mib_or_nothing
@@ -79,6 +79,8 @@ class SpacePicture:
     size: int
     disks: int = 0
     inside: str | None = None
+    lies_on: tuple[str, ...] = ()
+    """Of a group that several arrays share: these."""
     mount: str | None = None
     mount_options: str | None = None
     fs_type: str | None = None
@@ -109,7 +111,7 @@ class HostPicture:
 
     def holds_others(self, space: SpacePicture) -> bool:
         """Tell whether a space is drawn as a frame around others."""
-        return bool(self.inside(space))
+        return bool(self.inside(space)) or any(space.id in group.lies_on for group in self.spaces)
 
     def depth(self, space: SpacePicture) -> int:
         """Return how many spaces lie around a space."""
@@ -190,7 +192,8 @@ def _spaces(plan: Plain, static: StaticIndex, wanted: Mapping[str, Plain], why: 
         outer = _space(space_id, sizes, inner, static, wanted.get(space_id), why.get(space_id))
         return [outer, *inner]
 
-    roots = [space_id for space_id in on_disks if space_id not in static.parents]
+    shared = [group for group in static.arrays_of if group not in on_disks and all(array in on_disks for array in static.arrays_of[group])]
+    roots = [space_id for space_id in (*on_disks, *shared) if space_id not in static.parents]
     return tuple(space for root in roots for space in with_children(root))
 
 
@@ -209,6 +212,7 @@ def _space(
         label=level if kind == "raid" else LABELS.get(kind, kind),
         size=size,
         disks=len(sizes),
+        lies_on=static.arrays_of.get(space_id, ()),
         inside=static.parents.get(space_id),
         mount=_mounts(filesystems) or _mount_point(asked.get("mount")),
         mount_options=_given(filesystem.get("fstab_options") or asked.get("mount_options")),
@@ -285,10 +289,22 @@ def _shares_of_leg(array: SpacePicture, size: int, volumes: Sequence[SpacePictur
 
 
 def _volumes_in(space: SpacePicture, spaces: Sequence[SpacePicture]) -> list[SpacePicture]:
-    found = []
+    found = _volumes_shared(space, spaces)
     for inner in spaces:
         if inner.inside == space.id:
             found.extend([inner] if inner.kind == "lv" else _volumes_in(inner, spaces))
+    return found
+
+
+def _volumes_shared(array: SpacePicture, spaces: Sequence[SpacePicture]) -> list[SpacePicture]:
+    """Return what one of the arrays under a group holds of its volumes, which fill the arrays one after the other."""
+    by_id = {space.id: space for space in spaces}
+    found = []
+    for group in spaces:
+        if array.id in group.lies_on:
+            before = sum(by_id[name].size for name in group.lies_on[: group.lies_on.index(array.id)])
+            parts = _fill_in_order(array.size, _volumes_in(group, spaces), before)
+            found += [replace(by_id[part.space_id], size=int(part.size)) for part in parts]
     return found
 
 

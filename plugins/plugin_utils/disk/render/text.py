@@ -107,6 +107,8 @@ def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, ne
 
 def _use(space: SpacePicture) -> str:
     label = f"encrypted {space.label.rsplit(' ', 1)[-1]}" if space.encrypted else space.label
+    if space.lies_on:
+        return f"{label} on {', '.join(space.lies_on)}"
     if space.disks > 1 and space.kind in {"vg", "raid"}:
         label = f"{label} on {space.disks} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:

@@ -30,6 +30,8 @@ class StaticIndex:
     filesystems: Mapping[str, tuple[Plain, ...]]
     encrypted: frozenset[str]
     parents: Mapping[str, str]
+    arrays_of: Mapping[str, tuple[str, ...]]
+    """Of a group that lies on several arrays: these, in the order of its PVs. It is inside none of them."""
 
     def kind(self, space_id: str) -> str:
         """Return the type of a space, in the words of the dynamic schema."""
@@ -54,6 +56,7 @@ def index_static(static: Plain) -> StaticIndex:
         filesystems=_by_owner(static.get("fss") or (), owners),
         encrypted=frozenset(_by_owner(static.get("luks") or (), owners)),
         parents=_parents(static, owners),
+        arrays_of={group: arrays for group, arrays in _arrays_below(static, owners).items() if len(arrays) > 1},
     )
 
 
@@ -89,16 +92,21 @@ def _owners_of_devices(static: Plain, partitions: Iterable[Plain]) -> dict[str, 
 
 
 def _parents(static: Plain, owners: Mapping[str, str]) -> dict[str, str]:
-    parents = {}
-    arrays = {_space_of(array) for array in static.get("mds") or ()}
+    """Return what each space lies in; a group on several arrays is not in one of them."""
+    parents = {group: arrays[0] for group, arrays in _arrays_below(static, owners).items() if len(arrays) == 1}
     group_spaces = {str(group.get("name")): _space_of(group) for group in static.get("vgs") or ()}
-    opened = {f"/dev/mapper/{container.get('name')}": str(container.get("device")) for container in static.get("luks") or ()}
-    for group in static.get("vgs") or ():
-        devices = [opened.get(str(name), str(name)) for name in group.get("pvnames") or ()]
-        below = [owners[name] for name in devices if owners.get(name) in arrays]
-        if below:
-            parents[_space_of(group)] = below[0]
     for volume in static.get("lvs") or ():
         name = str(volume.get("vgname"))
         parents[_space_of(volume)] = group_spaces.get(name, name)
     return parents
+
+
+def _arrays_below(static: Plain, owners: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the arrays that are PVs of each group."""
+    arrays = {_space_of(array) for array in static.get("mds") or ()}
+    opened = {f"/dev/mapper/{container.get('name')}": str(container.get("device")) for container in static.get("luks") or ()}
+    below = {}
+    for group in static.get("vgs") or ():
+        devices = [opened.get(str(name), str(name)) for name in group.get("pvnames") or ()]
+        below[_space_of(group)] = tuple(dict.fromkeys(owners[name] for name in devices if owners.get(name) in arrays))
+    return below

@@ -10,6 +10,7 @@ import json
 import pathlib
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.picture import picture, short_id
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import summary
 
@@ -76,6 +77,33 @@ def test_a_group_over_several_entries_has_its_own():
     assert len(blocks) == 3
     assert blocks[2].splitlines()[0].split()[:3] == ["os", "288", "MiB"]
     assert "97.2%" in blocks[2]
+
+
+def group_on_arrays(arrays):
+    disks = [{"id": f"d{at:02}", "path": f"p{at:02}", "type": "hdd", "size": 20000} for at in range(2 * arrays)]
+    mirrors = [{"id": f"m{at}", "type": "raid", "level": "raid1", "disks": [f"d{2 * at:02}", f"d{2 * at + 1:02}"]} for at in range(arrays)]
+    group = {"id": "g", "type": "vg", "contains": [*(mirror["id"] for mirror in mirrors), "v", "w"]}
+    schema = [*mirrors, group, {"id": "v", "type": "lv"}, {"id": "w", "type": "lv", "size": 4096}]
+    return Planner(schema).plan({"disks": disks}), {"disks": disks}
+
+
+def test_a_group_on_six_arrays_is_told_of_once():
+    table = summary(*group_on_arrays(6))
+    lines = table.splitlines()
+    assert [line.split("  ")[0] for line in lines if "volume group" in line] == ["g"]
+    assert next(line for line in lines if line.startswith("g ")).endswith("volume group on m0, m1, m2, m3, m4, m5")
+    assert sum(" v " in line for line in lines) == 1
+    assert all(float(word[:-1]) <= 100 for word in table.split() if word.endswith("%"))
+
+
+def test_each_array_shows_its_part_of_what_is_in_the_group():
+    plan, hardware = group_on_arrays(6)
+    drawn = picture(plan, hardware)
+    arrays = {disk.segments[0].space_id: disk.segments[0] for disk in drawn.disks}
+    assert list(arrays) == [f"m{at}" for at in range(6)]
+    shown = {name: sum(part.size for segment in arrays.values() for part in segment.slices if part.space_id == name) for name in "vw"}
+    assert shown == {volume["space_id"]: volume["size"] for volume in plan["schema"]["lvs"]}
+    assert all(sum(part.size for part in segment.slices) <= segment.size for segment in arrays.values())
 
 
 def test_a_host_without_disks():
