@@ -287,7 +287,7 @@ options:
             HA groups, the tags of ProxLB (C(plb_affinity_NAME), C(plb_anti_affinity_NAME), C(plb_ignore_NAME), C(plb_pin_NODE)), locks,
             devices, ISO images, storages and types of CPU say where guests may run. Templates are left out. There is no policy.
           - Instead of a server, O(source.path) is what C(pvesh get PATH --output-format json) prints, for C(/cluster/resources),
-            C(/nodes/NODE/storage), C(/nodes/NODE/qemu/ID/config) and any other path that would be asked: a directory with a file for
+            C(/nodes/NODE/storage), C(/nodes/NODE/qemu/ID/config) and any other path that would be asked, as a directory with a file for
             each, such as C(nodes/pve1/storage.json), or one file that maps paths to what was printed.
           - V(ledger) is the database that M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) keep. A tree of
             providers with C(VCPU) or C(MEMORY_MB) is a node with the sums of its providers, named as its root; consumers are instances.
