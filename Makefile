@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -147,6 +147,9 @@ bench-vm: $(DEVELOP) ## Measure disk_layout in a Debian machine, beside the modu
 molecule-moves: $(DEVELOP) ## Carry plans of moves out with commands and servers that stand in for clusters
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/molecule/requirements.txt
 	$(BIN)/molecule test --scenario-name group_moves
+
+release: $(DEVELOP) ## VERSION=1.2.3: check everything, write the release notes, commit, build the archive, tag; pushes nothing
+	tests/utils/release "$(VERSION)"
 
 clean: ## Remove all that make made here
 	rm -rf .venv .build .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
