@@ -1,0 +1,88 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every tutorial runs as it is written: its files are made, its commands run, and they print what it says.
+
+A block that comes after `<!-- file: NAME -->` is a file. In a `console` block a line that begins with `$ ` is a command, and those below
+it are what it prints. `...` stands for lines that are left out; all others come in this order.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import typing as t
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL)
+
+
+class Command(t.NamedTuple):
+    """A command of a tutorial, and the lines that it prints."""
+
+    line: str
+    prints: list[str]
+
+
+def commands(text: str) -> list[Command]:
+    """Return what a console block runs."""
+    found: list[Command] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append(Command(line.removeprefix("$ "), []))
+        elif line.strip() not in ("", "..."):
+            found[-1].prints.append(line.strip())
+    return found
+
+
+def run(command: str, folder: pathlib.Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    environment |= {
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"),
+        "ANSIBLE_HOME": str(folder / ".ansible"),
+        "ANSIBLE_NOCOLOR": "1",
+        "COLUMNS": "200",
+        "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PWD": str(folder),
+    }
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.stdout
+
+
+def assert_prints(output: str, expected: list[str]) -> None:
+    printed = iter(line.strip() for line in output.splitlines())
+    for line in expected:
+        assert any(line == found for found in printed), f"does not print, or not in this order:\n{line}\nbut:\n{output}"
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorial(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    ran = 0
+    for block in BLOCK.finditer(path.read_text(encoding="utf-8")):
+        if block["file"]:
+            (tmp_path / block["file"]).write_text(block["text"], encoding="utf-8")
+        elif block["kind"] == "console":
+            for command in commands(block["text"]):
+                assert_prints(run(command.line, tmp_path), command.prints)
+                ran += 1
+    assert ran
+
+
+def test_there_are_tutorials() -> None:
+    assert TUTORIALS
