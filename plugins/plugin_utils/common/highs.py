@@ -27,6 +27,7 @@ if t.TYPE_CHECKING:
 libraries.expect("highspy")
 
 FREE = float("inf")
+_MANY_COLUMNS = 100
 
 Floats: t.TypeAlias = npt.NDArray[np.float64]
 Integers: t.TypeAlias = npt.NDArray[np.int64]
@@ -126,6 +127,8 @@ def maximise(program: Program, objective: Objective, limits: Limits | None = Non
     limits, highspy = limits or Limits(), libraries.highspy
     solver = _loaded(program, objective, program.integral)
     _set(solver, mip_rel_gap=limits.gap, time_limit=limits.seconds, mip_max_nodes=limits.nodes)
+    # It takes 6 ms however small the program is.
+    _set(solver, mip_heuristic_run_feasibility_jump=len(program.lower) > _MANY_COLUMNS)
     solver.run()
     status, ended = solver.getModelStatus(), highspy.HighsModelStatus
     if status == ended.kInfeasible:

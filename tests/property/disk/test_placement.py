@@ -123,7 +123,9 @@ def fits(hardware: Hardware, schema: Schema) -> bool:
 def least_leg(schema: Schema, raid: Space) -> int:
     """Return the smallest leg that holds the minimum of a raid, its metadata, and the extents of a vg on it."""
     data = DATA_LEGS[raid.level.value](raid.legs)
-    leg = max(-(-raid.min_size // data), 2)
+    # A maximum that leaves no room for data beside what md takes of a leg is refused before; the solver keeps to it.
+    least = 1 if raid.max_size is not None and raid.max_size < 2 * data else 2
+    leg = max(-(-raid.min_size // data), least)
     need = sum(extents_needed(schema, group) for group in schema.spaces if raid.id in group.contains)
     while need and array_extents(raid, leg, encrypted=False) < need:
         leg += 1

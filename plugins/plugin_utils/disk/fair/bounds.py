@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -48,6 +49,35 @@ class Bounds:
         Every set of areas that some demands are confined to holds them in sum, and whole pieces of every size by their number.
         """
         return self._beyond_caps(units) or self._beyond_sums(units) or self._beyond_counts(units) or self._homeless(units)
+
+    def sums(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return which demands lie inside of every set of areas (S, D), MiB by unit (D), and MiB that each set holds (S)."""
+        return self._inside, self._mib, self._totals
+
+    def counts(self) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Return of every set of several areas the whole demands inside, the legs of all demands, and MiB of each area."""
+        return [(solid, self._legs, room) for solid, room in self._solid_inside]
+
+    def highest(self, position: int) -> float:
+        """Return the units that a demand could have if all others had their minimum."""
+        problem, demand = self._problem, self._problem.demands[position]
+        if follows(demand) or any(rank(demand.preferred, area) == len(demand.preferred) > 0 for area in demand.areas):
+            return math.inf
+        if demand.kind is not Kind.VOLUME:
+            largest = sorted((max(self._room[areas]) for areas in by_disk(problem.areas, demand.areas).values()), reverse=True)
+            return float(largest[demand.legs - 1]) if len(largest) >= demand.legs else 0.0
+        if demand.pool is None or problem.pools[demand.pool].arrays:
+            return math.inf
+        pool = problem.pools[demand.pool]
+        extents = sum(max(0, int(self._room[area]) - pool.metadata_size) // pool.extent_size for area in pool.areas)
+        if pool.hi is not None:
+            extents = min(extents, pool.hi // pool.extent_size)
+        return float(pool.kept + extents - sum(problem.demands[other].low for other in pool.volumes if other != position))
+
+    def kind(self, position: int) -> Demand:
+        """Return a demand without its bounds and name: of two with the same either can lie where the other does."""
+        boots = tuple(number for number, boot in enumerate(self._problem.boot_partitions) if position in boot.demands)
+        return replace(self._problem.demands[position], name=repr(boots), space=None, lo=0, hi=None)
 
     def _beyond_caps(self, units: Sequence[int]) -> frozenset[int]:
         for pool in self._problem.pools:

@@ -12,25 +12,25 @@ and what has a preference grows before what has none.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..problem.model import Demand, GrowthOrder, Placement, Problem, Sizes, rank
 from ..problem.program import open_everywhere
-from .search import Search, confined, grows_off_its_disks, has_preferences, least_off_cost, off_cost
+from .exchange import Exchange, Verdict, at_level, held, kept, rising
+from .search import Answer, Search, confined, grows_off_its_disks, has_preferences, least_off_cost, off_cost
 from .sizes import size_fairly
 
 _STEP = 1.01
 """A level is done when it is proven that there is none a percent higher."""
 _SAME = 0.005
 _HALVINGS = 10
-_KEPT = 0.999
-"""What is left of a size that is to be kept: metadata and extents that fall elsewhere must not stand in the way of a level."""
-_COARSE = 4096
+_LEAST_STEP = 1.0
+"""MiB per weight: an empty level has nothing to take a percent of."""
 _QUESTIONS = 300
 _PROOFS = 6
-_EXCHANGES = 60
+_ROUNDS = 400
+_FEW_NODES = 20
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,12 @@ def grows(demand: Demand, turn: GrowthOrder) -> bool:
 
 
 class _Levels:
-    """The plan at hand, and who is done with growing."""
+    """The plan at hand, and up to which level it is settled."""
 
     def __init__(self, problem: Problem, search: Search, first: Placement | None) -> None:
         self._problem, self._search, self._first = problem, search, first
         self._open: list[tuple[float, tuple[int, ...]]] = []
-        self._questions = _QUESTIONS
-        self._exchanges = _EXCHANGES
-        self._done: set[int] = set()
+        self._questions, self._rounds = _QUESTIONS, _ROUNDS
         self._everywhere = [open_everywhere(problem, position) for position in range(len(problem.pools))]
 
     def run(self) -> tuple[Found, Sizes] | None:
@@ -120,103 +118,112 @@ class _Levels:
         return next((plan for plan in plans if plan is not None), None)
 
     def _raise_all(self, plan: Plan, turn: GrowthOrder) -> Plan:
-        while True:
-            rising = self._rising(plan, turn)
-            if not rising:
-                break
-            level = min(rising.values())
-            poorest = {at for at, own in rising.items() if own <= level * _STEP}
+        settled = 0.0
+        while rising := [own for own in self._rising(plan, turn).values() if own > settled or not settled]:
+            level = min(rising)
             better = self._raised(plan, turn, level)
-            if isinstance(better, Plan):
-                plan = better
+            if better is None:
+                settled = max(level * _STEP, level + _LEAST_STEP)
             else:
-                self._done |= (poorest & better) or poorest
-        self._done |= {at for at, demand in enumerate(self._problem.demands) if demand.growth_order is turn}
+                plan = better
         return plan
 
     def _rising(self, plan: Plan, turn: GrowthOrder) -> dict[int, float]:
-        """Return the levels of all that may still grow."""
-        found = {}
-        for at, demand in enumerate(self._problem.demands):
-            full = demand.high is not None and plan.sizes.units[at] >= demand.high
-            if grows(demand, turn) and at not in self._done and not full and not grows_off_its_disks(self._problem, plan.placement, at):
-                found[at] = _level(demand, plan.sizes.units[at])
-        return found
+        """Return the levels of all that could grow if there were room."""
+        units = plan.sizes.units
+        return {
+            at: _level(demand, units[at])
+            for at, demand in enumerate(self._problem.demands)
+            if self._takes_part(plan, turn, at) and (demand.high is None or units[at] < demand.high)
+        }
 
-    def _raised(self, plan: Plan, turn: GrowthOrder, level: float) -> Plan | frozenset[int]:
-        """Return a plan in which all that are not poorer reach a higher level, or who cannot."""
+    def _takes_part(self, plan: Plan | None, turn: GrowthOrder, at: int) -> bool:
+        return grows(self._problem.demands[at], turn) and (plan is None or not grows_off_its_disks(self._problem, plan.placement, at))
 
-        def sizes_at(height: float) -> list[int]:
-            return self._sizes_at(height, turn, plan, level)
-
-        # An empty level has nothing to take a percent of.
-        wanted = max(level * _STEP, level + 1.0)
-        answer = self._search.ask(sizes_at(wanted)) if self._questions > 0 else None
-        self._questions -= 1
-        if answer is not None and answer.placement is not None:
-            higher = self._highest(sizes_at, wanted)
+    def _raised(self, plan: Plan, turn: GrowthOrder, level: float) -> Plan | None:
+        """Return a plan in which more than now reach a level a percent higher, beside all that are poorer; None when none is found."""
+        wanted = max(level * _STEP, level + _LEAST_STEP)
+        answer, units = Answer(), self._sizes_at(wanted, turn, plan, level)
+        if self._questions > 0:
+            self._questions -= 1
+            answer = self._search.ask(units)
+        if answer.placement is not None:
+            higher = self._highest(lambda height: self._sizes_at(height, turn, plan, level), wanted)
             for placement in (higher, answer.placement):
                 sized = None if placement is None else self._sized(placement)
                 if sized is not None and is_better(sized, plan):
                     return sized
-            return frozenset()
-        if answer is None or not answer.proven:
-            self._leave_open(plan, turn, level, sizes_at)
-            return frozenset()
-        held = frozenset(at for at, own in self._rising(plan, turn).items() if own <= level * _STEP and at in answer.blamed)
-        better = self._raised_alone(plan, turn, level, wanted, held) or self._exchanged(plan, turn, level, wanted)
-        return better or answer.blamed
+        exchange = self._exchange(plan, turn, level, wanted, wanted)
+        if answer.proven and (not exchange.forbid(units, answer.blamed) or exchange.exhausted()):
+            return None
+        if self._search.refuted(exchange.at_best(), exchange.roomier()):
+            return None
+        better = self._raised_alone(plan, turn, level, wanted)
+        if better is None and not (self._open and answer.proven):
+            better, sure = self._exchanged(plan, exchange)
+            if better is None and not sure:
+                self._leave_open(plan, turn, level, wanted)
+        return better
 
-    def _exchanged(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Plan | None:
-        """Return a plan in which one that is done changes places with one that has more, if that lets the rest reach a higher level.
-
-        Who of several stays poor is arbitrary as far as their own level goes; what it costs the others shows at a later level only.
-        """
-        growing = {at: demand for at, demand in enumerate(self._problem.demands) if grows(demand, turn)}
-        levels = {at: _level(demand, plan.sizes.units[at]) for at, demand in growing.items()}
-        for rises, stays in self._pairs(levels):
-            if self._exchanges == 0:
-                break
-            self._exchanges -= 1
+    def _raised_alone(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Plan | None:
+        """Return a plan in which one of the poorest rises with all who are richer; None when no rule finds one."""
+        poorest = [at for at, own in self._rising(plan, turn).items() if level <= own <= wanted]
+        for riser in poorest if len(poorest) > 1 else ():
             units = self._sizes_at(wanted, turn, plan, level)
-            units[stays] = self._units_at(stays, levels[rises] * _KEPT)
-            units[rises] = self._units_at(rises, wanted)
+            for at in poorest:
+                if at != riser:
+                    units[at] = kept(self._problem.demands[at], plan.sizes.units[at])
             placement = None if self._search.impossible(units) else self._search.pack(units)
             sized = None if placement is None else self._sized(placement)
             if sized is not None and is_better(sized, plan):
-                self._done = (self._done | {stays}) - {rises}
                 return sized
         return None
 
-    def _pairs(self, levels: Mapping[int, float]) -> Iterator[tuple[int, int]]:
-        """Yield who is done and poorer, each with who has more and could be as poor, the nearest first."""
-        known = sorted(levels, key=lambda at: levels[at])
-        for rises in known:
-            for stays in known:
-                low = _level(self._problem.demands[stays], self._problem.demands[stays].low)
-                if rises in self._done and low <= levels[rises] and levels[stays] > levels[rises] * _STEP:
-                    yield rises, stays
+    def _exchanged(self, plan: Plan, exchange: Exchange) -> tuple[Plan | None, bool]:
+        """Return a plan in which others stay poor, so that more reach a higher level; and whether it is sure that there is none."""
+        found: list[Plan] = []
 
-    def _raised_alone(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float, held: frozenset[int]) -> Plan | None:
-        """Return a plan in which one of those that cannot rise together rises alone; None when none can."""
-        for riser in sorted(held) if len(held) > 1 else ():
-            units = self._sizes_at(wanted, turn, plan, level)
-            for at in held - {riser}:
-                units[at] = _kept(self._problem.demands[at], plan.sizes.units[at])
-            placement = None if self._search.impossible(units) else self._search.try_hard(units)
-            sized = None if placement is None else self._sized(placement)
-            if sized is not None and is_better(sized, plan):
-                return sized
-        return None
+        def accept(units: Sequence[int]) -> Verdict:
+            answer = self._search.ask(units, _FEW_NODES)
+            if answer.placement is None:
+                return Verdict(proven=answer.proven, blamed=answer.blamed)
+            sized = self._sized(answer.placement)
+            if sized is None or not is_better(sized, plan):
+                return Verdict(proven=True)
+            found.append(sized)
+            return Verdict(accepted=True)
 
-    def _leave_open(self, plan: Plan, turn: GrowthOrder, level: float, sizes_at: Callable[[float], list[int]]) -> None:
-        low, high = level * _STEP, level * _STEP * 2
-        while self._search.possible(sizes_at(high)) and sizes_at(high) != sizes_at(high * 2) and high < level * 128:
+        sure, rounds = exchange.run(accept, self._rounds)
+        self._rounds -= rounds
+        return (found[0] if found else None), sure
+
+    def _exchange(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float, height: float) -> Exchange:
+        """Return the choice of who stays below a height when one less than now may be below `wanted`."""
+        units = plan.sizes.units
+        ranks = []
+        for each in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
+            own = [at for at in range(len(units)) if self._takes_part(plan, each, at)]
+            levels = [_level(self._problem.demands[at], units[at]) for at in own]
+            if each is turn:
+                ranks.append(rising(own, levels, level, wanted, height))
+                break
+            ranks.append(held(own, levels))
+        return Exchange(self._problem, self._search, [demand.low for demand in self._problem.demands], ranks)
+
+    def _leave_open(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> None:
+        """Note who could have more, and how much more the quick proofs leave possible."""
+
+        def possible(height: float) -> bool:
+            exchange = self._exchange(plan, turn, level, wanted, height)
+            return not exchange.exhausted() and not self._search.refuted(exchange.at_best(), exchange.roomier(), quickly=True)
+
+        low, high = wanted, wanted * 2
+        while high < wanted * 128 and possible(high):
             low, high = high, high * 2
         for _proof in range(_PROOFS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self._search.possible(sizes_at(middle)) else (low, middle)
-        poorest = tuple(at for at, own in self._rising(plan, turn).items() if own <= level * _STEP)
+            low, high = (middle, high) if possible(middle) else (low, middle)
+        poorest = tuple(at for at, own in self._rising(plan, turn).items() if level <= own <= wanted)
         self._open.append((high / level - 1 if level else 1.0, poorest))
 
     def _highest(self, sizes_at: Callable[[float], list[int]], level: float) -> Placement | None:
@@ -244,22 +251,13 @@ class _Levels:
         units = []
         for at, demand in enumerate(self._problem.demands):
             now = demand.low if plan is None else plan.sizes.units[at]
-            off = plan is not None and grows_off_its_disks(self._problem, plan.placement, at)
-            if at in self._done and not off:
-                units.append(_kept(demand, now))
-            elif not grows(demand, turn) or off:
-                units.append(demand.low)
-            elif plan is not None and _level(demand, now) < level:
-                units.append(_kept(demand, now))
+            if self._takes_part(plan, turn, at):
+                units.append(kept(demand, now) if plan is not None and _level(demand, now) < level else at_level(demand, height))
+            elif turn is GrowthOrder.NORMAL and self._takes_part(plan, GrowthOrder.PREFERRED, at):
+                units.append(kept(demand, now))
             else:
-                units.append(self._units_at(at, height))
+                units.append(demand.low)
         return units
-
-    def _units_at(self, at: int, level: float) -> int:
-        """Return the size of a demand at a level, within its bounds."""
-        demand = self._problem.demands[at]
-        wanted = max(demand.low, math.floor(level * demand.weight / demand.unit))
-        return wanted if demand.high is None else min(wanted, demand.high)
 
     def _sized(self, placement: Placement) -> Plan | None:
         # The search may know less of the pools than there is: what costs nothing but metadata is open everywhere.
@@ -276,10 +274,6 @@ class _Levels:
         return Plan(
             placement, sizes, off, tuple(_levels(self._problem, sizes, turn) for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL))
         )
-
-
-def _kept(demand: Demand, units: int) -> int:
-    return units if units * demand.unit < _COARSE else max(demand.low, math.floor(units * _KEPT))
 
 
 def _level(demand: Demand, units: int) -> float:

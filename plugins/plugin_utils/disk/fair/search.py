@@ -17,15 +17,16 @@ from ...common.highs import FREE, Limits, Solved, Undecided, maximise, maximise_
 from ..problem.model import GrowthOrder, Kind, Placement, Problem, by_disk, rank
 from ..problem.program import DiskProgram, at_sizes, explaining, open_everywhere, placement_of
 from .bounds import Bounds, has_no_choice
-from .heuristic import BEST, LEAST_WANTED, RULES, WORST, NoRoom, Packer
+from .heuristic import BEST, LEAST_WANTED, RULES, WORST, NoRoom, Packer, volumes_or_self
+from .merge import loosen, merge, placement_apart
 
 _NOISE = 1e-6
 _ROUNDS = 20
 _FEW_ROUNDS = 2
-_NODES = 200
-_PROGRAMS = 40
+_NODES = 60
+_EFFORT = 6000
+_UNDECIDED = 20
 _MOST_COLUMNS = 3000
-_FEW_COLUMNS = 300
 _MOST_LINEAR_COLUMNS = 20_000
 _NO_CLOCK = FREE
 
@@ -101,8 +102,8 @@ class Search:
 
     def __init__(self, problem: Problem, most_off: float = FREE) -> None:
         self._problem, self._most_off = problem, most_off
-        self._packer, self._bounds = Packer(problem), Bounds(problem)
-        self._programs = _PROGRAMS
+        self._packer, self.bounds = Packer(problem), Bounds(problem)
+        self._effort = _EFFORT
         self._lucky: tuple[list[int], int] | None = None
 
     def pack(self, units: Sequence[int]) -> Placement | None:
@@ -117,44 +118,41 @@ class Search:
 
     def impossible(self, units: Sequence[int]) -> frozenset[int]:
         """Return demands that quickly prove that there is no placement; empty when they prove nothing."""
-        return self._bounds.overfull(self._packer.with_arrays(units))
+        return self._with_volumes(self.bounds.overfull(self._packer.with_arrays(units)))
 
-    def ask(self, units: Sequence[int]) -> Answer:
-        """Return whether there is a placement of these sizes."""
+    def _with_volumes(self, blamed: frozenset[int]) -> frozenset[int]:
+        """Return who is blamed with what lies on the arrays among them, which are as large as that makes them."""
+        return blamed.union(*(volumes_or_self(self._problem, at) for at in blamed))
+
+    def ask(self, units: Sequence[int], nodes: int = _NODES) -> Answer:
+        """Return whether there is a placement of these sizes, by a program of so many nodes if it takes one."""
         blamed = self.impossible(units)
         if blamed:
             return Answer(proven=True, blamed=blamed)
         found = self.pack(units)
         if found is not None:
             return Answer(found)
-        narrowed = self._bounds.narrowed(self._packer.with_arrays(units))
+        narrowed = self.bounds.narrowed(self._packer.with_arrays(units))
         columns = sum(len(demand.areas) for demand in narrowed.demands)
         if columns > _MOST_LINEAR_COLUMNS:
             return Answer(self._squeak(units))
         blamed = self._linear_proof(narrowed, units)
         if blamed:
             return Answer(proven=True, blamed=blamed)
-        if columns > _MOST_COLUMNS or self._programs <= 0:
+        if columns > _MOST_COLUMNS or self._effort <= 0:
             return Answer(self._squeak(units))
         # Where the program is small it is soon done; what it leaves open is worth more rounds.
         found = self._squeak(units, _FEW_ROUNDS)
-        answer = self._by_program(narrowed, units) if found is None else Answer(found)
+        answer = self._by_program(narrowed, units, nodes) if found is None else Answer(found)
         return answer if answer.proven or answer.placement is not None else Answer(self._squeak(units))
 
-    def try_hard(self, units: Sequence[int]) -> Placement | None:
-        """Return the placement that a rule finds, on small machines also one that takes several rounds."""
-        found = self.pack(units)
-        small = sum(len(demand.areas) for demand in self._problem.demands) <= _FEW_COLUMNS
-        return self._squeak(units, _FEW_ROUNDS) if found is None and small else found
-
-    def possible(self, units: Sequence[int]) -> bool:
-        """Tell whether bounds and the linear program leave it open that there is a placement."""
-        if self.impossible(units):
-            return False
-        narrowed = self._bounds.narrowed(self._packer.with_arrays(units))
-        if sum(len(demand.areas) for demand in narrowed.demands) > _MOST_LINEAR_COLUMNS:
-            return True
-        return maximise_with_prices(self._model(narrowed, units).program, {}) is not None
+    def refuted(self, units: Sequence[int], roomier: Problem, *, quickly: bool = False) -> bool:
+        """Tell whether it is proven that these sizes have no placement even in a problem with more room."""
+        search = Search(roomier, self._most_off)
+        search._effort = 0 if quickly else self._effort
+        answer = search.ask(units)
+        self._effort -= 0 if quickly else self._effort - search._effort
+        return answer.proven
 
     def _try(self, sizes: Sequence[int], order: Sequence[int], rule: int) -> tuple[Placement | None, tuple[int, ...]]:
         try:
@@ -204,16 +202,19 @@ class Search:
         named = {name.split(":", 1)[1] for name, price in zip(model.names, solved[1]) if name.startswith("min:") and price > _NOISE}
         return frozenset(int(name) for name in named if name.isdigit()) or frozenset(range(len(raised)))
 
-    def _by_program(self, narrowed: Problem, units: Sequence[int]) -> Answer:
-        self._programs -= 1
-        model = self._model(narrowed, units)
+    def _by_program(self, narrowed: Problem, units: Sequence[int], nodes: int) -> Answer:
+        merged = merge(self._problem, narrowed, units)
+        model = self._model(merged.problem, units)
+        loosen(model, merged)
+        self._effort -= len(model.program.lower)
         try:
-            solved = maximise(model.program, {}, Limits(gap=1.0, seconds=_NO_CLOCK, nodes=_NODES))
+            solved = maximise(model.program, {}, Limits(gap=1.0, seconds=_NO_CLOCK, nodes=nodes))
         except Undecided:
+            self._effort -= _UNDECIDED * len(model.program.lower)
             return Answer()
         if solved is None:
             return Answer(proven=True, blamed=frozenset(range(len(units))))
-        return Answer(placement_of(self._problem, model, solved.values))
+        return Answer(placement_apart(self._problem, merged, model, solved.values))
 
 
 def least_off_cost(problem: Problem) -> tuple[float, Placement] | None:
