@@ -169,7 +169,7 @@ class Cluster:
         self.tasks[upid] = task | {"status": "running"}
 
         def finish() -> None:
-            self.tasks[upid] |= {"status": "stopped", "exitstatus": end()}
+            self.tasks[upid] |= {"status": "stopped", "exitstatus": end(), "endtime": int(time.time())}
 
         self._pending.append((time.monotonic() + seconds, finish))
         if not seconds:
@@ -336,12 +336,13 @@ class Cluster:
         return task
 
     def _node_tasks(self, names, given, *_):
+        """A list tells how a task has ended as its status; one that goes on has neither that nor an end."""
+        found = [task for task in self.tasks.values() if task["node"] == names["node"] and given.get("vmid", task["id"]) == task["id"]]
         return [
-            task
-            for task in self.tasks.values()
-            if task["node"] == names["node"]
-            and (given.get("source") != "active" or task["status"] == "running")
-            and given.get("vmid", task["id"]) == task["id"]
+            {name: value for name, value in task.items() if name not in ("status", "exitstatus")}
+            | ({"status": task["exitstatus"], "endtime": task["endtime"]} if task["status"] == "stopped" else {})
+            for task in found
+            if task["status"] == "running" or given.get("source") == "all"
         ]
 
     def _migrate_qemu(self, names, given, user, _rights):
@@ -389,16 +390,22 @@ class Cluster:
         return {"sid": guest.sid, "requested-node": given["node"]}
 
     def _ha_move(self, guest, target):
-        """HA takes an order; some time later it moves the guest, or has failed and leaves it where it is."""
+        """HA takes an order; some time later it migrates the guest by a task of its own, which may fail."""
         self.started.append((guest.vmid, target))
         self._ha_moving.add(guest.vmid)
+        source = guest.node
 
-        def arrive() -> None:
+        def end() -> str:
             self._ha_moving.discard(guest.vmid)
-            if not guest.fails:
-                guest.node = target
+            if guest.fails:
+                return f"migration problems: {guest.fails}"
+            guest.node = target
+            return "OK"
 
-        self._pending.append((time.monotonic() + self.ha_seconds, arrive))
+        def begin() -> None:
+            self._task(source, "qmigrate" if guest.kind == "qemu" else "vzmigrate", guest.vmid, "root@pam", self.task_seconds, end)
+
+        self._pending.append((time.monotonic() + self.ha_seconds, begin))
 
 
 _NAMES = {
