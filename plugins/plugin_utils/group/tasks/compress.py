@@ -9,7 +9,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ...common.errors import NoSolution
+from ...common.errors import Mistakes, NoSolution
+from ...common.fields import refuse_less
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..plan.order import Guard
@@ -27,8 +28,11 @@ Plain = dict[str, t.Any]
 def run_compress(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map) -> Plain:
     """Return what the action group_compress documents.
 
-    Raises InputError for an unknown group, and NoSolution when a group is named that cannot be emptied.
+    Raises InputError for an unknown group and a number that is too small, and NoSolution when a group is named that cannot be emptied.
     """
+    mistakes = Mistakes()
+    refuse_less(arguments, {"workers": 0}, mistakes)
+    mistakes.check()
     state = ClusterState.from_cluster(loaded.cluster)
     mode = ScoreMode(arguments.get("score", ScoreMode.HTOOLS))
     named = arguments.get("group")

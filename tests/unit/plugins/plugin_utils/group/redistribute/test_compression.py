@@ -113,3 +113,8 @@ def test_candidates_may_be_tried_side_by_side(bench):
 def test_an_unknown_group_is_refused(bench):
     with pytest.raises(InputError, match="unknown group 'x'"):
         run(bench, *half_empty(bench), group="x")
+
+
+def test_fewer_workers_than_none_are_refused(bench):
+    with pytest.raises(InputError, match="workers: is -1; must be 0 or more"):
+        run(bench, *half_empty(bench), workers=-1)
