@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-loop test-vm test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-ganeti test-loop test-vm test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -125,7 +125,13 @@ test-databases: $(DEVELOP) ## Test the ledger on real PostgreSQL, MariaDB and Ga
 
 molecule: $(DEVELOP) ## Test the roles in containers, on loop devices; installs what is missing, which needs root
 	tests/molecule/set-up
-	tests/molecule/environment $(BIN)/molecule test --all --report
+	tests/molecule/environment $(BIN)/molecule test --all --exclude ganeti --report
+
+test-ganeti: $(DEVELOP) ## Read, balance, drain and break a real Ganeti cluster of virtual nodes in namespaces of their own; needs root, on Debian
+	tests/utils/install-tools mmdebstrap:mmdebstrap ip:iproute2 unshare:util-linux ssh-keygen:openssh-client
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/molecule/requirements.txt
+	trap 'tests/ganeti/down .build/ganeti' EXIT; tests/ganeti/up .build/ganeti && tests/ganeti/install-allocator .build/ganeti && \
+		tests/ganeti/beside .build/ganeti $(BIN)/molecule test --scenario-name ganeti
 
 test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 	tests/utils/install-tools losetup:mount partx:util-linux sfdisk:fdisk pvcreate:lvm2 cryptsetup:cryptsetup-bin \

@@ -172,8 +172,12 @@ def gnt_instance(cluster: StandIn, arguments: list[str]) -> int:
 
 
 def gnt_job(cluster: StandIn, arguments: list[str]) -> int:
-    """Answer `gnt-job list --no-headers --output=status NUMBER`."""
-    print(cluster.job(arguments[-1])["status"])
+    """Answer `gnt-job list --no-headers --separator=| --output=status,opresult NUMBER`."""
+    if arguments[:-1] != ["list", "--no-headers", "--separator=|", "--output=status,opresult"]:
+        print(f"not understood: {arguments}", file=sys.stderr)
+        return 1
+    job = cluster.job(arguments[-1])
+    print(f"{job['status']}|{[job['says']]}")
     return 0
 
 
