@@ -29,7 +29,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 NAMES = ["a", "b", "c", "d"]
 CLASSES = ["VCPU", "CUSTOM_X"]
-TRAITS = ["HW_NUMA_ROOT", "CUSTOM_T"]
+TRAITS = ["MISC_SHARES_VIA_AGGREGATE", "CUSTOM_T"]
 AGGREGATES = [str(uuid.uuid5(uuid.NAMESPACE_DNS, name)) for name in ("one", "two")]
 CONSUMERS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, name)) for name in ("x", "y", "z")]
 
