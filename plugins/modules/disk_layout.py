@@ -22,8 +22,8 @@ description:
     another way is refused even then, and what the schema marks with C(keep_data) is never destroyed.
   - Only the disks of the schema are touched. Arrays, groups and containers on other disks stay as they are.
   - A layout that is there already can grow, by a larger partition with free room behind it, a larger logical volume, or a disk more in
-    a volume group, and get more partitions and volumes. Volumes and file systems grow while they are in use. Nothing is moved or
-    made smaller.
+    a volume group or a mirror, and get more partitions and volumes. An array that has lost a disk gets a new one in its place.
+    Volumes and file systems grow while they are in use. Nothing is moved or made smaller.
   - A run that was cut off at any moment, by a signal or by a power cut, is completed by the next one with the same schema.
     What is ours and unfinished is recognised by identities that follow from the plan, and needs no O(wipe).
   - Does not mount anything and does not write C(/etc/fstab), C(/etc/crypttab) and C(mdadm.conf). RV(filesystems), RV(containers)

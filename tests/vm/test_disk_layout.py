@@ -273,6 +273,35 @@ def test_either_leg_of_a_mirrored_esp_is_an_esp(layout_host: Plugged, level: str
     assert_same_after_start(host, plan["schema"])
 
 
+def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugged) -> None:
+    """The file system stays mounted through all of it; at last only the disks that came later are left."""
+    one, two, three, four = (Disk(f"LEG-{number}", GIB, "scsi") for number in (1, 2, 3, 4))
+    host = layout_host([one, two])
+    schema = [{"id": "data", "type": "raid", "level": "raid1", "legs": "all", "min_size": 400, "mount": "/srv", "fs_type": "ext4"}]
+    host.apply(host.plan(schema)["schema"])
+    host.shell("mkdir -p /srv; mount /dev/md/data /srv; head -c 9000000 /dev/urandom >/srv/file; sync; mdadm --wait /dev/md/data || true")
+    sums = host.shell("sha256sum /srv/file")
+
+    for gone, new in ((two, three), (one, four)):
+        host.machine.unplug(gone)
+        host.shell("until grep -q _ /proc/mdstat; do sync; sleep 1; done")
+        host.machine.plug(new)
+        left = host.plan(schema)
+        assert not host.foresee(left["schema"])["destroys"]
+        kinds = [step["kind"] for step in host.apply(left["schema"])["steps"]]
+        assert kinds == ["write_partition_table", "clear_signatures", "add_members", "finish_partitions"]
+        host.shell("mdadm --wait /dev/md/data || true; grep -q '\\[UU\\]' /proc/mdstat")
+        assert_same(host, left["schema"])
+    assert host.shell("sha256sum /srv/file") == sums
+
+    host.machine.plug(Disk("LEG-5", GIB, "scsi"))
+    more = host.plan(schema)
+    assert [step["kind"] for step in host.apply(more["schema"])["steps"]][2] == "grow_mirror"
+    host.shell("mdadm --wait /dev/md/data || true; grep -q '\\[UUU\\]' /proc/mdstat")
+    assert host.shell("sha256sum /srv/file") == sums
+    assert_same(host, more["schema"])
+
+
 def assert_same_after_start(host: LayoutHost, schema: Plain) -> None:
     """A run starts what was stopped, and finds nothing to change but that."""
     assert {step["kind"] for step in host.apply(schema)["steps"]} == {"start_array"}

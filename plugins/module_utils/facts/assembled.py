@@ -76,7 +76,8 @@ def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Note
 def _running_array(host: Host, tree: Tree, device: Device) -> Device:
     array = _array(host.run(stacks.detail_command(t.cast(str, device.dev))))
     if array is not None:
-        return replace(device, title=array.name or device.title, uuid=array.uuid, metadata=array.metadata)
+        slots = array.devices or None
+        return replace(device, title=array.name or device.title, uuid=array.uuid, metadata=array.metadata, slots=slots)
     members = [tree.devices[parent] for parent in device.parents if parent in tree.devices]
     known = next((signature for _member, signature in _members(members, "linux_raid_member")), None)
     return device if known is None else replace(device, title=known.label or device.title, uuid=known.uuid)

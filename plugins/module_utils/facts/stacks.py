@@ -159,6 +159,11 @@ def parse_array(text: str) -> t.Optional[Array]:
     return Array(values["MD_LEVEL"], array_uuid(uuid), name, devices, values.get("MD_METADATA"))
 
 
+def members_of(text: str) -> tuple[str, ...]:
+    """Return the nodes of the members of the array of `mdadm --detail --export`."""
+    return tuple(re.findall(r"^MD_DEVICE_.*_DEV=(/.*)$", text, re.MULTILINE))
+
+
 def array_uuid(uuid: str) -> str:
     """Return mdadm's `c872fca4:84f41c22:...` as libblkid writes it, `c872fca4-84f4-1c22-...`."""
     digits = uuid.replace(":", "")

@@ -47,7 +47,7 @@ class Device:
 
     `name` is the kernel's name; what is not running has a name of its own that no kernel device can have, and `dev` is None.
     `kind` is lsblk's type: disk, part, loop, rom, mpath, crypt, lvm, raid1 ...
-    `metadata` is the version of an md array's superblocks.
+    `metadata` is the version of an md array's superblocks, `slots` how many members it is to have, spares apart.
     `read` says whether the device itself was looked at for signatures, `claimed` whether the kernel refuses to share it (None: not asked).
     `openers` are processes that have it open. `remains` is what shows a disk without any signature not to be blank.
     `begun` is the GUID of a table of which only a part was written (empty: it has none yet), where there is nothing else.
@@ -70,6 +70,7 @@ class Device:
     group: t.Optional[str] = None
     luks: t.Optional[Luks] = None
     metadata: t.Optional[str] = None
+    slots: t.Optional[int] = None
     read: bool = False
     claimed: t.Optional[bool] = None
     openers: tuple[str, ...] = ()

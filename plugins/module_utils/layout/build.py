@@ -15,6 +15,7 @@ from ..facts.tree import Device
 from ..schema import identities as derived
 from ..schema.model import DesiredArray, DesiredContainer, DesiredPhysicalVolume, DesiredVolume, Layout
 from ..steps.kinds import (
+    AddMembers,
     ClearSignatures,
     CreateArray,
     CreateLogicalVolume,
@@ -26,6 +27,7 @@ from ..steps.kinds import (
     FinishPartitions,
     FormatLuks,
     GrowFilesystem,
+    GrowMirror,
     MakeFilesystem,
     MakeSwap,
     OpenLuks,
@@ -38,7 +40,7 @@ from ..steps.kinds import (
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
 from .capacity import EXTENT, array_head, size_of
-from .contents import Action, Stack, look, look_at_volume, must_grow, top_of, unused_below
+from .contents import Action, Stack, joining_of, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import PartitionMatch, Status
 from .present import Present
 from .volume_groups import GroupPlan, VolumeAction, VolumePlan
@@ -90,6 +92,8 @@ def building_steps(site: Site) -> Iterator[Step]:
     for stack in built:
         yield from _container(site, stack.device)
     for stack in site.stacks:
+        yield from _joined(site, stack)
+    for stack in site.stacks:
         yield from _grown_stack(site, stack)
     for group in site.groups:
         yield from _group(site, group)
@@ -132,6 +136,21 @@ def _array(site: Site, stack: Stack) -> Iterator[Step]:
     yield CreateArray(array.device, array.title, array.level, members, spares, array.metadata, site.layout.identity(array.device))
     # What was on an array of before can lie in the room of this one, farther inside than clearing its members reaches.
     yield ClearSignatures((array.device,))
+
+
+def _joined(site: Site, stack: Stack) -> Iterator[Step]:
+    """Give the steps that add new partitions to an array that stays."""
+    if stack.array is None or stack.action is not Action.KEEP or stack.opening is not None or stack.problem is not None:
+        return
+    array, joining = joining_of(site.present, stack)
+    nodes = tuple(match.node for match in joining)
+    if not nodes:
+        return
+    yield ClearSignatures(nodes, max(_head(stack, match) for match in joining))
+    if array.slots == len(stack.array.members):
+        yield AddMembers(str(array.dev), nodes)
+    else:
+        yield GrowMirror(str(array.dev), nodes, len(stack.array.members))
 
 
 def _container(site: Site, device: str) -> Iterator[Step]:

@@ -22,6 +22,9 @@ from ..storage.filesystems import FILESYSTEMS
 from .partitions import PartitionMatch, Status
 from .present import Present, VolumeGroup
 
+_MENDED = ("raid1", "raid5", "raid6", "raid10")
+"""Levels of arrays that run without a member, and build up another one."""
+
 
 class Action(enum.Enum):
     """What is to be done with a stack."""
@@ -53,11 +56,15 @@ class Stack:
 
 @dataclass(frozen=True)
 class Found:
-    """A look at what is on a device: the device on top, what has to be opened to see more, or what is not as desired."""
+    """A look at what is on a device: the device on top, what has to be opened to see more, or what is not as desired.
+
+    `joining` are new partitions that become members of an array that is there: of one that lacks some, or of a mirror with fewer.
+    """
 
     device: t.Optional[Device] = None
     opening: t.Optional[Step] = None
     problem: t.Optional[str] = None
+    joining: tuple[PartitionMatch, ...] = ()
 
 
 def judge_stacks(layout: Layout, present: Present, matches: Mapping[str, PartitionMatch]) -> tuple[Stack, ...]:
@@ -123,6 +130,12 @@ def top_of(layout: Layout, device: str) -> str:
     return container.device if container is not None else device
 
 
+def joining_of(present: Present, stack: Stack) -> tuple[Device, tuple[PartitionMatch, ...]]:
+    """Return the array of a kept stack, and the new partitions that become its members."""
+    found = _array_device(present.tree, stack)
+    return t.cast(Device, found.device), found.joining
+
+
 def look(layout: Layout, present: Present, stack: Stack) -> Found:
     """Return what is on a stack of which at least one partition is there."""
     there = _array_device(present.tree, stack) if stack.array is not None else Found(stack.matches[0].device)
@@ -146,9 +159,12 @@ def _array_device(tree: Tree, stack: Stack) -> Found:
         # What udev put together by halves is taken apart, and started with all its members.
         return Found(opening=StopArray(str(device.dev)))
     odd = [name for name in members if device.name not in {child.name for child in tree.children(name)}]
-    if lacking is not None or odd:
+    joining = _joining(stack, device) if lacking is not None or odd else ()
+    if (lacking is not None or odd) and not joining:
         without = lacking.node if lacking is not None else members[odd[0]].node
-        return Found(problem=f"the array {array.device} is there without {without}, and members are not added to an array")
+        return Found(
+            problem=f"the array {array.device} is there without {without}; members that it had, or that it cannot take, are not added"
+        )
     strangers = [tree.devices[name] for name in device.parents if name not in members and name in tree.devices]
     if strangers:
         return Found(problem=f"the array {array.device} is there with {strangers[0].dev or strangers[0].name} as well")
@@ -159,7 +175,22 @@ def _array_device(tree: Tree, stack: Stack) -> Found:
     if not device.running:
         nodes = tuple(match.node for match in stack.matches)
         return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
-    return Found(device)
+    return Found(device, joining=joining)
+
+
+def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
+    """Return the new partitions that a running array can take: as many as it lacks, or a mirror that is whole as further copies.
+
+    Nothing is taken where something else than a new partition is not a member: what is on it may be the newer half.
+    """
+    array = t.cast(DesiredArray, stack.array)
+    new = tuple(match for match in stack.matches if match.device is None or match.device.name not in device.parents)
+    if not device.running or array.spares or device.slots is None or device.kind not in _MENDED:
+        return ()
+    if any(match.status not in (Status.NEW, Status.UNFINISHED) for match in new):
+        return ()
+    whole = len(device.parents) == device.slots < len(array.members) and device.kind == "raid1"
+    return new if len(device.parents) + len(new) == len(array.members) and (device.slots == len(array.members) or whole) else ()
 
 
 def _look_inside(layout: Layout, present: Present, device: str, there: Found) -> Found:

@@ -197,6 +197,13 @@ def _create_array(picture: Picture, step: kinds.CreateArray) -> Picture:
     return {**picture, step.device: Piece(_ARRAYS, (0, step.title), f"{step.title} {step.level}", 0, members)}
 
 
+def _add_members(picture: Picture, step: t.Union[kinds.AddMembers, kinds.GrowMirror]) -> Picture:
+    for member in step.members:
+        picture = _with(picture, member, holds=_MEMBERSHIPS[_MEMBER])
+    array = picture.get(step.device)
+    return _with(picture, step.device, on=(*array.on, *step.members)) if array is not None else picture
+
+
 def _format_luks(picture: Picture, step: kinds.FormatLuks) -> Picture:
     return _with(picture, step.device, holds=_MEMBERSHIPS["crypto_LUKS"])
 
@@ -243,6 +250,8 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.ClearSignatures: _clear,
     kinds.ClearGaps: _clear_gaps,
     kinds.CreateArray: _create_array,
+    kinds.AddMembers: _add_members,
+    kinds.GrowMirror: _add_members,
     kinds.FormatLuks: _format_luks,
     kinds.OpenLuks: _open_luks,
     kinds.CreatePhysicalVolume: _create_physical_volume,

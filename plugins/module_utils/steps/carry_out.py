@@ -20,6 +20,8 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.ClearGaps: partition_table.clear_gaps,
     kinds.ClearSignatures: signatures.clear_signatures,
     kinds.CreateArray: md.create_array,
+    kinds.AddMembers: md.add_members,
+    kinds.GrowMirror: md.grow_mirror,
     kinds.StartArray: md.start_array,
     kinds.StopArray: md.stop_array,
     kinds.ActivateGroup: lvm.activate_group,

@@ -212,6 +212,27 @@ class CreateArray(Step):
 
 
 @dataclass(frozen=True)
+class AddMembers(Step):
+    """Add cleared devices to a running array in the places of members that it lacks; md builds them up in the background."""
+
+    device: str
+    members: tuple[str, ...]
+
+    words: t.ClassVar[str] = "add {members} to the array {device} in place of what it lacks"
+
+
+@dataclass(frozen=True)
+class GrowMirror(Step):
+    """Add cleared devices to a running mirror as further copies, so that it has `count` members."""
+
+    device: str
+    members: tuple[str, ...]
+    count: int
+
+    words: t.ClassVar[str] = "add {members} to the mirror {device}, {count} copies then"
+
+
+@dataclass(frozen=True)
 class FormatLuks(Step):
     """Write a LUKS2 header with this UUID.
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..facts.stacks import Array, detail_command, parse_array
-from .kinds import CreateArray, StartArray, StopArray
+from ..facts.stacks import Array, detail_command, members_of, parse_array
+from .kinds import AddMembers, CreateArray, GrowMirror, StartArray, StopArray
 from .machine import Machine, StepFailed
 
 _ANY_HOST = "--homehost=any"
@@ -48,6 +48,27 @@ def create_command(step: CreateArray) -> list[str]:
         *step.members,
         *step.spares,
     ]
+
+
+def add_members(step: AddMembers, machine: Machine) -> None:
+    """Add the members, and see that the array has them."""
+    machine.change(["mdadm", "--manage", step.device, "--add", *step.members])
+    _check_members(machine, step.device, step.members)
+
+
+def grow_mirror(step: GrowMirror, machine: Machine) -> None:
+    """Add the members and give them places of their own, and see that the array has them."""
+    machine.change(["mdadm", "--grow", step.device, f"--raid-devices={step.count}", "--add", *step.members])
+    _check_members(machine, step.device, step.members)
+
+
+def _check_members(machine: Machine, device: str, members: tuple[str, ...]) -> None:
+    machine.settle()
+    outcome = machine.run(detail_command(device))
+    there = members_of(outcome.stdout) if outcome is not None and outcome.code == 0 else ()
+    lacking = [member for member in members if (machine.resolve(member) or member) not in there and member not in there]
+    if lacking:
+        raise StepFailed(f"{device} has {', '.join(there) or 'no members'}, but not {', '.join(lacking)}")
 
 
 def start_array(step: StartArray, machine: Machine) -> None:

@@ -45,7 +45,7 @@ _LVM_KINDS = (
     kinds.FinishLogicalVolumes,
 )
 _LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
-_MD_KINDS = (kinds.CreateArray, kinds.StartArray, kinds.StopArray)
+_MD_KINDS = (kinds.CreateArray, kinds.AddMembers, kinds.GrowMirror, kinds.StartArray, kinds.StopArray)
 
 _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     kinds.FinishPartitions: ("sfdisk",),

@@ -280,6 +280,9 @@ class SimulatedHost:
             uuid=block.uuid if block.kind != "part" else None,
             group=block.group,
             metadata=self._metadata(block),
+            slots=next((raid.members for _member, raid in self.members(self.blocks(), block.uuid)), None)
+            if block.kind == "raid1"
+            else None,
             luks=Luks(2, None, 1, LUKS_START) if block.kind == "crypt" else None,
             read=True,
         )

@@ -116,6 +116,14 @@ class Media:
                 for offset in [offset for offset in there if place <= offset < place + extent.size]:
                     del there[offset]
 
+    def copy(self, source: Block, target: Block) -> None:
+        """Write all that is on one device onto another one, as md does with a new member."""
+        self._changed()
+        ((disk, start),), ((to, begin),) = source.extents[0].places, target.extents[0].places
+        for offset, mark in list(self.marks.get(disk, {}).items()):
+            if start <= offset < start + min(source.size, target.size):
+                self.marks.setdefault(to, {})[offset - start + begin] = mark
+
     def sign(self, block: Block, kind: str, payload: t.Any) -> None:
         for offset in MAGIC[kind](block.size):
             self.write(block, offset, kind, payload)

@@ -137,6 +137,31 @@ def _create_array(host: SimulatedHost, step: kinds.CreateArray) -> Pieces:
     host.assemble()
 
 
+def _add_members(host: SimulatedHost, step: kinds.AddMembers) -> Pieces:
+    """Add members as mdadm does; md has built them up as soon as they are there."""
+    array = host.by_node(step.device)
+    there = host.members(host.blocks(), array.uuid)
+    known = there[0][1]
+    _need(len(there) + len(step.members) <= known.members, f"{step.device} lacks no member")
+    blocks = [_clean(host, node) for node in step.members]
+    roles = sorted(set(range(known.members)) - {raid.role for _block, raid in there})
+    for role, block in zip(roles, blocks, strict=False):
+        _need(block.size >= known.size, f"{block.name} is too small")
+        host.media.copy(there[0][0], block)
+        host.media.sign(block, MDADM_KIND[known.metadata], replace(known, role=role, size=block.size))
+        yield
+
+
+def _grow_mirror(host: SimulatedHost, step: kinds.GrowMirror) -> Pieces:
+    array = host.by_node(step.device)
+    there = host.members(host.blocks(), array.uuid)
+    _need(len(there) == there[0][1].members and there[0][1].level == "raid1", f"{step.device} is no whole mirror")
+    for block, raid in there:
+        host.media.sign(block, MDADM_KIND[raid.metadata], replace(raid, members=step.count))
+    yield
+    yield from _add_members(host, kinds.AddMembers(step.device, step.members))
+
+
 def _start_array(host: SimulatedHost, step: kinds.StartArray) -> Pieces:
     host.arrays[step.uuid] = step.device
     yield
@@ -327,6 +352,8 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.ClearSignatures: _clear_signatures,
     kinds.FinishPartitions: _finish_partitions,
     kinds.CreateArray: _create_array,
+    kinds.AddMembers: _add_members,
+    kinds.GrowMirror: _grow_mirror,
     kinds.StartArray: _start_array,
     kinds.StopArray: _stop_array,
     kinds.FormatLuks: _format_luks,

@@ -33,6 +33,7 @@ PORTS = 8
 """How many disks that are PCI devices (virtio, nvme) can be plugged into a machine that goes on from the saved start."""
 
 _SAVED = "started"
+_OVMF = Path("/usr/share/OVMF")
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,8 @@ class Machine:
         self.cut_power()
         (self._folder / "root.qcow2").replace(file)
 
-    def start(self, disks: t.Sequence[Disk] = ()) -> None:
-        """Start from the beginning, with what was on root and disks before, or with new ones."""
+    def start(self, disks: t.Sequence[Disk] = (), uefi: bool = False) -> None:
+        """Start from the beginning, with what was on root and disks before, or with new ones; the firmware is a BIOS or UEFI."""
         root = self._folder / "root.qcow2"
         if not root.exists():
             _create(root, "-F", "raw", "-b", str((self._image / "root.img").resolve()))
@@ -141,7 +142,15 @@ class Machine:
             self._make(disk)
         self.disks = list(disks)
         ports = max(PORTS, sum(disk.bus != "scsi" for disk in disks))
-        self._switch_on([word for at, disk in enumerate(disks) for word in self._attached(disk, _port(disk, disks[:at]))], ports)
+        attached = [word for at, disk in enumerate(disks) for word in self._attached(disk, _port(disk, disks[:at]))]
+        self._switch_on([*(_uefi(self._folder) if uefi else []), *attached], ports)
+
+    def start_from_disks(self, disks: t.Sequence[Disk], uefi: bool = False) -> None:
+        """Start what was installed on these disks by the machine's firmware: without the image's root and its kernel."""
+        self.disks = list(disks)
+        firmware = _uefi(self._folder) if uefi else []
+        attached = [word for at, disk in enumerate(disks) for word in self._attached(disk, _port(disk, disks[:at]), f",bootindex={at}")]
+        self._switch_on([*firmware, *attached], kernel=False)
 
     def cut_power(self) -> None:
         """Cut the power: what the machine has not written out is lost."""
@@ -227,8 +236,8 @@ class Machine:
         if not self._file(disk).exists():
             _create(self._file(disk), str(disk.size))
 
-    def _attached(self, disk: Disk, port: str) -> tuple[str, ...]:
-        return "-drive", _drive(disk.serial, self._file(disk)), "-device", _device(disk, port)
+    def _attached(self, disk: Disk, port: str, more: str = "") -> tuple[str, ...]:
+        return "-drive", _drive(disk.serial, self._file(disk)), "-device", f"{_device(disk, port)}{more}"
 
     def _await_link(self, disk: Disk) -> None:
         end = time.monotonic() + PATIENCE
@@ -244,10 +253,10 @@ class Machine:
         options = [word for option in (*_SSH_OPTIONS, *shared) for word in ("-o", option)]
         return ["ssh", "-i", str(self._image / "id_ed25519"), "-p", str(self._port), *options, "root@127.0.0.1", shlex.join(command)]
 
-    def _switch_on(self, more: t.Sequence[str], ports: int = PORTS) -> None:
+    def _switch_on(self, more: t.Sequence[str], ports: int = PORTS, kernel: bool = True) -> None:
         self._port = _free_port()
         command = [
-            *_command(self._image, self._folder / "root.qcow2", ports),
+            *(_command(self._image, self._folder / "root.qcow2", ports) if kernel else _hardware(ports)),
             *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self._port}-:22"),
             *("-serial", f"file:{self._folder / 'console.log'}", "-qmp", f"unix:{self._monitor},server=on,wait=off"),
             *more,
@@ -303,17 +312,30 @@ def _free_port() -> int:
 
 
 def _command(image: Path, root: Path, ports: int) -> list[str]:
+    kernel = "root=LABEL=machine-root ro console=ttyS0 net.ifnames=0 quiet panic=10 mitigations=off"
+    return [
+        *_hardware(ports),
+        *("-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd.img"), "-append", kernel),
+        *("-drive", _drive("ROOT", root), "-device", "virtio-blk-pci,drive=ROOT,serial=ROOT"),
+    ]
+
+
+def _hardware(ports: int) -> list[str]:
     # Without cx16: emulated cmpxchg16b of QEMU 7.2 corrupts the memory of Linux 6.12.
     emulated = ("-accel", "tcg,thread=multi,tb-size=256", "-cpu", "qemu64,cx16=off", "-smp", "2", "-m", "1024")
-    kernel = "root=LABEL=machine-root ro console=ttyS0 net.ifnames=0 quiet panic=10 mitigations=off"
     slots = [word for at in range(ports) for word in ("-device", f"pcie-root-port,id=port{at},chassis={at + 1}")]
     return [
         *("qemu-system-x86_64", "-machine", "q35", *emulated, "-nodefaults", "-no-user-config", "-display", "none"),
-        *("-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd.img"), "-append", kernel),
         *("-device", "virtio-rng-pci", "-device", "virtio-net-pci,netdev=net,romfile="),
-        *("-drive", _drive("ROOT", root), "-device", "virtio-blk-pci,drive=ROOT,serial=ROOT"),
         *("-device", "virtio-scsi-pci,id=scsi", *slots),
     ]
+
+
+def _uefi(folder: Path) -> list[str]:
+    """Return a UEFI firmware whose memory is new: nothing is entered there."""
+    shutil.copyfile(_OVMF / "OVMF_VARS_4M.fd", folder / "firmware")
+    code = f"if=pflash,format=raw,unit=0,readonly=on,file={_OVMF / 'OVMF_CODE_4M.fd'}"
+    return ["-drive", code, "-drive", f"if=pflash,format=raw,unit=1,file={folder / 'firmware'}"]
 
 
 def _drive(serial: str, file: Path) -> str:

@@ -29,6 +29,7 @@ SWAP_TARGET = "[SWAP]"
 
 _SECTION = "### "
 _ALL = "all"
+_DEFAULTS = "defaults"
 _NO_KEY = "none"
 
 
@@ -163,7 +164,10 @@ def _swap(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, st
 
 
 def _options(entry: Entry, settings: Settings) -> str:
-    return _with_nofail(str(entry.get("fstab_options") or "defaults"), _may_fail(entry, settings))
+    asked_for = str(entry.get("fstab_options") or _DEFAULTS)
+    # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
+    private = asked_for == _DEFAULTS and entry["fs_type"] == "vfat" and entry["mount"] in ("/boot", "/boot/efi", "/efi")
+    return _with_nofail("umask=0077" if private else asked_for, _may_fail(entry, settings))
 
 
 def _may_fail(entry: Entry, settings: Settings) -> bool:

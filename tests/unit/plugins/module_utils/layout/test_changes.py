@@ -111,8 +111,83 @@ def test_members_of_arrays_do_not_grow_and_are_not_exchanged():
     assert "members of arrays do not" in refusal(host, maker.schema)
     for table in maker.schema["parteds"][:2]:
         table["partitions"][0]["end"] -= 50
+
+
+def with_a_mirror(*disks, encrypt=False):
+    """A mirror on sda and sdb, or on other disks, with ext4."""
+    maker = maker_on(*disks)
+    maker.fill(maker.mirror(disks[:2], 100, "m", "1.2"), 90, "luks" if encrypt else "fs", "m", "ext4")
+    return maker
+
+
+def without_disk(host, disk):
+    """A host of which a disk has failed and was exchanged for an empty one in the same slot."""
+    host.partitions.pop(disk, None)
+    host.media.marks.pop(disk, None)
+    host.media.version += 1
+    host.media._seen.clear()
+    return host
+
+
+def test_a_member_that_failed_is_replaced():
+    maker = with_a_mirror("sda", "sdb")
+    host = installed(maker)
+    (before,) = host.arrays
+    without_disk(host, "sdb")
+    found = plan(host, maker.schema)
+    assert found.losses == ()
+    assert [type(step) for step in found.steps] == [
+        kinds.WritePartitionTable,
+        kinds.ClearSignatures,
+        kinds.AddMembers,
+        kinds.FinishPartitions,
+    ]
+    assert "add /dev/sdb1 to the array /dev/md/m in place of what it lacks" in [step.says for step in found.steps]
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+    host.start_all()
+    assert list(host.arrays) == [before]
+    assert plan(host, maker.schema).steps == ()
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb")])
+def test_a_replacement_that_was_cut_off_is_completed_and_loses_nothing(wipe):
+    maker = with_a_mirror("sda", "sdb", encrypt=True)
+    count = len(plan(without_disk(installed(maker), "sdb"), maker.schema).steps)
+    for done in range(count):
+        host = without_disk(installed(maker), "sdb")
+        uuids = dict(host.arrays)
+        for step in plan(host, maker.schema).steps[:done]:
+            carry_out(host, step)
+        again = plan(host, maker.schema, wipe=wipe)
+        assert (again.refusals, again.losses) == ((), ()), done
+        for step in again.steps:
+            carry_out(host, step)
+        assert plan(host, maker.schema).steps == (), done
+        assert host.arrays == uuids
+
+
+def test_a_disk_more_makes_a_mirror_of_three():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    host = installed(maker)
     maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
-    assert "members are not added to an array" in refusal(host, maker.schema)
+    found = plan(host, maker.schema)
+    assert [type(step) for step in found.steps][-2:] == [kinds.GrowMirror, kinds.FinishPartitions]
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+
+
+def test_what_is_no_new_partition_does_not_join_an_array():
+    """The half that is not a member may have what was written last."""
+    maker = with_a_mirror("sda", "sdb")
+    host = installed(maker)
+    member = host.blocks()["sdb1"]
+    host.media.wipe(member)
+    assert "members that" in refusal(host, maker.schema)
+    host.media.sign(member, "xfs", ("u", 1))
+    assert "is there without" in refusal(host, maker.schema)
 
 
 def test_what_the_schema_does_not_have_stays_until_it_is_told_otherwise():

@@ -13,6 +13,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps import lvm 
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import md as steps_md
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import (
     MIB,
+    AddMembers,
     CloseMapping,
     CreateArray,
     CreateLogicalVolume,
@@ -24,6 +25,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     FinishLogicalVolumes,
     FormatLuks,
     GrowFilesystem,
+    GrowMirror,
     MakeFilesystem,
     MakeSwap,
     OpenLuks,
@@ -70,6 +72,26 @@ def test_another_array_than_the_wanted_is_a_failure(answers):
     step = CreateArray("/dev/md/boot", "boot", "raid1", ("/dev/sda1", "/dev/sdb1"), (), "1.2", ARRAY)
     with pytest.raises(StepFailed, match="/dev/md/boot"):
         steps_md.create_array(step, RecordingMachine(answers))
+
+
+DETAIL = "mdadm --detail --export /dev/md/boot"
+
+
+def members(*nodes):
+    return {DETAIL: "".join(f"MD_DEVICE_dev_{node[5:]}_ROLE=0\nMD_DEVICE_dev_{node[5:]}_DEV={node}\n" for node in nodes)}
+
+
+def test_members_are_added_and_looked_for():
+    machine = RecordingMachine(members("/dev/sda1", "/dev/sdc1"))
+    steps_md.add_members(AddMembers("/dev/md/boot", ("/dev/sdc1",)), machine)
+    steps_md.grow_mirror(GrowMirror("/dev/md/boot", ("/dev/sdc1",), 2), machine)
+    assert machine.commands == [
+        "mdadm --manage /dev/md/boot --add /dev/sdc1",
+        "mdadm --grow /dev/md/boot --raid-devices=2 --add /dev/sdc1",
+    ]
+    for answers in ({}, members("/dev/sda1")):
+        with pytest.raises(StepFailed, match="/dev/md/boot has .*, but not /dev/sdc1"):
+            steps_md.add_members(AddMembers("/dev/md/boot", ("/dev/sdc1",)), RecordingMachine(answers))
 
 
 def test_arrays_start_and_stop():

@@ -61,7 +61,7 @@ def test_mounts_come_in_the_order_in_which_they_can_be_made():
         "UUID=u-root / ext4 defaults 0 1",
         "UUID=u-mapper/srv-crypt /srv xfs defaults 0 0",
         "UUID=u-var /var btrfs defaults 0 0",
-        "UUID=u-esp /boot/efi vfat defaults 0 2",
+        "UUID=u-esp /boot/efi vfat umask=0077 0 2",
         "UUID=u-log /var/log ext4 nodev,noexec 0 2",
     ]
     assert lines(found["swaps"]) == ["UUID=u-swap none swap defaults 0 0"]

@@ -1,0 +1,229 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Makes a system that lies in a folder start from its disks: its initramfs, and GRUB on every disk that carries a part for it.
+
+All commands run in the system itself, in a mount namespace of their own, so that nothing stays mounted however they end. What a start
+follows from is remembered in the system: when it is the same, there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import typing as t
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from .steps.machine import LONG_PATIENCE, Machine, StepFailed
+from .storage.gpt import BIOS_BOOT, ESP
+
+STAMP = "var/lib/bareon.allocator/boot.json"
+"""Where in the system is written what it was made to start from, last."""
+
+_READ_AT_START = ("etc/fstab", "etc/crypttab", "etc/mdadm/mdadm.conf", "etc/mdadm.conf", "etc/default/grub")
+_ESP_PLACES = ("/boot/efi", "/efi", "/boot")
+_EFI_NAMES = {"x86_64": ("x86_64-efi", "BOOTX64.EFI"), "aarch64": ("arm64-efi", "BOOTAA64.EFI")}
+_BIOS = "i386-pc"
+
+_INSIDE = (
+    'set -e; root="$1"; esp="$2"; at="$3"; shift 3; '
+    'for one in dev proc sys run; do mkdir -p "$root/$one"; mount --rbind "/$one" "$root/$one"; done; '
+    '[ -z "$esp" ] || { mkdir -p "$root$at"; mount -o umask=0077 -- "$esp" "$root$at"; }; '
+    'chroot "$root" "$@"; sync'
+)
+"""A shell's words, run in a mount namespace: the system's folder, an ESP and where it is mounted (or nothing), a command."""
+
+
+@dataclass(frozen=True)
+class Legs:
+    """What carries a boot loader: disks with a BIOS boot partition, and the devices of EFI system partitions, mounted at `esp_place`."""
+
+    bios: tuple[str, ...] = ()
+    esps: tuple[str, ...] = ()
+    esp_place: str = _ESP_PLACES[0]
+
+
+@dataclass(frozen=True)
+class InitramfsTool:
+    """A program that makes an initramfs: where it is, the command, and the file without which something is not prepared, by what.
+
+    Without a `command` it is Debian's, which is told of every kernel, and whether that has an initramfs already.
+    """
+
+    program: str
+    command: tuple[str, ...]
+    needs: Mapping[str, tuple[str, str]]
+
+
+_INITRAMFS_TOOLS = (
+    InitramfsTool(
+        "usr/sbin/update-initramfs",
+        (),
+        {
+            "luks": ("usr/share/initramfs-tools/hooks/cryptroot", "package cryptsetup-initramfs"),
+            "mds": ("usr/share/initramfs-tools/hooks/mdadm", "package mdadm"),
+            "lvs": ("usr/share/initramfs-tools/hooks/lvm2", "package lvm2"),
+        },
+    ),
+    InitramfsTool(
+        "usr/bin/dracut",
+        ("dracut", "--regenerate-all", "--force"),
+        {
+            "luks": ("usr/sbin/cryptsetup", "package cryptsetup"),
+            "mds": ("usr/sbin/mdadm", "package mdadm"),
+            "lvs": ("usr/sbin/lvm", "package lvm2"),
+        },
+    ),
+    InitramfsTool(
+        "usr/bin/mkinitcpio",
+        ("mkinitcpio", "-P"),
+        {
+            "luks": ("usr/bin/cryptsetup", "package cryptsetup, and its hook in /etc/mkinitcpio.conf"),
+            "mds": ("usr/bin/mdadm", "package mdadm, and its hook in /etc/mkinitcpio.conf"),
+            "lvs": ("usr/bin/lvm", "package lvm2, and its hook in /etc/mkinitcpio.conf"),
+        },
+    ),
+)
+
+
+@dataclass(frozen=True)
+class BootStep:
+    """One thing to do: `says` in words, `command` inside of the system, with the ESP that is mounted for it (empty: none)."""
+
+    says: str
+    command: tuple[str, ...]
+    esp: str = ""
+
+
+@dataclass(frozen=True)
+class BootPlan:
+    """What is to be done, none when the system is made to start so already; `stamp` is what is remembered of it."""
+
+    steps: tuple[BootStep, ...]
+    stamp: str
+    place: str
+
+
+def legs_of(schema: Mapping[str, t.Any]) -> Legs:
+    """Return what of an explicit static schema carries a boot loader."""
+    parts = [(str(table["name"]), part) for table in schema.get("parteds") or () for part in table.get("partitions") or ()]
+    esps = [str(part["name"]) for _disk, part in parts if str(part.get("guid")).lower() == ESP]
+    fats = [entry for entry in schema.get("fss") or () if entry.get("fs_type") == "vfat" and entry.get("mount") in _ESP_PLACES]
+    mirrored = [str(entry["device"]) for entry in fats if entry["device"] not in esps]
+    bios = tuple(disk for disk, part in parts if str(part.get("guid")).lower() == BIOS_BOOT)
+    made = {str(entry["device"]) for entry in schema.get("fss") or () if entry.get("fs_type") == "vfat"}
+    place = str(fats[0]["mount"]) if fats else _ESP_PLACES[0]
+    return Legs(tuple(dict.fromkeys(bios)), tuple(dict.fromkeys((*mirrored, *(esp for esp in esps if esp in made)))), place)
+
+
+def plan_boot(schema: Mapping[str, t.Any], root: str, machine: Machine, processor: str) -> tuple[BootPlan, tuple[str, ...]]:
+    """Return what is to be done for the system in `root`, and every reason why it cannot be."""
+    legs, here = legs_of(schema), _Folder(root, machine)
+    tool = next((tool for tool in _INITRAMFS_TOOLS if here.has(tool.program)), None)
+    grub = next((name for name in ("grub-install", "grub2-install") if here.has(f"usr/sbin/{name}") or here.has(f"usr/bin/{name}")), None)
+    refusals = tuple(_lacks(schema, legs, here, tool, grub, processor))
+    if tool is None or grub is None or refusals:
+        return BootPlan((), "", legs.esp_place), refusals
+    steps = (*_initramfs_steps(tool, here), *_grub_steps(legs, grub, processor))
+    stamp = _stamp(here, {"legs": asdict(legs), "initramfs": tool.program, "grub": grub, "processor": processor})
+    done = (machine.read(f"{here.root}/{STAMP}") or "") == stamp
+    return BootPlan(() if done else steps, stamp, legs.esp_place), ()
+
+
+def make_bootable(plan: BootPlan, root: str, machine: Machine, write: Callable[[str, str], None]) -> None:
+    """Carry the plan out, and remember it with `write` (a path and a text) when all is done; raises StepFailed."""
+    folder = root.rstrip("/")
+    for step in plan.steps:
+        inside = ["unshare", "--mount", "--", "sh", "-c", _INSIDE, "sh", folder or "/", step.esp, plan.place, *step.command]
+        try:
+            machine.change(inside, patience=LONG_PATIENCE)
+        except StepFailed as error:
+            raise StepFailed(f"Could not {step.says}: {error}") from error
+    if plan.steps:
+        write(f"{folder}/{STAMP}", plan.stamp)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A system in a folder of the host."""
+
+    path: str
+    machine: Machine
+
+    @property
+    def root(self) -> str:
+        return self.path.rstrip("/")
+
+    def has(self, file: str) -> bool:
+        folder, _slash, name = file.rpartition("/")
+        return name in self.machine.names(f"{self.root}/{folder}")
+
+    def kernels(self) -> tuple[str, ...]:
+        return tuple(name for name in self.machine.names(f"{self.root}/boot") if name.startswith(("vmlinuz-", "Image-")))
+
+
+def _lacks(
+    schema: Mapping[str, t.Any], legs: Legs, here: _Folder, tool: t.Optional[InitramfsTool], grub: t.Optional[str], processor: str
+) -> Iterator[str]:
+    """Give what the system lacks to start, a sentence each."""
+    if not legs.bios and not legs.esps:
+        yield "the layout has neither a BIOS boot partition nor an EFI system partition: set boot on the space that the system starts from"
+    if not here.kernels():
+        yield f"there is no kernel in {here.root}/boot: was a system unpacked there?"
+    if tool is None:
+        yield f"there is none of update-initramfs, dracut and mkinitcpio in {here.root}"
+    for kind, (file, package) in tool.needs.items() if tool is not None else ():
+        if schema.get(kind) and not here.has(file):
+            yield f"there is no {file} in {here.root}, without which the system does not find its disks: install {package} in it"
+    if grub is None:
+        yield f"there is no grub-install in {here.root}: install GRUB in it (of Debian grub2-common, grub-pc-bin, grub-efi-amd64-bin)"
+    targets = ([_BIOS] if legs.bios else []) + ([_efi(processor)[0]] if legs.esps else [])
+    for target in targets:
+        if grub is not None and not here.has(f"usr/lib/grub/{target}"):
+            yield f"GRUB in {here.root} has nothing for {target}: install its package"
+
+
+def _efi(processor: str) -> tuple[str, str]:
+    return _EFI_NAMES.get(processor, (f"{processor}-efi", ""))
+
+
+def _initramfs_steps(tool: InitramfsTool, here: _Folder) -> Iterator[BootStep]:
+    if tool.command:
+        yield BootStep("make the initramfs", tool.command)
+        return
+    for kernel in here.kernels():
+        version = kernel.partition("-")[2]
+        mode = "-u" if here.has(f"boot/initrd.img-{version}") else "-c"
+        yield BootStep(f"make the initramfs of {version}", ("update-initramfs", mode, "-k", version))
+
+
+def _grub_steps(legs: Legs, grub: str, processor: str) -> Iterator[BootStep]:
+    folder = grub.partition("-")[0]
+    for disk in legs.bios:
+        yield BootStep(f"install GRUB for BIOS on {disk}", (grub, f"--target={_BIOS}", disk))
+    # Under the name that every firmware looks for, for entries in a firmware's memory are lost with a board, or with a disk.
+    efi = (grub, f"--target={_efi(processor)[0]}", f"--efi-directory={legs.esp_place}", "--removable", "--no-nvram")
+    for esp in legs.esps:
+        yield BootStep(f"install GRUB for UEFI on {esp}", efi, esp)
+    # Last, for what installs GRUB makes the folder that the menu lies in.
+    yield BootStep("write the menu of GRUB", (f"{folder}-mkconfig", "-o", f"/boot/{folder}/grub.cfg"))
+
+
+def _stamp(here: _Folder, more: Mapping[str, t.Any]) -> str:
+    """Return what the start follows from, as text: tables as the system reads them, kernels, and `more`."""
+    tables = {file: _digest(here.machine.read(f"{here.root}/{file}") or "") for file in _READ_AT_START}
+    return json.dumps({"tables": tables, "kernels": here.kernels(), **more}, sort_keys=True)
+
+
+def _digest(text: str) -> str:
+    lines = (line for line in text.splitlines() if not re.fullmatch(r"\s*(#.*)?", line))
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def processor() -> str:
+    """Return the processor of this host, in the kernel's words."""
+    return os.uname().machine

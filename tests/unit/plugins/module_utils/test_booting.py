@@ -1,0 +1,161 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is done to make a system in a folder start from its disks, and what it lacks for that; tests/vm starts one."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.booting import STAMP, Legs, legs_of, make_bootable, plan_boot
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+
+BIOS_BOOT = "21686148-6449-6e6f-744e-656564454649"
+ESP = "C12A7328-F81F-11D2-BA4B-00A0C93EC93B"
+LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
+
+
+def disk(name, *guids):
+    parts = [{"name": f"{name}-part{number}", "guid": guid} for number, guid in enumerate(guids, start=1)]
+    return {"name": name, "partitions": parts}
+
+
+def fat(device, mount="none"):
+    return {"device": device, "mount": mount, "fs_type": "vfat"}
+
+
+BIOS = {"parteds": [disk("a", BIOS_BOOT, LINUX), disk("b", BIOS_BOOT), disk("c", LINUX)]}
+UEFI = {"parteds": [disk("a", ESP), disk("b", ESP)], "fss": [fat("a-part1", "/boot/efi"), fat("b-part1")]}
+WHOLE = {**BIOS, "luks": [{}], "mds": [{}], "lvs": [{}]}
+
+FOLDERS = {
+    "/target/boot": ["initrd.img-6.1", "vmlinuz", "vmlinuz-6.1"],
+    "/target/usr/sbin": ["grub-install", "update-initramfs"],
+    "/target/usr/lib/grub": ["i386-pc", "x86_64-efi"],
+    "/target/usr/share/initramfs-tools/hooks": ["cryptroot", "lvm2", "mdadm"],
+}
+
+
+def without(name):
+    return {folder: [one for one in names if one != name] for folder, names in FOLDERS.items()}
+
+
+def plan(schema, folders=None, files=None, root="/target", processor="x86_64"):
+    return plan_boot(schema, root, RecordingMachine(files=files, folders=FOLDERS if folders is None else folders), processor)
+
+
+@pytest.mark.parametrize(
+    ("schema", "legs"),
+    [
+        ({}, Legs()),
+        (BIOS, Legs(bios=("a", "b"))),
+        (UEFI, Legs(esps=("a-part1", "b-part1"))),
+        ({**UEFI, "fss": [fat("a-part1", "/efi"), fat("data", "/srv")]}, Legs(esps=("a-part1",), esp_place="/efi")),
+        ({**UEFI, "fss": [fat("/dev/md/esp", "/boot/efi")]}, Legs(esps=("/dev/md/esp",))),
+    ],
+)
+def test_disks_and_partitions_that_carry_a_boot_loader(schema, legs):
+    assert legs_of(schema) == legs
+
+
+def test_grub_comes_onto_every_disk():
+    found, refusals = plan(WHOLE)
+    assert refusals == ()
+    assert [step.command for step in found.steps] == [
+        ("update-initramfs", "-u", "-k", "6.1"),
+        ("grub-install", "--target=i386-pc", "a"),
+        ("grub-install", "--target=i386-pc", "b"),
+        ("grub-mkconfig", "-o", "/boot/grub/grub.cfg"),
+    ]
+
+
+def test_an_initramfs_that_is_not_there_is_made_and_every_kernel_has_its_own():
+    found, _refusals = plan(BIOS, {**FOLDERS, "/target/boot": ["initrd.img-6.1", "vmlinuz-6.1", "vmlinuz-6.2"]})
+    assert [step.command for step in found.steps[:2]] == [
+        ("update-initramfs", "-u", "-k", "6.1"),
+        ("update-initramfs", "-c", "-k", "6.2"),
+    ]
+    made, _refusals = plan(BIOS, without("initrd.img-6.1"))
+    assert made.steps[0].command[1] == "-c"
+    assert made.stamp == plan(BIOS)[0].stamp
+
+
+def test_grub_comes_onto_every_esp_which_is_mounted_for_it():
+    found, refusals = plan(UEFI)
+    assert refusals == ()
+    efi = ("grub-install", "--target=x86_64-efi", "--efi-directory=/boot/efi", "--removable", "--no-nvram")
+    assert [(step.command, step.esp) for step in found.steps[1:3]] == [(efi, "a-part1"), (efi, "b-part1")]
+    assert {found.steps[0].esp, found.steps[3].esp} == {""}
+
+
+def test_other_distributions_have_other_commands():
+    folders = {"/target/boot": ["vmlinuz-5"], "/target/usr/sbin": ["grub2-install"], "/target/usr/lib/grub": ["i386-pc"]}
+    dracut, refusals = plan(BIOS, {**folders, "/target/usr/bin": ["dracut"]})
+    assert refusals == ()
+    assert [step.command[:3] for step in dracut.steps[:3]] == [
+        ("dracut", "--regenerate-all", "--force"),
+        ("grub2-install", "--target=i386-pc", "a"),
+        ("grub2-install", "--target=i386-pc", "b"),
+    ]
+    assert dracut.steps[3].command == ("grub2-mkconfig", "-o", "/boot/grub2/grub.cfg")
+    arch, refusals = plan(BIOS, {**folders, "/target/usr/bin": ["mkinitcpio"]})
+    assert (arch.steps[0].command, refusals) == (("mkinitcpio", "-P"), ())
+
+
+@pytest.mark.parametrize(
+    ("schema", "missing", "says"),
+    [
+        (WHOLE, "cryptroot", "package cryptsetup-initramfs"),
+        (WHOLE, "mdadm", "package mdadm"),
+        (WHOLE, "lvm2", "package lvm2"),
+        (WHOLE, "vmlinuz-6.1", "no kernel in /target/boot"),
+        (WHOLE, "grub-install", "grub-pc-bin"),
+        (WHOLE, "update-initramfs", "none of update-initramfs, dracut and mkinitcpio"),
+        (BIOS, "i386-pc", "nothing for i386-pc"),
+        (UEFI, "x86_64-efi", "nothing for x86_64-efi"),
+        ({"parteds": [disk("a", LINUX)]}, "", "neither a BIOS boot partition nor an EFI system partition"),
+    ],
+)
+def test_what_a_start_takes_and_the_system_lacks_is_named(schema, missing, says):
+    found, (refusal,) = plan(schema, without(missing))
+    assert found.steps == ()
+    assert says in refusal
+
+
+def test_what_the_layout_does_not_have_is_not_asked_for():
+    assert plan(BIOS, {**FOLDERS, "/target/usr/share/initramfs-tools/hooks": []})[1] == ()
+    assert plan(BIOS, without("x86_64-efi"))[1] == ()
+
+
+def test_all_is_done_inside_of_the_system_and_remembered_when_it_is_done():
+    machine, written = RecordingMachine(), {}
+    found, _refusals = plan(UEFI, root="/target/")
+    make_bootable(found, "/target/", machine, written.__setitem__)
+    assert [command.rpartition("sync sh ")[2] for command in machine.commands] == [
+        "/target  /boot/efi update-initramfs -u -k 6.1",
+        *(
+            f"/target {esp} /boot/efi grub-install --target=x86_64-efi --efi-directory=/boot/efi --removable --no-nvram"
+            for esp in ("a-part1", "b-part1")
+        ),
+        "/target  /boot/efi grub-mkconfig -o /boot/grub/grub.cfg",
+    ]
+    assert all(command.startswith("unshare --mount -- sh -c ") for command in machine.commands)
+    assert written == {f"/target/{STAMP}": found.stamp}
+
+
+def test_what_fails_is_told_and_not_remembered():
+    machine, written = RecordingMachine(failing={"unshare --mount": 1}), {}
+    with pytest.raises(StepFailed, match="Could not make the initramfs of 6.1: "):
+        make_bootable(plan(UEFI)[0], "/target", machine, written.__setitem__)
+    assert (len(machine.commands), written) == (1, {})
+
+
+def test_a_second_run_does_nothing_until_something_of_it_changes():
+    files = {"/target/etc/fstab": "UUID=1 / ext4\n", "/target/etc/crypttab": "a UUID=2 none\n"}
+    stamp = {f"/target/{STAMP}": plan(BIOS, files=files)[0].stamp}
+    assert plan(BIOS, files={**files, **stamp})[0].steps == ()
+    assert plan(BIOS, files={**files, **stamp, "/target/etc/fstab": "# a comment\n\nUUID=1 / ext4\n"})[0].steps == ()
+    assert plan(BIOS, files={**files, **stamp, "/target/etc/crypttab": "a UUID=3 none\n"})[0].steps
+    assert plan(BIOS, {**FOLDERS, "/target/boot": ["vmlinuz-6.1", "vmlinuz-6.2"]}, {**files, **stamp})[0].steps
+    assert plan({"parteds": [*BIOS["parteds"], disk("d", BIOS_BOOT)]}, files={**files, **stamp})[0].steps

@@ -1,0 +1,71 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module around module_utils/booting.py: a system of empty files in a folder, and a machine that writes down what it is asked to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.modules import disk_boot
+
+SCHEMA = {"parteds": [{"name": "/dev/sda", "partitions": [{"name": "/dev/sda1", "guid": "21686148-6449-6e6f-744e-656564454649"}]}]}
+STEPS = ["make the initramfs of 6.12", "install GRUB for BIOS on /dev/sda", "write the menu of GRUB"]
+
+
+class Machine(LocalMachine):
+    """This machine, on which nothing is carried out."""
+
+    def __init__(self):
+        self.commands = []
+
+    def change(self, command, given=b"", patience=0, accepted=(0,)):
+        self.commands.append(command)
+        return ""
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    found = Machine()
+    monkeypatch.setattr(disk_boot, "LocalMachine", lambda: found)
+    return found
+
+
+@pytest.fixture
+def system(tmp_path):
+    for file in ("boot/vmlinuz-6.12", "usr/sbin/update-initramfs", "usr/sbin/grub-install", "usr/lib/grub/i386-pc/normal.mod"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    return tmp_path
+
+
+def run(capsys, system, **more):
+    with patch_module_args({"root": str(system), "schema": SCHEMA, **more}), pytest.raises(SystemExit):
+        disk_boot.main()
+    return json.loads(capsys.readouterr().out)
+
+
+def test_it_is_done_once(machine, capsys, system):
+    first, second = run(capsys, system), run(capsys, system)
+    assert (first["changed"], first["steps"]) == (True, STEPS)
+    assert (second["changed"], second["steps"]) == (False, [])
+    assert len(machine.commands) == len(STEPS)
+
+
+def test_check_mode_tells_the_same_and_does_nothing(machine, capsys, system):
+    before = sorted(system.rglob("*"))
+    seen = run(capsys, system, _ansible_check_mode=True)
+    assert (machine.commands, sorted(system.rglob("*"))) == ([], before)
+    assert seen == run(capsys, system)
+
+
+def test_what_is_lacking_is_told_at_once(machine, capsys, tmp_path):
+    said = run(capsys, tmp_path)
+    assert said["failed"]
+    assert said["msg"].startswith("The system cannot be made to start, and nothing was changed:\n- there is no kernel in ")
+    assert "no grub-install" in said["msg"]
+    assert machine.commands == []
