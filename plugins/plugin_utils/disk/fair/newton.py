@@ -29,10 +29,12 @@ _STEPS = 200
 
 
 def is_plain(problem: Problem) -> bool:
-    """Tell whether every vg lies on areas that it likes alike, or on one array, and all count in the same extents."""
+    """Tell whether every vg lies on areas that it likes alike, or on one array without a maximum, and all count in the same extents."""
     one_tier = all(len(pool.preferred) <= 1 for pool in problem.pools)
     same_extents = len({pool.extent_size for pool in problem.pools}) <= 1
-    return one_tier and same_extents and all(len(pool.arrays) <= 1 for pool in problem.pools)
+    carriers = [problem.demands[array] for pool in problem.pools for array in pool.arrays]
+    unbounded = all(demand.high is None for demand in carriers)
+    return one_tier and same_extents and unbounded and all(len(pool.arrays) <= 1 for pool in problem.pools)
 
 
 def fill_plain(problem: Problem, placement: Placement, left: Sequence[int], lost: Sequence[int]) -> Targets | None:

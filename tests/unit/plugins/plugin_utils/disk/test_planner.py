@@ -368,3 +368,11 @@ def test_what_is_to_be_kept_but_is_not_there_is_a_warning() -> None:
 
 
 # Fleets.
+
+
+@pytest.mark.parametrize(("level", "legs", "leg"), [("raid0", 2, 500), ("raid1", 2, 1000), ("raid5", 3, 500), ("raid10", 4, 500)])
+def test_an_array_that_carries_a_group_keeps_its_maximum(level: str, legs: int, leg: int) -> None:
+    array = {"id": "r", "type": "raid", "level": level, "legs": legs, "min_size": 100, "max_size": 1000}
+    planned = plan([array, {"id": "g", "type": "vg", "contains": ["r", "a"]}, lv("a")], disks(sda=9000, sdb=9000, sdc=9000, sdd=9000))
+    sizes = [space["size"] for disk in planned["disks"] for space in disk["spaces"] if space["space_id"] == "r"]
+    assert sizes == [leg] * legs
