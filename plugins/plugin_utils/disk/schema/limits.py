@@ -131,7 +131,7 @@ def _metered(payload: Callable[..., t.Any]) -> Callable[..., t.Any]:
             raise TooDear(f"it makes a number of more than {_MOST_BITS} bits")
         result = payload(*args, **kwargs)
         meter.check_value(result)
-        return _InOrder(result) if type(result) is frozenset else result
+        return _InOrder(result) if isinstance(result, frozenset) and not isinstance(result, _InOrder) else result
 
     return measured
 

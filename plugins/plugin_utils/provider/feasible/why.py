@@ -67,4 +67,4 @@ def _most_of(connection: sa.Connection, name: str, shares: int) -> list[tuple[in
         "SELECT d.most, p.uuid, p.name FROM inventories d JOIN resource_providers p ON p.id = d.provider_id "
         "WHERE d.resource_class = ? AND d.sharing = ? ORDER BY d.resource_class DESC, d.sharing DESC, d.most DESC LIMIT 1"
     )
-    return [(most, uuid, called) for most, uuid, called in rows(connection, Sql(text, (name, shares)))]
+    return list(rows(connection, Sql(text, (name, shares))))

@@ -38,11 +38,9 @@ _NAME = sa.String(LONGEST_NAME)
 # In the order of the code points everywhere, which is that of Python; the others sort so already.
 _PROVIDER_NAME = sa.String(LONGEST_PROVIDER_NAME).with_variant(sa.String(LONGEST_PROVIDER_NAME, collation="C"), "postgresql")
 
-
-def _found_by() -> tuple[sa.Column[t.Any], sa.Column[t.Any]]:
-    """Return what belongs to the provider of a row: the root of its tree, and 1 where it shares by aggregates, else 0."""
-    return sa.Column("root_id", _ROW_NUMBER), sa.Column("sharing", sa.SmallInteger, nullable=False, server_default="0")
-
+# What belongs to the provider of a row stands beside it: the root of its tree as `root_id`, and `sharing`, 1 where it shares by
+# aggregates, else 0.
+_SHARING: dict[str, t.Any] = {"nullable": False, "server_default": "0"}
 
 topology = sa.Table(
     "topology",
@@ -77,7 +75,8 @@ provider_traits = sa.Table(
     metadata,
     sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
     sa.Column("trait", _NAME, sa.ForeignKey("traits.name"), primary_key=True),
-    *_found_by(),
+    sa.Column("root_id", _ROW_NUMBER),
+    sa.Column("sharing", sa.SmallInteger, **_SHARING),
     sa.Index("ix_provider_traits_by_root", "trait", "root_id", "provider_id"),
     sa.Index("ix_provider_traits_of_sharing", "sharing", "trait", "root_id", "provider_id"),
     **_OPTIONS,
@@ -88,7 +87,8 @@ provider_aggregates = sa.Table(
     metadata,
     sa.Column("provider_id", _ROW_NUMBER, sa.ForeignKey("resource_providers.id"), primary_key=True),
     sa.Column("aggregate", _UUID, primary_key=True),
-    *_found_by(),
+    sa.Column("root_id", _ROW_NUMBER),
+    sa.Column("sharing", sa.SmallInteger, **_SHARING),
     sa.Index("ix_provider_aggregates_by_root", "aggregate", "root_id", "provider_id"),
     sa.Index("ix_provider_aggregates_of_root", "root_id", "aggregate"),
     sa.Index("ix_provider_aggregates_of_sharing", "sharing", "aggregate", "root_id", "provider_id"),
@@ -108,7 +108,8 @@ inventories = sa.Table(
     sa.Column("allocation_ratio", sa.Double, nullable=False),
     # The sum of the allocations, kept in their transaction, so that a claim need not add up thousands of rows.
     sa.Column("used", sa.BigInteger, nullable=False),
-    *_found_by(),
+    sa.Column("root_id", _ROW_NUMBER),
+    sa.Column("sharing", sa.SmallInteger, **_SHARING),
     sa.Column("capacity", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("most", sa.BigInteger, sa.Computed("min(capacity - used, max_unit)")),
     sa.Index("ix_inventories_by_root", "resource_class", "root_id", "most", "provider_id", "min_unit", "step_size"),
