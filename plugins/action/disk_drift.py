@@ -15,8 +15,7 @@ from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.errors import InputError, Mistake
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.drift.report import drift
-
-_FACT = "bareon_hardware"
+from ..plugin_utils.disk.known_hardware import FACT, present_hardware
 
 
 class ActionModule(PlanningAction):
@@ -49,11 +48,9 @@ class ActionModule(PlanningAction):
             if host not in hostvars:
                 mistakes.append(Mistake("plans", f"{host} is not in the inventory"))
                 continue
-            variables = hostvars.raw_get(host)
-            gathered = (variables.get("ansible_facts") or {}).get(_FACT)
-            facts[host] = self._templar.template(variables.get(_FACT)) if gathered is None else gathered
+            facts[host] = present_hardware(hostvars.raw_get(host), self._templar.template)
             if facts[host] is None:
-                mistakes.append(Mistake("plans", f"{host} has no {_FACT}; run bareon.allocator.disk_facts on it first"))
+                mistakes.append(Mistake("plans", f"{host} has no {FACT}; run bareon.allocator.disk_facts on it first"))
         if mistakes:
             raise InputError(mistakes)
         return facts

@@ -14,8 +14,9 @@ from ansible.errors import AnsibleActionFail
 
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.errors import InputError, Mistake
-from ..plugin_utils.common.plain import is_literal, plain
+from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
+from ..plugin_utils.disk.known_hardware import FACT, known_hardware
 from ..plugin_utils.disk.plan_files import difference, files_summary, plan_files, to_plain, write
 from ..plugin_utils.disk.planner import Objective, Planner, parse_reserve
 from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
@@ -24,9 +25,6 @@ from ..plugin_utils.disk.warm_up import warm_up
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
 warm_up(PROFILES)
-_FACT = "bareon_hardware"
-# A name of its own for what a user writes down: a fact of the same name, perhaps out of a cache, would hide it.
-_KNOWN = "bareon_known_hardware"
 
 
 class ActionModule(PlanningAction):
@@ -73,7 +71,7 @@ class ActionModule(PlanningAction):
         return profile if arguments["overrides"] is None else {**profile, "schema": merge(profile["schema"], arguments["overrides"])}
 
     def _own_hardware(self, task_vars: Mapping[str, t.Any]) -> t.Any:
-        known = self._known_hardware(task_vars)
+        known = known_hardware(task_vars, self._templar.template)
         if known is not None:
             return known
         gathered: dict[str, t.Any] = self._execute_module(
@@ -81,16 +79,7 @@ class ActionModule(PlanningAction):
         )
         if gathered.get("failed"):
             raise AnsibleActionFail(f"the facts of the disks could not be gathered: {gathered.get('msg', 'no reason given')}")
-        return gathered["ansible_facts"][_FACT]
-
-    def _known_hardware(self, variables: Mapping[str, t.Any]) -> t.Any:
-        """Return what the user says of a host's hardware or, else, what was gathered; None without either."""
-        facts = variables.get("ansible_facts") or {}
-        if variables.get(_KNOWN) is None and facts.get(_FACT) is not None:
-            return facts[_FACT]
-        said = variables.get(_KNOWN, variables.get(_FACT))
-        # Templating looks at each value for a tenth of a millisecond, and in a fleet at a hundred thousand of them.
-        return said if is_literal(said) else self._templar.template(said)
+        return gathered["ansible_facts"][FACT]
 
     def _plan_hosts(self, planner: Planner, found: Mapping[str, t.Any], known: Mapping[str, t.Any], folder: str | None) -> dict[str, t.Any]:
         """Plan all hosts whose hardware was found, which is None for the others; `known` is a part of the result already."""
@@ -118,11 +107,11 @@ class ActionModule(PlanningAction):
         """Return the hardware of `hosts`, None for those that nothing is known of and that may be left out."""
         hosts, hostvars = arguments["hosts"], task_vars["hostvars"]
         unknown = [host for host in hosts if host not in hostvars]
-        hardware = {host: self._known_hardware(hostvars.raw_get(host)) for host in hosts if host not in unknown}
+        hardware = {host: known_hardware(hostvars.raw_get(host), self._templar.template) for host in hosts if host not in unknown}
         missing = [host for host, facts in hardware.items() if facts is None]
         mistakes = [Mistake("hosts", f"{host} is not in the inventory") for host in unknown]
         if arguments["unreachable"] == "fail" or len(missing) == len(hosts):
-            mistakes += [Mistake("hosts", f"{host} has no {_FACT}; run bareon.allocator.disk_facts on it first") for host in missing]
+            mistakes += [Mistake("hosts", f"{host} has no {FACT}; run bareon.allocator.disk_facts on it first") for host in missing]
         if mistakes:
             raise InputError(mistakes)
         return hardware

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -34,16 +35,20 @@ def stored_inventory(inventory: Inventory) -> dict[str, t.Any]:
 
 
 _STORED_FIELDS = (*INVENTORY_FIELDS, "capacity")
-_MAKE_INVENTORY = sa.insert(inventories).values(
-    provider_id=sa.bindparam("provider"),
-    resource_class=sa.bindparam("class"),
-    used=0,
-    **{name: sa.bindparam(f"new_{name}") for name in _STORED_FIELDS},
-    **found_by(sa.bindparam("provider")),
-)
 _STOCK = (inventories.c.provider_id == sa.bindparam("provider"), inventories.c.resource_class == sa.bindparam("class"))
 _ALTER_INVENTORY = sa.update(inventories).where(*_STOCK).values({name: sa.bindparam(f"new_{name}") for name in _STORED_FIELDS})
 _DROP_INVENTORY = sa.delete(inventories).where(*_STOCK)
+
+
+@functools.cache
+def _make_inventory() -> sa.Insert:
+    return sa.insert(inventories).values(
+        provider_id=sa.bindparam("provider"),
+        resource_class=sa.bindparam("class"),
+        used=0,
+        **{name: sa.bindparam(f"new_{name}") for name in _STORED_FIELDS},
+        **found_by(sa.bindparam("provider")),
+    )
 
 
 class StillInUse(NoSolution):
@@ -63,7 +68,7 @@ def write_inventories(connection: sa.Connection, wanted: Sequence[tuple[StoredPr
                 new.append({"provider": provider.id, "class": name, **fields})
             elif provider.inventories[name].inventory != declared[name]:
                 altered.append({"provider": provider.id, "class": name, **fields})
-    run_batches(connection, _MAKE_INVENTORY, new)
+    run_batches(connection, _make_inventory(), new)
     run_batches(connection, _ALTER_INVENTORY, altered)
 
 

@@ -65,6 +65,8 @@ def parse_database(database: str | None) -> sa.URL:
     backend = url.get_backend_name()
     if backend not in DRIVERS:
         raise _refusal("is of a kind that is not supported; use sqlite, postgresql or mariadb")
+    if backend != "sqlite" and (url.password == "" or _has_stray_at(given)):
+        raise _refusal(f"has an @ where none can be, or an empty password; {_QUOTE}")
     if backend != "sqlite" and url.host and not _PLAIN_HOST.fullmatch(url.host):
         raise _refusal(f"has a host that can be none; {_QUOTE}")
     if url.drivername == backend or backend in {"mysql", "mariadb"}:
@@ -77,6 +79,13 @@ def parse_database(database: str | None) -> sa.URL:
         # Whoever opens the database says which library it needs.
         pass
     return url
+
+
+def _has_stray_at(given: str) -> bool:
+    """Tell whether an @ stands elsewhere than once before the host; what follows it, perhaps of a password, is read as the host."""
+    rest = given.partition("://")[2]
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    return authority.count("@") > 1 or "@" in rest.removeprefix(authority)
 
 
 def describe(url: sa.URL) -> str:
@@ -115,4 +124,6 @@ def _secrets(url: sa.URL) -> set[str]:
     for values in url.query.values():
         given += [value for value in ([values] if isinstance(values, str) else values) if len(value) > _LONGEST_OPEN]
     given += [key for key in url.query if not _KNOWN_KEYS.fullmatch(key) and len(key) > _LONGEST_OPEN]
+    # Drivers say what they read, and some read words: blanks are gone then.
+    given += [word for secret in given for word in secret.split() if len(word) >= _LONGEST_OPEN]
     return {form for secret in given for form in (secret, urllib.parse.quote(secret, safe=""), urllib.parse.quote_plus(secret)) if form}

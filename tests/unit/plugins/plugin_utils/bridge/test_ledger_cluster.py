@@ -174,7 +174,7 @@ def test_every_size_keeps_to_the_policy():
     [
         ({"type": "ledger", "path": "x"}, "source.path: does not go with a source of type ledger"),
         ({"type": "ganeti_text", "path": "x", "database": "sqlite://"}, "source.database: does not go with"),
-        ({"type": "proxmox"}, "source: needs path"),
+        ({"type": "proxmox"}, "source.url: must be like https://pve1.example.com:8006"),
         ({"type": "ganeti_rapi"}, "source: needs path or url"),
         ({"type": "ledger", "database": "nonsense"}, "database: is no URL"),
     ],
