@@ -202,7 +202,7 @@ options:
   plans_to:
     description:
       - A folder on the controller that gets a file C(HOST.json) for each host that has a plan, instead of plans in the result. A fleet of a
-        thousand hosts is planned in about half the time so, because Ansible carries no megabytes of plans from process to process.
+        thousand hosts is planned in about two thirds of the time so, because Ansible carries no megabytes of plans from process to process.
       - The path is relative to where the command was given. The folder is made if need be.
       - A file is replaced at once, and only when it changes. The files of other hosts stay, also those of hosts that have no plan any more.
     type: path
