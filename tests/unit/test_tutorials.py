@@ -46,6 +46,8 @@ def run(command: str, folder: pathlib.Path) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"),
+        # One host after the other, so that they are told in order.
+        "ANSIBLE_FORKS": "1",
         "ANSIBLE_HOME": str(folder / ".ansible"),
         "ANSIBLE_NOCOLOR": "1",
         "COLUMNS": "200",
