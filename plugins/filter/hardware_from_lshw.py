@@ -18,21 +18,14 @@ description:
   - lshw knows world wide names of NVMes only. Other disks keep their device nodes as names, and a warning says so.
   - What is not known is told as warnings.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.recorded
 options:
   _input:
     description:
       - What C(lshw -json) prints, run as root.
     type: raw
     required: true
-  ram:
-    description:
-      - The memory in MiB, for those who know it better.
-    type: int
-  firmware:
-    description:
-      - How the machine boots, for those who know it better.
-    type: str
-    choices: [uefi, bios]
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.disk_facts
@@ -66,23 +59,15 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.fields import Whole, Word, read_all
 from ..plugin_utils.common.filters import answer
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.model import Firmware
 from ..plugin_utils.disk.recorded.lshw import read
-from ..plugin_utils.disk.recorded.machine import to_hardware
+from ..plugin_utils.disk.recorded.machine import hardware_from
 
 
 def hardware_from_lshw(tree: t.Any, ram: t.Any = None, firmware: t.Any = None) -> dict[str, t.Any]:
     """Return the hardware; AnsibleFilterError with all that is wrong with the data."""
-
-    def call() -> tuple[dict[str, t.Any], tuple[str, ...]]:
-        memory = None if ram is None else read_all(Whole(1, digits=True), plain(ram), "ram")
-        boots = None if firmware is None else str(read_all(Word(Firmware), plain(firmware), "firmware"))
-        return to_hardware(read(plain(tree)), memory, boots)
-
-    made: dict[str, t.Any] = answer("hardware_from_lshw", call)
+    made: dict[str, t.Any] = answer("hardware_from_lshw", lambda: hardware_from(read, plain(tree), plain(ram), plain(firmware)))
     return made
 
 

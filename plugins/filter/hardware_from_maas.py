@@ -19,21 +19,14 @@ description:
   - Disks are named by C(id_path), which need not be the most durable link.
   - What is not known is told as warnings.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.recorded
 options:
   _input:
     description:
       - A machine as the API of MAAS returns it, with C(physicalblockdevice_set) or C(blockdevice_set).
     type: dict
     required: true
-  ram:
-    description:
-      - The memory in MiB, for those who know it better.
-    type: int
-  firmware:
-    description:
-      - How the machine boots, for those who know it better.
-    type: str
-    choices: [uefi, bios]
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.disk_facts
@@ -67,23 +60,15 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.fields import Whole, Word, read_all
 from ..plugin_utils.common.filters import answer
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.model import Firmware
 from ..plugin_utils.disk.recorded.maas import read
-from ..plugin_utils.disk.recorded.machine import to_hardware
+from ..plugin_utils.disk.recorded.machine import hardware_from
 
 
 def hardware_from_maas(machine: t.Any, ram: t.Any = None, firmware: t.Any = None) -> dict[str, t.Any]:
     """Return the hardware; AnsibleFilterError with all that is wrong with the data."""
-
-    def call() -> tuple[dict[str, t.Any], tuple[str, ...]]:
-        memory = None if ram is None else read_all(Whole(1, digits=True), plain(ram), "ram")
-        boots = None if firmware is None else str(read_all(Word(Firmware), plain(firmware), "firmware"))
-        return to_hardware(read(plain(machine)), memory, boots)
-
-    made: dict[str, t.Any] = answer("hardware_from_maas", call)
+    made: dict[str, t.Any] = answer("hardware_from_maas", lambda: hardware_from(read, plain(machine), plain(ram), plain(firmware)))
     return made
 
 

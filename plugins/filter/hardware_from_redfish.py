@@ -19,21 +19,14 @@ description:
   - Redfish knows no device nodes. It tells neither whether disks are in use nor what is on them.
   - What is not known is told as warnings.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.recorded
 options:
   _input:
     description:
       - A list of Drive resources, or a mapping of C(drives), C(volumes) and C(system), each as Redfish returns them.
     type: raw
     required: true
-  ram:
-    description:
-      - The memory in MiB, for those who know it better.
-    type: int
-  firmware:
-    description:
-      - How the machine boots, for those who know it better.
-    type: str
-    choices: [uefi, bios]
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.disk_facts
@@ -67,23 +60,15 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.fields import Whole, Word, read_all
 from ..plugin_utils.common.filters import answer
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.model import Firmware
-from ..plugin_utils.disk.recorded.machine import to_hardware
+from ..plugin_utils.disk.recorded.machine import hardware_from
 from ..plugin_utils.disk.recorded.redfish import read
 
 
 def hardware_from_redfish(resources: t.Any, ram: t.Any = None, firmware: t.Any = None) -> dict[str, t.Any]:
     """Return the hardware; AnsibleFilterError with all that is wrong with the data."""
-
-    def call() -> tuple[dict[str, t.Any], tuple[str, ...]]:
-        memory = None if ram is None else read_all(Whole(1, digits=True), plain(ram), "ram")
-        boots = None if firmware is None else str(read_all(Word(Firmware), plain(firmware), "firmware"))
-        return to_hardware(read(plain(resources)), memory, boots)
-
-    made: dict[str, t.Any] = answer("hardware_from_redfish", call)
+    made: dict[str, t.Any] = answer("hardware_from_redfish", lambda: hardware_from(read, plain(resources), plain(ram), plain(firmware)))
     return made
 
 

@@ -16,12 +16,9 @@ description:
   - Returns a Butane configuration. From it C(butane) makes the Ignition configuration of P(bareon.allocator.plan_to_ignition#filter).
   - It can be merged with the rest of a configuration that people write.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.installer
 options:
-  _input:
-    description:
-      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
-    type: dict
-    required: true
   variant:
     description:
       - For which system it is.
@@ -37,16 +34,6 @@ options:
       - Whether LUKS containers are opened by the TPM of the machine.
     type: bool
     default: false
-  lossy:
-    description:
-      - What to do with what Butane cannot express. With V(false) the filter fails and names each space and the reason.
-      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
-    type: bool
-    default: false
-  hardware:
-    description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
-    type: dict
 seealso:
   - module: bareon.allocator.disk_plan
 """
@@ -91,7 +78,7 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.fields import Word, read_all
+from ..plugin_utils.common.fields import Truth, Word, read_all
 from ..plugin_utils.common.filters import answer
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.installer import ignition
@@ -105,14 +92,15 @@ def plan_to_butane(
 
     def call() -> tuple[t.Any, tuple[str, ...]]:
         chosen = read_all(Word(ignition.BUTANE), variant, "variant")
+        opened = read_all(Truth(words=True), plain(tpm2), "tpm2")
         written = write_plan(
             ignition.BUTANE_TARGET,
             plain(plan),
             plain(hardware),
-            lossy=bool(lossy),
+            lossy=plain(lossy),
             variant=chosen,
             key_file=plain(key_file),
-            tpm2=bool(tpm2),
+            tpm2=opened,
         )
         return written.value, written.warnings
 

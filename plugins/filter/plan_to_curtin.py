@@ -17,26 +17,13 @@ description:
   - Sizes and offsets are bytes, and those of the plan. Disks are found by their durable links.
   - Spaces with C(keep_data) are preserved.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.installer
 options:
-  _input:
-    description:
-      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
-    type: dict
-    required: true
   key_file:
     description:
       - The path of the key of LUKS containers, where curtin runs. Required if the plan encrypts anything.
     type: str
-  lossy:
-    description:
-      - What to do with what curtin cannot express. With V(false) the filter fails and names each space and the reason.
-      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
-    type: bool
-    default: false
-  hardware:
-    description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
-    type: dict
 seealso:
   - module: bareon.allocator.disk_plan
 """
@@ -85,7 +72,7 @@ def plan_to_curtin(plan: t.Any, key_file: str | None = None, lossy: bool = False
     """Return the plan in the words of curtin; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
 
     def call() -> tuple[t.Any, tuple[str, ...]]:
-        written = write_plan(curtin.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), key_file=plain(key_file))
+        written = write_plan(curtin.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), key_file=plain(key_file))
         return written.value, written.warnings
 
     made: dict[str, t.Any] = answer("plan_to_curtin", call)

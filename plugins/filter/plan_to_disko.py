@@ -17,26 +17,13 @@ description:
   - Sizes, positions and types of partitions are those of the plan.
   - disko makes no spares of arrays.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.installer
 options:
-  _input:
-    description:
-      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
-    type: dict
-    required: true
   password_file:
     description:
       - The path of a file with the passphrase of LUKS containers, where disko runs. Without it disko asks.
     type: str
-  lossy:
-    description:
-      - What to do with what disko cannot express. With V(false) the filter fails and names each space and the reason.
-      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
-    type: bool
-    default: false
-  hardware:
-    description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
-    type: dict
 seealso:
   - module: bareon.allocator.disk_plan
 """
@@ -75,7 +62,7 @@ def plan_to_disko(plan: t.Any, password_file: str | None = None, lossy: bool = F
     """Return the plan in the words of disko; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
 
     def call() -> tuple[t.Any, tuple[str, ...]]:
-        written = write_plan(disko.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), password_file=plain(password_file))
+        written = write_plan(disko.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), password_file=plain(password_file))
         return written.value, written.warnings
 
     made: str = answer("plan_to_disko", call)

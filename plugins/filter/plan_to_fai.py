@@ -17,27 +17,14 @@ description:
   - Sizes are those of the plan. Disks are named by their durable links.
   - What setup-storage makes begins where it begins in the plan. Identities of partitions are its own.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.installer
 options:
-  _input:
-    description:
-      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
-    type: dict
-    required: true
   passphrase:
     description:
       - The passphrase of LUKS containers. It stands in the text that is returned, in clear.
       - Without it setup-storage makes key files.
     type: str
-  lossy:
-    description:
-      - What to do with what FAI cannot express. With V(false) the filter fails and names each space and the reason.
-      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
-    type: bool
-    default: false
-  hardware:
-    description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
-    type: dict
 seealso:
   - module: bareon.allocator.disk_plan
 """
@@ -79,7 +66,7 @@ def plan_to_fai(plan: t.Any, passphrase: str | None = None, lossy: bool = False,
     """Return the plan in the words of FAI; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
 
     def call() -> tuple[t.Any, tuple[str, ...]]:
-        written = write_plan(fai.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), passphrase=plain(passphrase))
+        written = write_plan(fai.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), passphrase=plain(passphrase))
         return written.value, written.warnings
 
     made: str = answer("plan_to_fai", call)

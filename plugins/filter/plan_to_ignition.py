@@ -17,12 +17,9 @@ description:
   - Disks are found by their durable links, partitions by their UUIDs. What is mounted has a unit of systemd.
   - Ignition makes no LVM. Systems that start with it bring their own boot partitions, so plan other disks, or leave those out.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.installer
 options:
-  _input:
-    description:
-      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
-    type: dict
-    required: true
   key_file:
     description:
       - The URL of the key of LUKS containers. With neither this nor O(tpm2) Ignition makes a key and keeps it in the root file system.
@@ -32,16 +29,6 @@ options:
       - Whether LUKS containers are opened by the TPM of the machine.
     type: bool
     default: false
-  lossy:
-    description:
-      - What to do with what Ignition cannot express. With V(false) the filter fails and names each space and the reason.
-      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
-    type: bool
-    default: false
-  hardware:
-    description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
-    type: dict
 seealso:
   - module: bareon.allocator.disk_plan
 """
@@ -88,6 +75,7 @@ _value:
 
 import typing as t
 
+from ..plugin_utils.common.fields import Truth, read_all
 from ..plugin_utils.common.filters import answer
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.installer import ignition
@@ -100,7 +88,8 @@ def plan_to_ignition(
     """Return the plan in the words of Ignition; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
 
     def call() -> tuple[t.Any, tuple[str, ...]]:
-        written = write_plan(ignition.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), key_file=plain(key_file), tpm2=bool(tpm2))
+        opened = read_all(Truth(words=True), plain(tpm2), "tpm2")
+        written = write_plan(ignition.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), key_file=plain(key_file), tpm2=opened)
         return written.value, written.warnings
 
     made: dict[str, t.Any] = answer("plan_to_ignition", call)

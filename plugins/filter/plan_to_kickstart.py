@@ -18,12 +18,9 @@ description:
   - All disks of the plan are cleared. Others are not touched, for C(ignoredisk) hides them from the installer.
   - Kickstart makes nothing without a mount point, and f2fs not at all. Anaconda orders partitions itself.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.installer
 options:
-  _input:
-    description:
-      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
-    type: dict
-    required: true
   version:
     description:
       - Whose grammar is written.
@@ -35,16 +32,6 @@ options:
       - The passphrase of encrypted devices. It stands in the text that is returned, in clear.
       - Without it Anaconda asks for one during the installation.
     type: str
-  lossy:
-    description:
-      - What to do with what Kickstart cannot express. With V(false) the filter fails and names each space and the reason.
-      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
-    type: bool
-    default: false
-  hardware:
-    description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
-    type: dict
 seealso:
   - module: bareon.allocator.disk_plan
 """
@@ -93,7 +80,7 @@ def plan_to_kickstart(
     def call() -> tuple[t.Any, tuple[str, ...]]:
         chosen = read_all(Word(kickstart.VERSIONS), version, "version")
         written = write_plan(
-            kickstart.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), version=chosen, passphrase=plain(passphrase)
+            kickstart.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), version=chosen, passphrase=plain(passphrase)
         )
         return written.value, written.warnings
 

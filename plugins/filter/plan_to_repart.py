@@ -17,12 +17,9 @@ description:
   - systemd-repart makes neither arrays nor LVM. Where the plan has these, their partitions are made without content.
   - C(MountPoint) is understood by systemd 254 and later, which others ignore with a warning.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.installer
 options:
-  _input:
-    description:
-      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
-    type: dict
-    required: true
   disk:
     description:
       - The id of the disk. Required if the plan makes anything on more than one.
@@ -33,16 +30,6 @@ options:
     type: str
     choices: [key-file, tpm2, key-file+tpm2]
     default: key-file
-  lossy:
-    description:
-      - What to do with what systemd-repart cannot express. With V(false) the filter fails and names each space and the reason.
-      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
-    type: bool
-    default: false
-  hardware:
-    description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
-    type: dict
 seealso:
   - module: bareon.allocator.disk_plan
 """
@@ -99,7 +86,7 @@ def plan_to_repart(
 
     def call() -> tuple[t.Any, tuple[str, ...]]:
         chosen = read_all(Word(repart.ENCRYPTIONS), encrypt, "encrypt")
-        written = write_plan(repart.TARGET, plain(plan), plain(hardware), lossy=bool(lossy), disk=plain(disk), encrypt=chosen)
+        written = write_plan(repart.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), disk=plain(disk), encrypt=chosen)
         return written.value, written.warnings
 
     made: dict[str, str] = answer("plan_to_repart", call)

@@ -36,18 +36,8 @@ options:
     elements: str
     choices: [could_grow, new, differs, gone]
     default: []
-attributes:
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - Nothing is ever changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: none
+extends_documentation_fragment:
+  - bareon.allocator.planning
 notes:
   - A partition is found by its UUID, else by where it begins. A disk is found by its id or any of its links.
   - What the facts do not tell is not compared. What is not mounted is no difference, what is mounted elsewhere is one.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...common.errors import InputError, Mistake
+from ...common.fields import Truth, read_all
 from .layout import Layout, read_layout, unstable_disks
 from .losses import Losses
 
@@ -32,12 +33,13 @@ class Target:
     keeps_data: bool = False
 
 
-def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: bool, **options: t.Any) -> Written:
+def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **options: t.Any) -> Written:
     """Return a plan, or an explicit static schema, in the words of a target; `options` are the target's own.
 
+    `lossy` says whether what the target cannot say is left out with a warning; it is read strictly, as the text `false` must lose nothing.
     Raises InputError with all that is wrong with the plan, or else with all that the target cannot say.
     """
-    losses = Losses(target.name, lossy=lossy)
+    losses = Losses(target.name, lossy=read_all(Truth(words=True), lossy, "lossy"))
     layout = _layout(plan, hardware)
     if not target.keeps_data:
         for space in layout.kept():

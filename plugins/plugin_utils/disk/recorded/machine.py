@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id, media, natural_key
 from ....module_utils.storage.units import MIB
 from ...common.errors import InputError, Mistake
+from ...common.fields import Whole, Word, read_all
+from ..model import Firmware
 
 Facts = dict[str, t.Any]
 
@@ -54,6 +56,18 @@ class Recorded:
 
 IN_USE = "whether disks are in use"
 CONTENTS = "what is on the disks"
+
+
+def hardware_from(
+    read: Callable[[t.Any], Recorded], data: t.Any, ram: t.Any = None, firmware: t.Any = None
+) -> tuple[Facts, tuple[str, ...]]:
+    """Return hardware and warnings of data as `read`, a source's reader, understands them; `ram` (MiB) and `firmware` are the user's own.
+
+    Raises InputError with what is wrong.
+    """
+    memory = None if ram is None else read_all(Whole(1, digits=True), ram, "ram")
+    boots = None if firmware is None else str(read_all(Word(Firmware), firmware, "firmware"))
+    return to_hardware(read(data), memory, boots)
 
 
 def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None = None) -> tuple[Facts, tuple[str, ...]]:

@@ -28,7 +28,7 @@ TARGETS: dict[str, tuple[Target, Plain]] = {
 }
 
 
-def written(target: str, plan: t.Any, *, facts: t.Any = None, lossy: bool = False) -> Written:
+def written(target: str, plan: t.Any, *, facts: t.Any = None, lossy: t.Any = False) -> Written:
     chosen, options = TARGETS[target]
     return write_plan(chosen, plan, facts, lossy=lossy, **options)
 
@@ -113,3 +113,11 @@ def test_lvm_is_beyond_ignition_and_repart() -> None:
     for target in ("ignition", "repart"):
         with pytest.raises(InputError, match="LVM"):
             written(target, plan)
+
+
+@pytest.mark.parametrize("no", ["false", "no", 0])
+def test_lossy_as_text_loses_nothing_unless_it_says_yes(no: t.Any) -> None:
+    with pytest.raises(InputError, match="LVM"):
+        written("ignition", profile_plan("general"), lossy=no)
+    with pytest.raises(InputError, match="lossy: .*must be true or false"):
+        written("ignition", profile_plan("general"), lossy="perhaps")

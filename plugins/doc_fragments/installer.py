@@ -1,0 +1,30 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options of all filters that write a plan for an installer."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Fragment `installer`."""
+
+    DOCUMENTATION = r"""
+options:
+  _input:
+    description:
+      - The plan of one host, as RV(bareon.allocator.disk_plan#module:plan), or its C(schema) alone.
+    type: dict
+    required: true
+  lossy:
+    description:
+      - What to do with what the installer cannot express. With V(false) the filter fails and names each space and the reason.
+      - With V(true) it leaves that out, and each loss is a warning. What would destroy data that are to be kept is an error even then.
+    type: bool
+    default: false
+  hardware:
+    description:
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
+    type: dict
+"""

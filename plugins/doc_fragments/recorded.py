@@ -1,0 +1,24 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options of all filters that make hardware of what others have recorded."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Fragment `recorded`."""
+
+    DOCUMENTATION = r"""
+options:
+  ram:
+    description:
+      - The memory in MiB, for those who know it better.
+    type: int
+  firmware:
+    description:
+      - How the machine boots, for those who know it better.
+    type: str
+    choices: [uefi, bios]
+"""
