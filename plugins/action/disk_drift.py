@@ -7,50 +7,90 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.errors import InputError, Mistake
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.drift.report import drift
+from ..plugin_utils.disk.drift.files import Folder, facts_in
+from ..plugin_utils.disk.drift.report import Drift, drift
 from ..plugin_utils.disk.known_hardware import FACT, present_hardware
+
+_MOST_NAMES = 5
 
 
 class ActionModule(PlanningAction):
     """disk_drift: what has become of plans."""
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
-        "plans": {"type": "dict", "required": True},
+        "plans": {"type": "raw", "required": True},
+        "hardware": {"type": "raw"},
+        "hosts": {"type": "list", "elements": "str"},
+        "unreachable": {"type": "str", "choices": ["skip", "fail"], "default": "skip"},
         "root": {"type": "str", "default": "/"},
         "fail_on": {"type": "list", "elements": "str", "choices": ["could_grow", "new", "differs", "gone"], "default": []},
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Compare the hosts of `plans`."""
-        result = drift(arguments["plans"], self._facts(arguments["plans"], task_vars["hostvars"]), arguments["root"]).to_plain()
-        wrong = {host: found for host, found in result["hosts"].items() if self._is_wrong(found, arguments["fail_on"])}
+        """Compare the hosts of `plans`, or those of them that are asked for."""
+        planned, plan_of = _by_host("plans", arguments["plans"])
+        asked = planned if arguments["hosts"] is None else arguments["hosts"]
+        unplanned = _unplanned(asked, planned)
+        facts_of = self._facts_of(arguments["hardware"], task_vars["hostvars"])
+        found = drift([host for host in asked if host not in unplanned], plan_of, facts_of, arguments["root"])
+        _refuse_silence(found, must_all=arguments["unreachable"] == "fail")
+        result = found.to_plain() | {"unplanned_hosts": list(unplanned), "warnings": _warnings(found.left_out, unplanned)}
+        wrong = found.with_states(arguments["fail_on"])
         if wrong:
-            raise AnsibleActionFail(
-                f"{len(wrong)} of {len(result['hosts'])} hosts are not as planned\n{result['summary']}", result=plain(result)
-            )
+            says = f"{len(wrong)} of {len(found.findings)} hosts are not as planned"
+            raise AnsibleActionFail(f"{says}\n{result['summary']}", result=plain(result))
         return result
 
-    def _is_wrong(self, found: Mapping[str, t.Any], states: list[str]) -> bool:
-        return any(finding["state"] in states for finding in found["findings"])
+    def _facts_of(self, hardware: t.Any, hostvars: t.Any) -> Callable[[str], t.Any]:
+        """Return what gives the facts of a host: those of `hardware`, else those that Ansible knows."""
+        if hardware is not None:
+            _hosts, known = _by_host("hardware", hardware)
+            return lambda host: facts_in(known(host))
+        template = self._templar.template
+        return lambda host: present_hardware(hostvars.raw_get(host), template) if host in hostvars else None
 
-    def _facts(self, hosts: Mapping[str, t.Any], hostvars: t.Any) -> dict[str, t.Any]:
-        """Return the facts of hosts, as disk_facts gathered them or the inventory has them."""
-        facts: dict[str, t.Any] = {}
-        mistakes = []
-        for host in hosts:
-            if host not in hostvars:
-                mistakes.append(Mistake("plans", f"{host} is not in the inventory"))
-                continue
-            facts[host] = present_hardware(hostvars.raw_get(host), self._templar.template)
-            if facts[host] is None:
-                mistakes.append(Mistake("plans", f"{host} has no {FACT}; run bareon.allocator.disk_facts on it first"))
-        if mistakes:
-            raise InputError(mistakes)
-        return facts
+
+def _by_host(option: str, given: t.Any) -> tuple[Collection[str], Callable[[str], t.Any]]:
+    """Return the hosts of a folder or a mapping, and what gives the data of one, None for others."""
+    if isinstance(given, str):
+        folder = Folder(option, Path.cwd() / Path(given).expanduser())
+        return folder.hosts, folder.read
+    if isinstance(given, Mapping):
+        return given.keys(), given.get
+    raise InputError([Mistake(option, "must be a mapping by host, or the path of a folder with a file for each host")])
+
+
+def _unplanned(asked: Collection[str], planned: Collection[str]) -> tuple[str, ...]:
+    """Return the hosts without a plan; refuse when there is none with one."""
+    known = set(planned)
+    unplanned = tuple(host for host in asked if host not in known)
+    if len(unplanned) == len(asked):
+        raise InputError([Mistake("plans", "has none of the hosts" if known else "has no host")])
+    return unplanned
+
+
+def _refuse_silence(found: Drift, *, must_all: bool) -> None:
+    """Refuse to compare where nothing is known of hosts that are to be compared, or of any."""
+    if found.left_out and (must_all or not found.findings):
+        raise InputError([Mistake("hardware", _silent(found.left_out))])
+
+
+def _warnings(left_out: Sequence[str], unplanned: Sequence[str]) -> list[str]:
+    said = [_silent(left_out)] if left_out else []
+    return said + ([f"there is no plan of {_named(unplanned)}"] if unplanned else [])
+
+
+def _silent(hosts: Sequence[str]) -> str:
+    return f"nothing is known of {_named(hosts)}; run bareon.allocator.disk_facts there, or keep {FACT} in a file"
+
+
+def _named(hosts: Sequence[str]) -> str:
+    return ", ".join(hosts[:_MOST_NAMES]) + (f" and {len(hosts) - _MOST_NAMES} more" if len(hosts) > _MOST_NAMES else "")

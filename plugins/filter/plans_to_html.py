@@ -43,6 +43,7 @@ options:
   failures:
     description:
       - What M(bareon.allocator.disk_plan) said of hosts that it found no plan for, by the name of the host.
+      - Of a host with a plan it is what M(bareon.allocator.disk_drift) says is not as planned.
       - The keys C(msg) and C(conflict) of each are shown. Text by itself is taken for such a C(msg).
     type: dict
     default: {}

@@ -14,16 +14,36 @@ short_description: Tell what has become of the plans of a fleet
 version_added: 0.1.0
 description:
   - Compares the facts of hosts with the plans that were made for them, all in one task.
-  - Runs on the controller and changes nothing. Facts are those of M(bareon.allocator.disk_facts), gathered before.
+  - Runs on the controller and changes nothing.
   - To compare with a profile rather than with plans that were kept, give the plans that M(bareon.allocator.disk_plan) makes of it now.
 author:
   - The bareon.allocator maintainers (@bareon)
 options:
   plans:
     description:
-      - The plans by host, as RV(bareon.allocator.disk_plan#module:plans). These are the hosts that are compared.
-    type: dict
+      - The plans by host, as RV(bareon.allocator.disk_plan#module:plans), or the path of a folder with C(HOST.json) for each host, as
+        O(bareon.allocator.disk_plan#module:plans_to) writes it. A relative path begins where the command was given.
+      - Ansible looks for templates in each value of a variable, so that a folder is twenty times as fast.
+    type: raw
     required: true
+  hardware:
+    description:
+      - The facts of M(bareon.allocator.disk_facts) by host, or the path of a folder with a file for each host, C(HOST) or C(HOST.json).
+      - Such a file can be what the cache C(jsonfile) keeps (without a prefix), what C(ansible --module-name bareon.allocator.disk_facts
+        --tree FOLDER) writes, or the hardware by itself.
+      - Default are the facts that were gathered or that the inventory has, as C(bareon_hardware).
+    type: raw
+  hosts:
+    description:
+      - The hosts to compare. Default are all that have a plan.
+    type: list
+    elements: str
+  unreachable:
+    description:
+      - What becomes of hosts that nothing is known of. V(skip) leaves them out with a warning, V(fail) fails.
+    type: str
+    choices: [skip, fail]
+    default: skip
   root:
     description:
       - Where hosts mount what a plan mounts at V(/).
@@ -73,6 +93,23 @@ EXAMPLES = r"""
   bareon.allocator.disk_drift:
     plans: "{{ planned.plans }}"
     fail_on: [gone]
+
+- name: Keep the plans of a large fleet in files
+  bareon.allocator.disk_plan:
+    profile: general
+    hosts: "{{ groups['all'] | difference(['localhost']) }}"
+    plans_to: plans
+
+- name: Compare them with the facts of the inventory, and stop where nothing is known of a host
+  bareon.allocator.disk_drift:
+    plans: plans
+    unreachable: fail
+
+- name: Compare them with facts that were kept in files
+  bareon.allocator.disk_drift:
+    plans: plans
+    hardware: facts
+    hosts: [node1]
 """
 
 RETURN = r"""
@@ -100,6 +137,21 @@ summary:
   description: All findings as a table.
   returned: always
   type: str
+left_out_hosts:
+  description: The hosts that nothing is known of.
+  returned: always
+  type: list
+  elements: str
+unplanned_hosts:
+  description: Those of O(hosts) that have no plan.
+  returned: always
+  type: list
+  elements: str
+warnings:
+  description: One sentence each on hosts that nothing is known of, and on hosts that have no plan.
+  returned: always
+  type: list
+  elements: str
 failures:
   description: The hosts that are not as planned, each with a C(msg), as P(bareon.allocator.plans_to_html#filter) takes them.
   returned: always

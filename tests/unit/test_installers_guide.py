@@ -63,7 +63,7 @@ def test_the_guide_shows_what_is_written(language: str) -> None:
 
 def test_the_table_of_drift() -> None:
     plan = make_plan(yaml.safe_load(blocks("yaml")[1]), HARDWARE)
-    assert drift({"node1": plan}, {"node1": {"disks": []}}).to_plain()["summary"] == blocks("drift")[0]
+    assert drift(["node1"], {"node1": plan}.get, {"node1": {"disks": []}}.get).to_plain()["summary"] == blocks("drift")[0]
 
 
 def test_every_filter_is_in_a_table_and_each_door_fits_a_screen() -> None:

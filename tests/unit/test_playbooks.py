@@ -17,6 +17,8 @@ import sys
 from xml.etree import ElementTree
 
 import yaml
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -118,6 +120,46 @@ def test_report_takes_the_profile_of_a_user_as_plan_does(tmp_path):
     for playbook in ("plan", "report"):
         play(playbook, tmp_path, bareon_hosts="nuc", bareon_profile="./mine.yml")
     assert "Because we say so." in (tmp_path / "layouts.html").read_text(encoding="utf-8")
+
+
+def test_drift_shows_what_is_not_as_planned_and_stops_where_it_must_not_be(tmp_path):
+    hosts = yaml.safe_load(SAMPLE.read_text(encoding="utf-8"))["all"]["children"]["sample"]["hosts"]
+    known = hosts["nuc"]["bareon_known_hardware"]
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "plans").mkdir()
+    plan = make_plan(load_profile(ROOT / "profiles" / "general.yml"), known)
+    for host in ("nuc", "lost"):
+        (tmp_path / "plans" / f"{host}.json").write_text(json.dumps(plan), encoding="utf-8")
+        (tmp_path / "facts" / host).write_text(
+            json.dumps({"bareon_hardware": {"disks": []} if host == "lost" else known}), encoding="utf-8"
+        )
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": {"nuc": {}, "lost": {}, "new": {}}}}), encoding="utf-8")
+    text = play("drift", tmp_path, inventory=inventory, bareon_facts="facts", bareon_title="Rack 12")
+    assert "there is no plan of new" in text
+    assert "the disk is gone" in text
+    page = (tmp_path / "drift.html").read_text(encoding="utf-8")
+    assert "<h1>Rack 12</h1>" in page
+    assert "<h2>Not as planned</h2>" in page
+    text = play(
+        "drift", tmp_path, failed=True, inventory=inventory, bareon_facts="facts", bareon_fail_on=["gone"], bareon_report="gate.html"
+    )
+    assert "Stop where something is as it must not be" in text
+    assert "the disk is gone" in (tmp_path / "gate.html").read_text(encoding="utf-8")
+
+
+def test_drift_asks_each_host_where_no_facts_are_given(tmp_path):
+    dead = {"ansible_host": "192.0.2.1", "ansible_port": 9, "ansible_ssh_extra_args": "-o ConnectTimeout=1"}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": {"dead": dead, "here": local}}}), encoding="utf-8")
+    (tmp_path / "plans").mkdir()
+    for host in ("dead", "here"):
+        (tmp_path / "plans" / f"{host}.json").write_text(json.dumps(data_plan()), encoding="utf-8")
+    text = play("drift", tmp_path, inventory=inventory)
+    assert "nothing is known of dead" in text
+    assert "0 of 1 hosts are as planned" in " ".join(text.split())
+    assert "the disk is gone" in (tmp_path / "drift.html").read_text(encoding="utf-8")
 
 
 def test_register_places_machines_and_gives_everything_back(tmp_path):

@@ -78,6 +78,7 @@ def test_tutorial(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     ran = 0
     for block in BLOCK.finditer(path.read_text(encoding="utf-8")):
         if block["file"]:
+            (tmp_path / block["file"]).parent.mkdir(exist_ok=True)
             (tmp_path / block["file"]).write_text(block["text"], encoding="utf-8")
         elif block["kind"] == "console":
             for command in commands(block["text"]):

@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ...common.errors import InputError, Mistake
+from ...common.errors import InputError, Mistake, Mistakes
+from ...common.fields import ListOf, Row, Table, Text, Whole
 from ...common.table import table
+from ..schema.hardware import parse_hardware
+from ..static.table import STATIC
 from .compare import ORDER, Finding, Plain, State, compare
+
+_OTHER_FORM = (KeyError, TypeError, AttributeError, ValueError)
+_DISK = Table("a disk", [Row("disk_id", Text(filled=True), required=True), Row("size", Whole(0), required=True)], others=True)
+_PLAN = Table("a plan", [Row("schema", STATIC, required=True), Row("disks", ListOf(_DISK, "disks"), required=True)], others=True)
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What has become of a fleet's plans, by host."""
+    """What has become of a fleet's plans, by host; `left_out` are hosts that nothing is known of."""
 
     findings: Mapping[str, tuple[Finding, ...]]
+    left_out: tuple[str, ...] = ()
 
     def state(self, host: str) -> State:
         """Return the worst that was found on a host."""
         return max((finding.state for finding in self.findings[host]), key=ORDER.index, default=State.ALIKE)
 
     def to_plain(self) -> dict[str, t.Any]:
-        """Return `{hosts, counts, summary, failures}`; `failures` are those that differ, as the page of a fleet takes them."""
-        states = {host: self.state(host) for host in self.findings}
-        counts = Counter(states.values())
+        """Return `{hosts, counts, summary, failures, left_out_hosts}`; `failures` are what the page of a fleet takes."""
+        states = self._states()
         hosts = {
             host: {
                 "state": str(states[host]),
@@ -39,10 +46,30 @@ class Drift:
         }
         return {
             "hosts": hosts,
-            "counts": {str(state): counts[state] for state in ORDER},
+            "counts": self.counts(),
             "summary": self._summary(states),
             "failures": {host: {"msg": told(self.findings[host])} for host, state in states.items() if state is not State.ALIKE},
+            "left_out_hosts": list(self.left_out),
         }
+
+    def counts(self) -> dict[str, int]:
+        """Return how many hosts are in each state."""
+        counts = Counter(self._states().values())
+        return {str(state): counts[state] for state in ORDER}
+
+    def sentence(self) -> str:
+        """Return one sentence on how many hosts are as planned."""
+        alike = self.counts()[State.ALIKE]
+        silent = f", nothing is known of {len(self.left_out)} more" if self.left_out else ""
+        return f"{alike} of {len(self.findings)} hosts are as planned{silent}"
+
+    def with_states(self, states: Iterable[str]) -> list[str]:
+        """Return the hosts on which something was found in one of the states."""
+        wanted = set(states)
+        return [host for host, findings in self.findings.items() if any(finding.state in wanted for finding in findings)]
+
+    def _states(self) -> dict[str, State]:
+        return {host: self.state(host) for host in self.findings}
 
     def _summary(self, states: Mapping[str, State]) -> str:
         """Return a table of all that is not as planned; hosts that are alike are counted only."""
@@ -51,9 +78,7 @@ class Drift:
             for host, findings in self.findings.items()
             for number, finding in enumerate(findings)
         ]
-        alike = sum(state is State.ALIKE for state in states.values())
-        last = f"{alike} of {len(states)} hosts are as planned"
-        return "\n".join([table(("host", "state", "where", "what"), rows), "", last]) if rows else last
+        return "\n".join([table(("host", "state", "where", "what"), rows), "", self.sentence()]) if rows else self.sentence()
 
 
 def told(findings: tuple[Finding, ...]) -> str:
@@ -61,15 +86,45 @@ def told(findings: tuple[Finding, ...]) -> str:
     return "\n".join(f"{finding.place}: {finding.says}" for finding in findings)
 
 
-def drift(plans: Mapping[str, Plain], facts: Mapping[str, Plain], root: str = "/") -> Drift:
-    """Compare hosts with their plans; raises InputError naming every host whose data are no plan or no facts."""
+def drift(hosts: Iterable[str], plan_of: Callable[[str], t.Any], facts_of: Callable[[str], t.Any], root: str = "/") -> Drift:
+    """Compare hosts with their plans, one at a time; `facts_of` gives None for a host that nothing is known of.
+
+    Raises InputError naming every host whose data are no plan or no facts.
+    """
     found: dict[str, tuple[Finding, ...]] = {}
-    mistakes = []
-    for host, plan in plans.items():
+    left_out = []
+    mistakes = Mistakes()
+    for host in hosts:
         try:
-            found[host] = tuple(compare(plan, facts[host], root))
-        except (KeyError, TypeError, AttributeError) as error:
-            mistakes.append(Mistake(f"plans.{host}", f"cannot be compared with the facts of the host: {type(error).__name__}: {error}"))
-    if mistakes:
-        raise InputError(mistakes)
-    return Drift(found)
+            plan, facts = plan_of(host), facts_of(host)
+            if facts is None:
+                left_out.append(host)
+            else:
+                found[host] = tuple(_compared(host, plan, facts, root))
+        except InputError as error:
+            mistakes.extend(error.mistakes)
+    mistakes.check()
+    return Drift(found, tuple(left_out))
+
+
+def _compared(host: str, plan: t.Any, facts: t.Any, root: str) -> list[Finding]:
+    try:
+        return compare(plan, facts, root)
+    except _OTHER_FORM:
+        return _read_strictly(host, plan, facts, root)
+
+
+def _read_strictly(host: str, plan: Plain, facts: t.Any, root: str) -> list[Finding]:
+    """Compare what could not be compared as it is: people may write sizes as text. Else say what is wrong, and where."""
+    mistakes = Mistakes()
+    _PLAN.read_nested(plan, f"plans.{host}", mistakes)
+    try:
+        facts = parse_hardware(facts, f"hardware.{host}").facts
+    except InputError as error:
+        mistakes.extend(error.mistakes)
+    mistakes.check()
+    try:
+        return compare(plan, facts, root)
+    except _OTHER_FORM as error:
+        says = f"cannot be compared with the facts of the host: {type(error).__name__}: {error}"
+        raise InputError([Mistake(f"plans.{host}", says)]) from None

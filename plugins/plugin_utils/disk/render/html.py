@@ -29,7 +29,8 @@ TEMPLATES = pathlib.Path(__file__).parents[1] / "templates"
 class FleetHost:
     """What is known of one host: a plan, or the conflict that left it without one.
 
-    `failure` is `{msg, conflict}` as disk_plan fails with it; `schema` and `why` give the reasons of its spaces.
+    `failure` is `{msg, conflict}` as disk_plan fails with it, or, beside a plan, `{msg}` on what is not as planned; `schema` and `why` give
+    the reasons of its spaces.
     """
 
     name: str
@@ -119,7 +120,8 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
             hosts=len(members),
             disks=sum(len(view.disks) for _host, view in planned),
             capacity=format_mib(sum(view.size for _host, view in planned)),
-            conflicts=_conflicts(members),
+            conflicts=_failures(host for host in members if host.plan is None),
+            differences=_failures(host for host in members if host.plan is not None),
             warnings=_warnings(planned),
         )
     )
@@ -248,7 +250,7 @@ def _warnings(planned: Iterable[tuple[FleetHost, HostPicture]]) -> list[Problem]
     return [Problem(shown(says), tuple(names)) for says, names in hosts.items()]
 
 
-def _conflicts(members: Iterable[FleetHost]) -> list[Problem]:
+def _failures(members: Iterable[FleetHost]) -> list[Problem]:
     """Return the failures, those of the same words once."""
     found: dict[Problem, list[str]] = {}
     for host in members:

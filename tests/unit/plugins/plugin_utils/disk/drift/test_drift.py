@@ -171,7 +171,7 @@ def test_a_fleet_is_counted_shown_and_drawn() -> None:
     facts = {host: as_planned(copy.deepcopy(plan)) for host, plan in plans.items()}
     facts["b"]["disks"].pop(1)
     facts["c"]["disks"][1]["size"] += 100
-    result = drift(plans, facts).to_plain()
+    result = drift(plans, plans.get, facts.get).to_plain()
     assert {host: found["state"] for host, found in result["hosts"].items()} == {"a": "alike", "b": "gone", "c": "could_grow"}
     assert result["counts"] == {"alike": 1, "could_grow": 1, "new": 0, "differs": 0, "gone": 1}
     lines = result["summary"].splitlines()
@@ -180,11 +180,55 @@ def test_a_fleet_is_counted_shown_and_drawn() -> None:
     assert any(line.startswith("b ") and "the disk is gone" in line for line in lines)
     hosts = [FleetHost(name=name, plan=plan, failure=result["failures"].get(name)) for name, plan in plans.items()]
     page = fleet_page(hosts, "Drift")
+    assert "<h2>Not as planned</h2>" in page
+    assert "2 not as planned" in page
+    assert "No plan" not in page
     assert "the disk is gone" in page
     assert "100 MiB more than the plan knows" in page
 
 
-def test_what_is_no_plan_is_named_by_host() -> None:
+def test_a_host_that_nothing_is_known_of_is_left_out() -> None:
+    plans = {"a": data_plan(), "b": data_plan()}
+    result = drift(plans, plans.get, {"b": as_planned(data_plan())}.get).to_plain()
+    assert result["left_out_hosts"] == ["a"]
+    assert result["summary"] == "1 of 1 hosts are as planned, nothing is known of 1 more"
+
+
+def test_sizes_that_people_write_as_text_are_compared_as_sizes() -> None:
+    facts = as_planned(copy.deepcopy(data_plan()))
+    for disk in facts["disks"]:
+        disk["size"] = "10 GiB"
+    found = drift(["a"], {"a": data_plan()}.get, {"a": facts}.get)
+    assert found.findings == {"a": ()}
+
+
+HOSTILE: dict[str, tuple[t.Any, t.Any, str]] = {
+    "no plan": ({}, {"disks": []}, "plans.a.schema: is missing"),
+    "text for a plan": ("x", {"disks": []}, "plans.a: "),
+    "text for a size": ({**data_plan(), "disks": [{"disk_id": "a", "size": "x"}]}, {"disks": [{"id": "a", "size": 1}]}, "plans.a.disks[0]"),
+    "no partitions": ({**data_plan(), "schema": {"parteds": [{"disk_id": "a"}, 3]}}, {"disks": []}, "plans.a.schema.parteds[1]"),
+    "a number for disks": (data_plan(), {"disks": 3}, "hardware.a.disks"),
+    "a list for facts": (data_plan(), [], "hardware.a"),
+    "a disk without a size": (data_plan(), {"disks": [{"id": data_plan()["disks"][0]["disk_id"]}]}, "hardware.a.disks[0].size"),
+    "a size that is none": (
+        data_plan(),
+        {"disks": [{"id": data_plan()["disks"][0]["disk_id"], "size": "many"}]},
+        "hardware.a.disks[0].size",
+    ),
+    "holders of another form": (data_plan(), {"disks": [{"id": "x", "size": 3, "holders": [3]}]}, "plans.a: cannot be compared"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_no_plan_and_what_are_no_facts_is_named_with_its_place(name: str) -> None:
+    plan, facts, says = HOSTILE[name]
     with pytest.raises(InputError) as caught:
-        drift({"a": {}, "b": whole_plan(), "c": "x"}, {"a": {}, "b": {"disks": 3}, "c": {}})
-    assert [mistake.place for mistake in caught.value.mistakes] == ["plans.a", "plans.b", "plans.c"]
+        drift(["a"], {"a": plan}.get, {"a": facts}.get)
+    assert any(str(mistake).startswith(says) for mistake in caught.value.mistakes), str(caught.value)
+
+
+def test_all_hosts_are_named_whose_data_cannot_be_used() -> None:
+    plans: dict[str, t.Any] = {"a": {}, "b": whole_plan(), "c": "x"}
+    with pytest.raises(InputError) as caught:
+        drift(plans, plans.get, {"a": {}, "b": {"disks": 3}, "c": {}}.get)
+    assert [mistake.place.split(".")[1] for mistake in caught.value.mistakes] == ["a", "a", "a", "b", "c", "c"]
