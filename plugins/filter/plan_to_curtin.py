@@ -13,13 +13,21 @@ version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns curtin's storage configuration, version 1, as MAAS and Ubuntu's autoinstall take it.
-  - Sizes and offsets are bytes, and those of the plan. Disks are found by their durable links.
+  - Returns curtin's storage configuration, as MAAS and Ubuntu's autoinstall take it.
+  - Sizes are bytes, and those of the plan. Disks are found by their durable links.
   - Spaces with C(keep_data) are preserved.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.installer
 options:
+  version:
+    description:
+      - The version of the storage configuration.
+      - With V(1) curtin puts each partition right behind the one before it, and gives it a UUID of its own. With V(2), which curtin
+        knows since 22.1, partitions begin where they do in the plan, and have its UUIDs and types.
+    type: str
+    choices: ['1', '2']
+    default: '1'
   key_file:
     description:
       - The path of the key of LUKS containers, where curtin runs. Required if the plan encrypts anything.
@@ -62,17 +70,22 @@ _value:
 
 import typing as t
 
+from ..plugin_utils.common.fields import Word, read_all
 from ..plugin_utils.common.filters import answer
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.installer import curtin
 from ..plugin_utils.disk.installer.write import write_plan
 
 
-def plan_to_curtin(plan: t.Any, key_file: str | None = None, lossy: bool = False, hardware: t.Any = None) -> dict[str, t.Any]:
+def plan_to_curtin(
+    plan: t.Any, version: t.Any = "1", key_file: str | None = None, lossy: bool = False, hardware: t.Any = None
+) -> dict[str, t.Any]:
     """Return the plan in the words of curtin; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
 
     def call() -> tuple[t.Any, tuple[str, ...]]:
-        written = write_plan(curtin.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), key_file=plain(key_file))
+        chosen = read_all(Word(curtin.VERSIONS), str(version), "version")
+        options = {"version": chosen, "key_file": plain(key_file)}
+        written = write_plan(curtin.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), **options)
         return written.value, written.warnings
 
     made: dict[str, t.Any] = answer("plan_to_curtin", call)

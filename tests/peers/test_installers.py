@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is written for installers is taken by the installers' own programs: ignition-validate, systemd-repart on an image file.
+"""What is written for installers is taken by the installers' own programs: ignition-validate, systemd-repart on an image file, and Nix,
+which reads the expressions of disko.
 
 pykickstart reads what is written for Kickstart in the unit tests; setup-storage and Ignition make disks in tests/vm.
 """
@@ -10,6 +11,7 @@ pykickstart reads what is written for Kickstart in the unit tests; setup-storage
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -18,9 +20,9 @@ import typing as t
 import uuid
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import ignition, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import disko, ignition, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
-from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, profiles, whole_plan
+from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan, profile_plan, profiles, whole_plan
 
 Plain = dict[str, t.Any]
 
@@ -82,6 +84,35 @@ def test_repart_makes_the_partitions_of_each_disk(plan: Plain, tmp_path: pathlib
             head.write_bytes(whole.read(64 * SECTOR))
         assert table_of(head) == [(part["begin"], part["end"] - part["begin"], part["guid"], part["uuid"]) for part in disk["partitions"]]
         image.unlink()
+
+
+def test_nix_reads_the_partitions_and_volumes_of_the_plan(tmp_path: pathlib.Path) -> None:
+    odd = {"id": "/dev/disk/by-id/a \"b\" ${c} \\x20'' #d", "type": "ssd", "size": 20480}
+    space = {"id": "or", "type": "partition", "size": 1000, "fs_type": "ext4", "mount": "/a", "fs_label": 'my ${x} \\"y'}
+    plans = [*ENTRIES, make_plan([space], {"ram": 4096, "firmware": "uefi", "disks": [odd]})]
+    texts = [write_plan(disko.TARGET, plan, None, lossy=True, password_file=None).value for plan in plans]
+    (tmp_path / "plans.nix").write_text(f"[ {' '.join(f'({text})' for text in texts)} ]", encoding="utf-8")
+    call = [tool("nix-instantiate", "nix-bin"), "--store", "dummy://", "--eval", "--strict", "--json", str(tmp_path / "plans.nix")]
+    done = subprocess.run(call, capture_output=True, text=True, check=False, env={**os.environ, "HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    for plan, read in zip(plans, json.loads(done.stdout), strict=True):
+        devices = read["disko"]["devices"]
+        found = {
+            (disk["device"], part["start"], part["size"], part["type"].lower())
+            for disk in devices["disk"].values()
+            for part in disk["content"]["partitions"].values()
+        }
+        assert found == {
+            (disk["disk_id"], f"{part['begin']}M", f"{part['end'] - part['begin']}M", part["guid"].lower())
+            for disk in plan["schema"]["parteds"]
+            for part in disk["partitions"]
+        }
+        volumes = {
+            (group, name): volume["size"] for group, made in devices.get("lvm_vg", {}).items() for name, volume in made["lvs"].items()
+        }
+        assert volumes == {(one["vgname"], one["name"]): f"{one['size']}M" for one in plan["schema"]["lvs"]}
+    (content,) = [part["content"] for part in devices["disk"].popitem()[1]["content"]["partitions"].values()]
+    assert content["extraArgs"] == ["-L", space["fs_label"]]
 
 
 def test_names_of_units_are_systemds() -> None:

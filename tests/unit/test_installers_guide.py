@@ -32,7 +32,7 @@ WRITTEN: dict[str, tuple[int, Target, Plain]] = {
     "kickstart": (0, kickstart.TARGET, {"version": "RHEL9", "passphrase": None}),
     "fai": (0, fai.TARGET, {"passphrase": None}),
     "disko": (0, disko.TARGET, {"password_file": None}),
-    "curtin": (1, curtin.TARGET, {"key_file": None}),
+    "curtin": (1, curtin.TARGET, {"version": "1", "key_file": None}),
     "ignition": (1, ignition.TARGET, {"key_file": None, "tpm2": False}),
     "butane": (1, ignition.BUTANE_TARGET, {"variant": "fcos", "key_file": None, "tpm2": False}),
     "repart": (1, repart.TARGET, {"disk": None, "encrypt": "tpm2"}),

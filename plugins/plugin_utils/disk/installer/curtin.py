@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A layout as curtin's storage configuration, version 1: for MAAS, and for Ubuntu's autoinstall.
+"""A layout as curtin's storage configuration: for MAAS, and for Ubuntu's autoinstall.
 
-After curtin's documentation, "Storage": a list of actions, each with an id that later ones refer to. Sizes are bytes.
+After curtin's documentation, "Storage": a list of actions, each with an id that later ones refer to. Sizes are bytes. Version 1 puts every
+partition right behind the one before it, and gives it a UUID and the type of its flag; what says more of partitions is version 2's alone.
 """
 
 from __future__ import annotations
@@ -16,19 +17,25 @@ from collections.abc import Iterator
 from ....module_utils.storage import gpt
 from ....module_utils.storage.units import MIB
 from .layout import Carrier, Disk, Filesystem, Layout, Partition
-from .losses import Losses
+from .losses import Losses, lose_types
 from .write import Target
 
 Action = dict[str, t.Any]
 
 _FILESYSTEMS = {"ext2": "ext2", "ext3": "ext3", "ext4": "ext4", "xfs": "xfs", "btrfs": "btrfs", "vfat": "fat32", "swap": "swap"}
 _FLAGS = {gpt.ESP: "boot", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "lvm", gpt.SWAP: "swap"}
+VERSIONS = ("1", "2")
 
 
-def write(layout: Layout, losses: Losses, *, key_file: str | None) -> dict[str, t.Any]:
-    """Return `{version: 1, config: [actions]}`; `key_file` is the path of the key of LUKS where curtin runs."""
+def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None) -> dict[str, t.Any]:
+    """Return `{version, config: [actions]}`; `key_file` is the path of the key of LUKS where curtin runs."""
     ids = _ids(layout)
-    config = [action for disk in layout.disks for action in _disk(disk, layout, ids)]
+    exact = version != VERSIONS[0]
+    if not exact:
+        lose_types(layout, losses, "curtin's version 1 knows no such type; version=2 does", _FLAGS)
+        for disk in layout.disks:
+            _lose_places(disk, losses)
+    config = [action for disk in layout.disks for action in _disk(disk, layout, ids, exact=exact)]
     for array in layout.arrays:
         metadata = {} if array.metadata == "default" else {"metadata": array.metadata}
         config.append(
@@ -75,7 +82,7 @@ def write(layout: Layout, losses: Losses, *, key_file: str | None) -> dict[str, 
     # A mount point has to be there before what is mounted below it.
     made = [action for action in config if action["type"] != "mount"]
     mounts = sorted((action for action in config if action["type"] == "mount"), key=lambda action: action["path"].rstrip("/").count("/"))
-    return {"version": 1, "config": [*made, *mounts]}
+    return {"version": int(version), "config": [*made, *mounts]}
 
 
 TARGET = Target("curtin", write, keeps_data=True)
@@ -93,7 +100,23 @@ def _ids(layout: Layout) -> dict[str, str]:
     return ids | {disk.device: f"disk-{disk.name}" for disk in layout.disks}
 
 
-def _disk(disk: Disk, layout: Layout, ids: dict[str, str]) -> Iterator[Action]:
+def _lose_places(disk: Disk, losses: Losses) -> None:
+    """Lose where partitions begin, if that is not behind each other from the first MiB on."""
+    kept = any(partition.kept for partition in disk.partitions)
+    lose = losses.refuse if kept else losses.lose
+    end = gpt.HEAD
+    for at, partition in enumerate(disk.partitions, start=1):
+        begin = gpt.HEAD if partition.number == 1 else end
+        if at == 1 and partition.number != 1:
+            losses.refuse(
+                partition.space, f"curtin's version 1 begins with partition 1, and this is {partition.number}; version=2 does not"
+            )
+        elif begin != partition.begin and not partition.kept:
+            lose(partition.space, f"curtin's version 1 puts it at {begin} MiB, not at {partition.begin}; version=2 does not")
+        end = (partition.begin if partition.kept else begin) + partition.size
+
+
+def _disk(disk: Disk, layout: Layout, ids: dict[str, str], *, exact: bool) -> Iterator[Action]:
     kept = any(partition.kept for partition in disk.partitions)
     by_disk = disk.boots and any(partition.guid == gpt.BIOS_BOOT for partition in disk.partitions)
     wipe = {} if kept else {"wipe": "superblock-recursive"}
@@ -107,10 +130,10 @@ def _disk(disk: Disk, layout: Layout, ids: dict[str, str]) -> Iterator[Action]:
         **wipe,
     }
     for partition in disk.partitions:
-        yield _partition(partition, disk, layout, ids)
+        yield _partition(partition, disk, layout, ids, exact=exact)
 
 
-def _partition(partition: Partition, disk: Disk, layout: Layout, ids: dict[str, str]) -> Action:
+def _partition(partition: Partition, disk: Disk, layout: Layout, ids: dict[str, str], *, exact: bool) -> Action:
     filesystem = layout.filesystem(partition.device)
     starts = partition.guid == gpt.ESP and filesystem is not None and bool(filesystem.mount)
     flag = {"flag": _FLAGS[partition.guid]} if partition.guid in _FLAGS else {}
@@ -119,11 +142,11 @@ def _partition(partition: Partition, disk: Disk, layout: Layout, ids: dict[str, 
         "type": "partition",
         "device": ids[disk.device],
         "number": partition.number,
-        "offset": partition.begin * MIB,
+        **({"offset": partition.begin * MIB} if exact else {}),
         "size": partition.size * MIB,
         **flag,
-        **({"partition_type": partition.guid}),
-        **({"uuid": partition.uuid} if partition.uuid else {}),
+        **({"partition_type": partition.guid} if exact else {}),
+        **({"uuid": partition.uuid} if exact and partition.uuid else {}),
         **({"grub_device": True} if starts else {}),
         **({} if partition.kept else {"wipe": "superblock"}),
         "preserve": partition.kept,

@@ -9,20 +9,26 @@ After setup-storage(8). Sizes are MiB; partitions follow each other from 1 MiB o
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.identity import BY_PATH
-from .layout import Array, Carrier, Container, Disk, Filesystem, Layout, Partition
-from .losses import Losses
+from ....module_utils.storage.raid import RaidLevel, data_legs
+from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
+from .losses import Losses, lose_types
 from .write import Target
 
 _BIOS_BOOT_SIZE = 1
+_OVERHEAD = 100
+"""setup-storage takes one part in so many of a volume group for overhead, and refuses volumes that need it."""
 
 
 def write(layout: Layout, losses: Losses, *, passphrase: str | None) -> str:
     """Return a disk_config; without a passphrase setup-storage makes key files for LUKS."""
+    lose_types(layout, losses, "setup-storage sets types by what lies on a partition", (gpt.ESP, gpt.BIOS_BOOT))
     sections = [list(_disk(disk, layout, losses)) for disk in layout.disks]
     numbers = _nodes(layout)
     if layout.arrays:
@@ -57,13 +63,16 @@ def _disk(disk: Disk, layout: Layout, losses: Losses) -> Iterator[str]:
             losses.lose(partition.space, f"setup-storage makes BIOS boot partitions of 1 MiB, not of {partition.size}")
         if partition is not disk.partitions[0]:
             losses.note(f"{partition.space}: setup-storage puts the BIOS boot partition before all others")
-    if disk.device.startswith(BY_PATH) and any(layout.user(part.device) and not layout.filesystem(part.device) for part in others):
+    carries = any(layout.user(part.device) and not layout.filesystem(part.device) for part in others)
+    if carries and disk.device.startswith(BY_PATH):
         losses.refuse(others[0].space, f"setup-storage finds partitions by /dev/disk/by-id, which {disk.device} is not")
+    if re.search(r"[\s*?\[{~]", disk.device) or (carries and re.search("[:,]", disk.device)):
+        losses.refuse(others[0].space if others else disk.id, f"setup-storage cannot read the name {disk.device}")
     yield f"disk_config {disk.device} disklabel:{'gpt-bios' if bios else 'gpt'} fstabkey:uuid align-at:1M{bootable}"
     cursor = gpt.HEAD + sum(partition.size for partition in bios)
     for partition in others:
-        if partition.begin > cursor and partition.number > 1:
-            losses.note(f"{partition.space}: setup-storage leaves no gaps between partitions; it begins at {cursor} MiB")
+        if partition.begin != cursor:
+            losses.lose(partition.space, f"setup-storage leaves no gaps, so that it begins at {cursor} MiB, not at {partition.begin}")
         cursor += partition.size
         yield f"p={_label(layout, partition)} {_use(partition, layout, losses, str(partition.size))}"
 
@@ -84,7 +93,10 @@ def _filesystem(filesystem: Filesystem, losses: Losses, size: str) -> str:
     mount = "swap" if filesystem.is_swap else filesystem.mount or "-"
     options = filesystem.options or ("sw" if filesystem.is_swap else "defaults")
     row = FILESYSTEMS[filesystem.type]
-    make = [row.label_option, filesystem.label] if filesystem.label else []
+    make = [row.label_option, shlex.quote(filesystem.label)] if filesystem.label else []
+    if ":" in mount:
+        losses.lose(filesystem.space, f"setup-storage takes no colon in {mount}, so that it is not mounted there")
+        mount = "-"
     words = " ".join([*make, *([filesystem.make_options] if filesystem.make_options else [])])
     if '"' in words:
         losses.lose(filesystem.space, f"setup-storage takes no quotation marks in {words}")
@@ -105,8 +117,8 @@ def _array(array: Array, layout: Layout, losses: Losses, numbers: dict[str, str]
 
 def _container(container: Container, layout: Layout, losses: Losses, numbers: dict[str, str], passphrase: str | None) -> str:
     mode = "luks" if passphrase is None else f'luks:"{passphrase}"'
-    if passphrase is not None and '"' in passphrase:
-        losses.refuse(container.space, "setup-storage takes no quotation marks in a passphrase")
+    if passphrase is not None and re.search("[\"'\n]", passphrase):
+        losses.refuse(container.space, "setup-storage takes no quotation marks and no line breaks in a passphrase")
     below = numbers.get(container.below, container.below)
     filesystem = layout.filesystem(container.device)
     if any(volume.device == container.below for volume in layout.volumes):
@@ -124,8 +136,41 @@ def _groups(layout: Layout, losses: Losses, numbers: dict[str, str]) -> Iterator
         name = _plain_name(group.name, group.space, losses)
         devices = [below.get(device, device) for device in group.devices]
         yield f"vg {name} {','.join(numbers.get(device, device) for device in devices)}"
-        for volume in layout.volumes_of(group.name):
-            yield f"{name}-{_plain_name(volume.name, volume.space, losses)} {_use(volume, layout, losses, str(volume.size))}"
+        volumes = layout.volumes_of(group.name)
+        room = _room(group, layout)
+        excess = sum(volume.size for volume in volumes) - room
+        largest = max(volumes, key=lambda volume: volume.size, default=None)
+        for volume in volumes:
+            size = str(volume.size)
+            if volume is largest and excess > 0:
+                size = f"{_least(volume, excess, room, losses)}-{volume.size}"
+            yield f"{name}-{_plain_name(volume.name, volume.space, losses)} {_use(volume, layout, losses, size)}"
+
+
+def _room(group: Group, layout: Layout) -> int:
+    """Return the MiB that the volumes of a group may take: setup-storage guesses the size of what it lies on, and leaves 1 % of that."""
+    below = {container.device: container.below for container in layout.containers}
+    guessed = sum(_guessed(below.get(device, device), layout) for device in group.devices)
+    return (guessed * (_OVERHEAD - 1) - 1) // _OVERHEAD
+
+
+def _guessed(device: str, layout: Layout) -> int:
+    """Return the MiB that setup-storage takes a partition or an array for; the overhead of arrays and LUKS is not in it."""
+    sizes = {partition.device: partition.size for partition in layout.partitions()}
+    array = next((array for array in layout.arrays if array.device == device), None)
+    if array is None:
+        return sizes[device]
+    return data_legs(RaidLevel(array.level), len(array.members)) * min(sizes[member] for member in array.members)
+
+
+def _least(volume: Volume, excess: int, room: int, losses: Losses) -> int:
+    """Return the least size of the volume that has to give way, in a group that is full."""
+    says = f"setup-storage keeps 1 % of a volume group to itself, so that volumes take {room} MiB of {volume.group} and not {room + excess}"
+    if volume.size <= excess:
+        losses.refuse(volume.space, f"{says}; leave room in the group")
+        return volume.size
+    losses.lose(volume.space, f"{says}; leave room in the group, or {excess} MiB of {volume.name} are missing")
+    return volume.size - excess
 
 
 def _plain_name(name: str, space: str, losses: Losses) -> str:

@@ -158,7 +158,7 @@ def _unit(entry: Json) -> Json:
     options = ",".join(entry.get("mountOptions", ()))
     if _is_swap(entry):
         lines = ["[Swap]", f"What={device}", *([f"Options={options}"] if options else []), "", "[Install]", "RequiredBy=swap.target", ""]
-        return {"name": f"{escaped(device)}.swap", "enabled": True, "contents": "\n".join(lines)}
+        return {"name": f"{escaped(device)}.swap", "enabled": True, "contents": _contents(lines)}
     check = f"systemd-fsck@{escaped(device)}.service"
     lines = [
         *("[Unit]", f"Requires={check}", f"After={check}", ""),
@@ -166,7 +166,12 @@ def _unit(entry: Json) -> Json:
         *([f"Options={options}"] if options else []),
         *("", "[Install]", "RequiredBy=local-fs.target", ""),
     ]
-    return {"name": f"{escaped(entry['path'])}.mount", "enabled": True, "contents": "\n".join(lines)}
+    return {"name": f"{escaped(entry['path'])}.mount", "enabled": True, "contents": _contents(lines)}
+
+
+def _contents(lines: list[str]) -> str:
+    """Return the text of a unit, in which a percent sign by itself would be a specifier."""
+    return "\n".join(lines).replace("%", "%%")
 
 
 def escaped(path: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ....module_utils.storage import gpt
 from ....module_utils.storage.lvm import EXTENT
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
-from .losses import Losses
+from .losses import Losses, lose_types
 from .write import Target
 
 VERSIONS = ("RHEL7", "RHEL8", "RHEL9", "RHEL10", "Fedora")
@@ -48,15 +48,24 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         layout = self._layout
+        lose_types(layout, self._losses, "Kickstart has no word for it", (gpt.ESP, gpt.BIOS_BOOT))
+        for disk in layout.disks:
+            if "," in disk.device:
+                self._losses.refuse(disk.id, "Kickstart has commas between disks, and this name has one")
         drives = ",".join(_drive(disk) for disk in layout.disks)
         yield "zerombr"
-        yield f"ignoredisk --only-use={drives}"
-        yield f"clearpart --all --initlabel --disklabel=gpt --drives={drives}"
+        yield _line("ignoredisk", f"--only-use={drives}")
+        yield _line("clearpart", "--all", "--initlabel", "--disklabel=gpt", f"--drives={drives}")
         boot = next((disk for disk in layout.disks if disk.boots), None)
         if boot is not None:
-            yield f"bootloader --boot-drive={_drive(boot)}"
+            yield _line("bootloader", f"--boot-drive={_drive(boot)}")
         for disk in layout.disks:
+            end = gpt.HEAD
             for partition in disk.partitions:
+                if partition.begin > end:
+                    reason = f"the {partition.begin - end} MiB before it are to stay free, and Anaconda puts partitions where it likes"
+                    self._losses.lose(partition.space, reason)
+                end = partition.begin + partition.size
                 yield from self._partition(disk, partition)
         for array in layout.arrays:
             yield from self._array(array)

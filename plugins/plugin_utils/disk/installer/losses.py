@@ -6,7 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
+from ....module_utils.storage import gpt
 from ...common.errors import Mistakes
+from .layout import Layout
+
+_BY_CONTENT = frozenset((gpt.LINUX, gpt.SWAP, gpt.RAID, gpt.LVM, gpt.LUKS))
+"""Types that say what lies on a partition: who makes that finds it without them."""
 
 
 class Losses:
@@ -40,3 +47,10 @@ class Losses:
         refused.check()
         lost = [f"{self._target}: {loss}; left out" for loss in self._losses.found()]
         return tuple(dict.fromkeys([*lost, *(f"{self._target}: {note}" for note in self._notes)]))
+
+
+def lose_types(layout: Layout, losses: Losses, reason: str, known: Container[str]) -> None:
+    """Lose the types of partitions that a target does not know, but for those that only say what lies there."""
+    for partition in layout.partitions():
+        if partition.guid not in _BY_CONTENT and partition.guid not in known:
+            losses.lose(partition.space, f"its type is {partition.guid}; {reason}")

@@ -25,10 +25,14 @@ def write(layout: Layout, losses: Losses, *, disk: str | None, encrypt: str) -> 
     if chosen is None:
         return {}
     files = {}
+    # The order of names is that of partitions.
+    width = max(3, len(str(len(chosen.partitions) * 10)))
     for at, partition in enumerate(chosen.partitions):
         following = chosen.partitions[at + 1].begin if at + 1 < len(chosen.partitions) else None
         lines = [*_partition(partition, layout, losses, encrypt), *_padding(partition, following)]
-        files[f"{(at + 1) * 10:03d}-{layout.title(partition)}.conf"] = "\n".join(["[Partition]", *lines, ""])
+        # A percent sign by itself would be a specifier.
+        text = "\n".join(["[Partition]", *lines, ""]).replace("%", "%%")
+        files[f"{(at + 1) * 10:0{width}d}-{layout.title(partition)}.conf"] = text
     return files
 
 
@@ -77,7 +81,11 @@ def _filesystem(filesystem: Filesystem, losses: Losses) -> list[str]:
     if filesystem.make_options:
         losses.lose(filesystem.space, f"systemd-repart takes options of mkfs from its environment only, as {filesystem.make_options}")
     options = f":{filesystem.options}" if filesystem.options else ""
-    return [f"Format={filesystem.type}", *([f"MountPoint={filesystem.mount}{options}"] if filesystem.mount else [])]
+    mount = filesystem.mount
+    if ":" in mount:
+        losses.lose(filesystem.space, f"systemd-repart takes no colon in {mount}, so that it is not mounted there")
+        mount = ""
+    return [f"Format={filesystem.type}", *([f"MountPoint={mount}{options}"] if mount else [])]
 
 
 def _padding(partition: Partition, following: int | None) -> list[str]:

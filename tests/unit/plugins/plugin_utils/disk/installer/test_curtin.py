@@ -33,10 +33,23 @@ REFERENCES = {
 }
 
 
-def storage(plan: Plain, key_file: str | None = "/run/key") -> Plain:
-    made = write_plan(curtin.TARGET, plan, None, lossy=False, key_file=key_file)
+def storage(plan: Plain, key_file: str | None = "/run/key", version: str = "2") -> Plain:
+    made = write_plan(curtin.TARGET, plan, None, lossy=False, key_file=key_file, version=version)
     assert made.warnings == ()
+    assert made.value["version"] == int(version)
     return t.cast("Plain", made.value)
+
+
+def placed(actions: list[Plain]) -> list[Plain]:
+    """Return partitions of version 1 with the places where curtin puts them: behind the one before on the disk, from 1 MiB on."""
+    ends: dict[str, int] = {}
+    found = []
+    for action in actions:
+        assert not {"offset", "uuid", "partition_type"} & set(action), "version 1 does not look at these"
+        begin = MIB if action["number"] == 1 else ends[action["device"]]
+        ends[action["device"]] = begin + action["size"]
+        found.append({**action, "offset": begin, "uuid": None})
+    return found
 
 
 def check(plan: Plain, made: Plain) -> None:
@@ -51,9 +64,13 @@ def check(plan: Plain, made: Plain) -> None:
         assert action["id"] not in kinds
         kinds[action["id"]] = action["type"]
     by_kind = {kind: [action for action in made["config"] if action["type"] == kind] for kind in kinds.values()}
-    parts = {(part["offset"], part["size"], part["number"], part["uuid"]) for part in by_kind["partition"]}
+    exact = made["version"] == 2
+    actions = by_kind["partition"] if exact else placed(by_kind["partition"])
+    parts = {(part["offset"], part["size"], part["number"], part["uuid"]) for part in actions}
     planned = [part for disk in plan["schema"]["parteds"] for part in disk["partitions"]]
-    assert parts == {(part["begin"] * MIB, (part["end"] - part["begin"]) * MIB, part["count"], part["uuid"]) for part in planned}
+    assert len(actions) == len(planned)
+    assert {part[:3] for part in parts} == {(part["begin"] * MIB, (part["end"] - part["begin"]) * MIB, part["count"]) for part in planned}
+    assert {part[3] for part in parts} == ({part["uuid"] for part in planned} if exact else {None})
     volumes = {(volume["volgroup"], volume["name"]): volume["size"] for volume in by_kind.get("lvm_partition", [])}
     assert volumes == {(f"vg-{volume['vgname']}", volume["name"]): volume["size"] * MIB for volume in plan["schema"]["lvs"]}
     mounts = [action["path"] for action in by_kind.get("mount", [])]
@@ -66,16 +83,18 @@ def used(plan: Plain) -> list[Plain]:
     return [entry for entry in plan["schema"]["fss"] if entry["mount"] != "none"]
 
 
+@pytest.mark.parametrize("version", curtin.VERSIONS)
 @pytest.mark.parametrize("firmware", ["uefi", "bios"])
 @pytest.mark.parametrize("profile", profiles())
-def test_profiles_are_as_documented_and_as_planned(profile: str, firmware: str) -> None:
+def test_profiles_are_as_documented_and_as_planned(profile: str, firmware: str, version: str) -> None:
     plan = profile_plan(profile, firmware)
-    check(plan, storage(plan))
+    check(plan, storage(plan, version=version))
 
 
+@pytest.mark.parametrize("version", curtin.VERSIONS)
 @pytest.mark.parametrize("plan", [whole_plan("uefi"), whole_plan("bios"), data_plan()])
-def test_luks_arrays_swap_and_labels(plan: Plain) -> None:
-    made = storage(plan)
+def test_luks_arrays_swap_and_labels(plan: Plain, version: str) -> None:
+    made = storage(plan, version=version)
     check(plan, made)
     labels = {action["label"] for action in made["config"] if action["type"] == "format" and "label" in action}
     assert labels == {entry["fs_label"] for entry in plan["schema"]["fss"]} - {""}
@@ -90,3 +109,45 @@ def test_grub_goes_where_the_firmware_looks(firmware: str, kind: str) -> None:
 def test_luks_needs_a_key() -> None:
     with pytest.raises(InputError, match="secret: LUKS needs a key in curtin; name a file with key_file"):
         storage(data_plan(), key_file=None)
+
+
+PREP = "9e1a2d38-c612-4316-aa26-8b49521e5a8b"
+
+
+def explicit(*partitions: Plain) -> Plain:
+    """Return a static schema of one disk."""
+    disk = "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"
+    named = [{"name": f"{disk}-part{part['count']}", "space_id": f"p{part['count']}", **part} for part in partitions]
+    return {"parteds": [{"disk_id": disk, "name": disk, "disk_size": 10000, "partitions": named}]}
+
+
+@pytest.mark.parametrize(
+    ("partitions", "says"),
+    [
+        ([{"count": 1, "begin": 2, "end": 10}], "p1: curtin's version 1 puts it at 1 MiB, not at 2"),
+        (
+            [{"count": 1, "begin": 1, "end": 10}, {"count": 2, "begin": 20, "end": 30}],
+            "p2: curtin's version 1 puts it at 10 MiB, not at 20",
+        ),
+        ([{"count": 1, "begin": 1, "end": 10, "guid": PREP}], f"p1: its type is {PREP}; curtin's version 1 knows no such type"),
+        ([{"count": 2, "begin": 1, "end": 10}], "p2: curtin's version 1 begins with partition 1, and this is 2"),
+        (
+            [{"count": 1, "begin": 1, "end": 10, "keep_data": True}, {"count": 3, "begin": 20, "end": 30}],
+            "p3: curtin's version 1 puts it at 10 MiB, not at 20",
+        ),
+    ],
+)
+def test_places_and_types_that_version_1_cannot_say_are_losses_there_only(partitions: list[Plain], says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        storage(explicit(*partitions), version="1")
+    assert str(caught.value).startswith(says)
+    made = storage(explicit(*partitions))
+    jsonschema.validate(made, SCHEMA)
+    found = [(action["offset"] // MIB, action["size"] // MIB) for action in made["config"] if action["type"] == "partition"]
+    assert found == [(part["begin"], part["end"] - part["begin"]) for part in partitions]
+
+
+def test_a_place_behind_what_is_kept_is_never_lost() -> None:
+    plan = explicit({"count": 1, "begin": 1, "end": 10, "keep_data": True}, {"count": 2, "begin": 20, "end": 30})
+    with pytest.raises(InputError, match="p2: curtin's version 1 puts it at 10 MiB"):
+        write_plan(curtin.TARGET, plan, None, lossy=True, key_file=None, version="1")

@@ -44,19 +44,20 @@ def test_sizes_and_mounts_are_those_of_the_plan(profile: str) -> None:
     plan = profile_plan(profile)
     made = written(plan, lossy=True)
     dashed = {volume["space_id"] for volume in plan["schema"]["lvs"] if "-" in volume["name"]}
-    assert {warning.split(": ")[1] for warning in made.warnings} == dashed
+    lost = {warning.split(": ")[1] for warning in made.warnings if "takes no dash" in warning}
+    assert lost == dashed
     found = sections(made.value)
     for disk in plan["schema"]["parteds"]:
         sizes = [int(line[2]) for line in found[disk["name"]]]
         assert sizes == [part["end"] - part["begin"] for part in disk["partitions"]]
-    volumes = {line[0]: int(line[2]) for line in found.get("lvm", []) if line[0] != "vg"}
+    volumes = {line[0]: int(line[2].split("-")[-1]) for line in found.get("lvm", []) if line[0] != "vg"}
     assert volumes == {f"{volume['vgname']}-{volume['name'].replace('-', '_')}": volume["size"] for volume in plan["schema"]["lvs"]}
     mounts = {line[1] for lines in found.values() for line in lines if line[1].startswith("/") and line[0] != "vg"}
     assert mounts == {entry["mount"] for entry in plan["schema"]["fss"] if entry["mount"].startswith("/")}
 
 
 def test_arrays_have_numbers_luks_comes_between_and_bios_boot_is_implied() -> None:
-    found = sections(written(whole_plan("bios"), passphrase="secret").value)
+    found = sections(written(whole_plan("bios"), lossy=True, passphrase="secret").value)
     first, second = whole_plan("bios")["schema"]["parteds"]
     assert [line[0] for line in found[first["name"]]] == ["p=boot-1", "p=mirror-1"]
     # BIOS boot is made by setup-storage after all others, so that these have the numbers that arrays name.
@@ -82,3 +83,38 @@ def test_options_of_file_systems_are_passed_on() -> None:
     assert 'p=data /srv 3000 xfs defaults createopts="-L data -m crc=1"' in text
     assert "p=logs /var/log 2000 ext4 nodev,noexec" in text
     assert 'p=paging swap 512 swap sw createopts="-L paging"' in text
+
+
+def with_volumes(size: int, *more: Plain) -> Plain:
+    """Return a plan of a group on a mirror of 5000 MiB whose first volume has a size."""
+    schema = [
+        {"id": "pair", "type": "raid", "level": "raid1", "legs": 2, "size": 5000},
+        {"id": "os", "type": "vg", "contains": ["pair", "big", *(volume["id"] for volume in more)]},
+        {"id": "big", "type": "lv", "size": size, "fs_type": "ext4", "mount": "/big"},
+        *more,
+    ]
+    return make_plan(schema, hardware([("ssd", 10), ("ssd", 10)]))
+
+
+def test_a_group_has_one_part_in_a_hundred_that_setup_storage_gives_nobody() -> None:
+    plan = with_volumes(4900, {"id": "small", "type": "lv", "size": 84, "fs_type": "ext4", "mount": "/small"})
+    (mirror,) = {part["end"] - part["begin"] for disk in plan["schema"]["parteds"] for part in disk["partitions"]}
+    room = max(size for size in range(mirror) if size < 0.99 * mirror)
+    over = 4900 + 84 - room
+    assert over > 0
+    with pytest.raises(InputError) as caught:
+        written(plan)
+    assert str(caught.value).startswith(f"big: setup-storage keeps 1 % of a volume group to itself, so that volumes take {room} MiB of os")
+    made = written(plan, lossy=True)
+    assert f"{over} MiB of big are missing" in made.warnings[0]
+    lines = {line[0]: line[2] for line in sections(made.value)["lvm"] if line[0] != "vg"}
+    assert lines == {"os-big": f"{4900 - over}-4900", "os-small": "84"}
+    assert written(with_volumes(4000)).warnings == ()
+
+
+def test_a_type_that_says_more_than_what_lies_there_is_a_loss() -> None:
+    plan = data_plan()
+    part = {**plan["schema"]["parteds"][0]["partitions"][0], "guid": "9e1a2d38-c612-4316-aa26-8b49521e5a8b"}
+    disk = {**plan["schema"]["parteds"][0], "partitions": [part, *plan["schema"]["parteds"][0]["partitions"][1:]]}
+    with pytest.raises(InputError, match="logs: its type is 9e1a2d38-c612-4316-aa26-8b49521e5a8b; setup-storage sets types by what lies"):
+        written({**plan, "schema": {**plan["schema"], "parteds": [disk, *plan["schema"]["parteds"][1:]]}})

@@ -19,7 +19,7 @@ Plain = dict[str, t.Any]
 
 TARGETS: dict[str, tuple[Target, Plain]] = {
     "kickstart": (kickstart.TARGET, {"version": "Fedora", "passphrase": None}),
-    "curtin": (curtin.TARGET, {"key_file": "/key"}),
+    "curtin": (curtin.TARGET, {"version": "2", "key_file": "/key"}),
     "ignition": (ignition.TARGET, {"key_file": None, "tpm2": True}),
     "butane": (ignition.BUTANE_TARGET, {"variant": "flatcar", "key_file": None, "tpm2": True}),
     "fai": (fai.TARGET, {"passphrase": None}),
