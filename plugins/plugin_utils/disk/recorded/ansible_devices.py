@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from ....module_utils.storage.identity import BY_ID
 from ....module_utils.storage.units import MIB
 from ...common.errors import Mistakes
 from ...common.fields import Anything, MappingOf, Row, Table, Text, Truth, Values, Whole, is_whole
-from .machine import Facts, Recorded, RecordedDisk
+from .machine import IN_USE, Facts, Recorded, RecordedDisk
 
 _SECTOR = 512
 _DEVICE = Table(
@@ -51,20 +51,24 @@ def read(data: t.Any) -> Recorded:
     mistakes = Mistakes()
     found = _DEVICES.read_nested(devices, "devices", mistakes)
     mistakes.check()
+    mounts = next((facts[key] for key in ("mounts", "ansible_mounts") if wrapped and isinstance(facts.get(key), list)), None)
+    mounted = {str(mount.get("device")) for mount in mounts or () if isinstance(mount, Mapping)}
+    in_use = IN_USE if mounts is None else "whether disks are in use that nothing of is mounted"
     return Recorded(
         source="Ansible's devices",
-        disks=tuple(_disk(name, values) for name, values in found.items()),
-        unknown=("what is on disks without partitions", "physical blocks"),
+        disks=tuple(_disk(name, values, mounted) for name, values in found.items()),
+        unknown=(in_use, "what is on disks without partitions", "physical blocks"),
         ram=memory,
     )
 
 
-def _disk(name: str, values: Values) -> RecordedDisk:
+def _disk(name: str, values: Values, mounted: Container[str]) -> RecordedDisk:
     links = values["links"] if isinstance(values["links"], Mapping) else {}
     ids = [str(one) for one in links.get("ids") or () if isinstance(one, str)]
     parts = values["partitions"] if isinstance(values["partitions"], Mapping) else {}
     partitions = [found for part, about in parts.items() if (found := _partition(str(part), about)) is not None]
     holders = bool(values["holders"]) or any(isinstance(about, Mapping) and about.get("holders") for about in parts.values())
+    in_use = holders or any(f"/dev/{part}" in mounted for part in (name, *parts))
     return RecordedDisk(
         dev=f"/dev/{name}",
         size=values["sectors"] * _SECTOR,
@@ -76,7 +80,7 @@ def _disk(name: str, values: Values) -> RecordedDisk:
         rotational=values["rotational"],
         logical_block=values["sectorsize"] or None,
         removable=values["removable"],
-        more={"partitions": partitions, "in_use": holders} if holders else {"partitions": partitions},
+        more={"partitions": partitions, **({"in_use": True} if in_use else {})},
     )
 
 

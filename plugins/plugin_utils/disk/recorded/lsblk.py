@@ -87,7 +87,9 @@ def _disk(values: Values) -> RecordedDisk:
     mounts = [mount for device in [values, *below] for mount in _mounts(device)]
     partitions = [found for child in below if child.get("type") == "part" and (found := _partition(child)) is not None]
     content = sorted({str(device["fstype"]) for device in [values, *below] if device.get("fstype")})
-    more: Facts = {"partitions": partitions, "in_use": bool(mounts), "empty": not (values["pttype"] or content or below)}
+    # What is active on a disk uses it, be it mounted or not: a volume may be the disk of a guest.
+    active = any(device.get("type") not in (None, "part") for device in below)
+    more: Facts = {"partitions": partitions, "in_use": bool(mounts) or active, "empty": not (values["pttype"] or content or below)}
     more |= {"table": values["pttype"]} if values["pttype"] else {}
     more |= {"read_only": values["ro"]} if values["ro"] is not None else {}
     more |= {"firmware_revision": values["rev"].strip()} if values["rev"] else {}
@@ -127,16 +129,16 @@ def _mounts(device: Mapping[str, t.Any]) -> list[str]:
 
 def _partition(device: Mapping[str, t.Any]) -> Facts | None:
     """Return a partition as disk_facts has it; None where lsblk is too old to tell where it begins."""
-    start, size = device.get("start"), device.get("size")
+    start, size = (_whole(device.get(key)) for key in ("start", "size"))
     number = re.search(r"([0-9]+)$", str(device.get("name", "")))
-    if not is_whole(start) or not (is_whole(size) or (isinstance(size, str) and size.isdecimal())):
+    if start is None or size is None:
         return None
     facts: Facts = {
         "number": int(number[1]) if number else None,
         "start": start * _SECTOR // MIB,
         "start_bytes": start * _SECTOR,
-        "size": int(size) // MIB,
-        "size_bytes": int(size),
+        "size": size // MIB,
+        "size_bytes": size,
         "name": device.get("partlabel") or "",
         "uuid": device.get("partuuid"),
         "type": device.get("parttype"),
@@ -145,3 +147,10 @@ def _partition(device: Mapping[str, t.Any]) -> Facts | None:
         "mountpoints": _mounts(device),
     }
     return {key: value for key, value in facts.items() if value is not None}
+
+
+def _whole(value: t.Any) -> int | None:
+    """Return a number that lsblk, before 2.33, writes as text; None for anything else."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value if is_whole(value) and value >= 0 else None

@@ -75,7 +75,8 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     disks = [disk for disk in recorded.disks if not _NOT_DISKS.match(disk.dev) and disk.size >= MIB]
     if not disks:
         raise InputError([Mistake("", f"{recorded.source} tells of no disk")])
-    facts: Facts = {"disks": [_facts(disk) for disk in sorted(disks, key=lambda disk: natural_key(disk.dev))]}
+    found, paths = _once([_facts(disk) for disk in sorted(disks, key=lambda disk: natural_key(disk.dev))])
+    facts: Facts = {"disks": found}
     memory, boots = ram or recorded.ram, firmware or recorded.firmware
     facts |= {"ram": memory} if memory else {}
     facts |= {"firmware": boots} if boots else {}
@@ -90,7 +91,20 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     if guessed:
         verb = "rotates" if len(guessed) == 1 else "rotate"
         warnings.append(f"{recorded.source} does not tell whether {_listed(guessed)} {verb}; taken for hdd")
-    return facts, (*warnings, *recorded.warnings)
+    return facts, (*warnings, *paths, *recorded.warnings)
+
+
+def _once(disks: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
+    """Return every disk once, and warnings about others of the same durable name: these are further paths to it."""
+    first: dict[str, Facts] = {}
+    warnings = []
+    for disk in disks:
+        known = first.setdefault(disk["id"] if disk["id"].startswith(_DURABLE) else disk["dev"], disk)
+        if known is not disk:
+            warnings.append(
+                f"{disk['dev']} and {known['dev']} are both {disk['id']}, taken for two paths to one disk; the latter is planned"
+            )
+    return list(first.values()), warnings
 
 
 def _facts(disk: RecordedDisk) -> Facts:

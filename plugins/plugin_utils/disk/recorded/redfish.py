@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ...common.errors import Mistakes
 from ...common.fields import Anything, ListOf, Number, Row, Table, Text, Values, Whole, shown
@@ -57,7 +59,10 @@ def read(data: t.Any) -> Recorded:
     behind = {link for volume in volumes for link in _links(volume["Links"])}
     drives = [drive for drive in values["drives"] if drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"]
     seen = [drive for drive in drives if drive["@odata.id"] not in behind or not drive["@odata.id"]]
-    warnings = []
+    sizeless = [
+        _node(drive) for drive in values["drives"] if not drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"
+    ]
+    warnings = [f"Redfish tells no size of {name}, which is left out" for name in sizeless]
     if len(seen) < len(drives):
         warnings.append(f"{len(drives) - len(seen)} drives are behind volumes of a controller, which the system sees instead of them")
     if volumes and not behind:
@@ -68,7 +73,9 @@ def read(data: t.Any) -> Recorded:
     mode = (system.get("Boot") or {}).get("BootSourceOverrideMode")
     return Recorded(
         source="Redfish",
-        disks=(*(_drive(drive) for drive in seen), *(_volume(volume, kinds) for volume in volumes)),
+        disks=_with_names_of_their_own(
+            [(_drive(drive), drive) for drive in seen] + [(_volume(volume, kinds), volume) for volume in volumes]
+        ),
         unknown=(IN_USE, CONTENTS, "device nodes"),
         ram=int(memory * 1024) if memory else None,
         firmware={"UEFI": "uefi", "Legacy": "bios"}.get(mode or ""),
@@ -107,6 +114,15 @@ def _volume(values: Values, kinds: Mapping[str, tuple[str, str]]) -> RecordedDis
         model=values["Name"],
         rotational=None if not media or None in media else media != {"SSD"},
         logical_block=values["BlockSizeBytes"] or None,
+    )
+
+
+def _with_names_of_their_own(disks: list[tuple[RecordedDisk, Values]]) -> tuple[RecordedDisk, ...]:
+    """Return the disks, those of one name by their serial numbers or addresses: each controller counts its drives from 0."""
+    count = Counter(disk.dev for disk, _values in disks)
+    return tuple(
+        disk if count[disk.dev] == 1 else replace(disk, dev=str(values.get("SerialNumber") or values["@odata.id"] or disk.dev).strip("/"))
+        for disk, values in disks
     )
 
 
