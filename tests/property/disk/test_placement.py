@@ -12,7 +12,8 @@ import random
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.explain import least_to_grow, minimal_conflict
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.contradiction import minimal_conflict
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.least import least_to_give_up, least_to_grow
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
@@ -223,10 +224,16 @@ def test_giving_up_what_is_short_or_growing_disks_makes_a_plan(problem: tuple[Ha
         return
     grown = least_to_grow(framed)
     if grown is not None:
-        larger = tuple(dataclasses.replace(disk, size=disk.size + grown.get(disk.id, 0)) for disk in hardware.disks)
+        larger = tuple(dataclasses.replace(disk, size=disk.size + grown.mib.get(disk.id, 0)) for disk in hardware.disks)
         assert planned(dataclasses.replace(hardware, disks=larger), schema) is not None
-        one_less = tuple(dataclasses.replace(disk, size=disk.size - (disk.id == next(iter(grown)))) for disk in larger)
-        assert planned(dataclasses.replace(hardware, disks=one_less), schema) is None
+        one_less = tuple(dataclasses.replace(disk, size=disk.size - (disk.id == next(iter(grown.mib)))) for disk in larger)
+        assert not grown.proven or planned(dataclasses.replace(hardware, disks=one_less), schema) is None
+    given_up = least_to_give_up(framed)
+    lower = {name.split(":", 1)[1]: mib for name, mib in given_up.mib.items()} if given_up is not None else {}
+    # What gives up everything is to be left out: it would still need a boot partition, say.
+    if lower and all(lower.get(space.id, 0) < max(1, space.min_size) for space in schema.spaces):
+        spaces = tuple(dataclasses.replace(space, min_size=max(0, space.min_size - lower.get(space.id, 0))) for space in schema.spaces)
+        assert planned(hardware, dataclasses.replace(schema, spaces=spaces)) is not None
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

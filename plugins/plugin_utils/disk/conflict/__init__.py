@@ -4,7 +4,8 @@
 
 """Why there is no plan: constraints by name that contradict each other, what is short, and what would help.
 
-In comes a `Problem` without a solution; out goes a `Reason`: a sentence, and data. In reading order: shortage (what merely adds up
-to too much, by a minimum cut), explain (all else, by a deletion filter over the program's rows). The seed has no word on it: its
+In comes a `Problem` without a solution; out goes a `Reason`: a sentence, and data. In reading order: explain (the words), contradiction
+(which constraints conflict, none of them needlessly), shortage (what merely adds up to too much, by a minimum cut), least (what to give
+up, which disks to grow) with squeeze (rules that make everything fit). The seed has no word on it: its
 solver says "not possible with specified constraints" (seed 000).
 """

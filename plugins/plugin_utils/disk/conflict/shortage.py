@@ -16,7 +16,7 @@ from ..flat.flow import bits, route
 from ..problem.model import Kind, Problem
 
 
-class _Sums:
+class Sums:
     """Minimums by the set of areas that they may use, and areas by who may use them."""
 
     def __init__(self, problem: Problem) -> None:
@@ -26,52 +26,63 @@ class _Sums:
         self.needs: list[int] = []
         self.step: list[int] = []
         """Of every row the MiB in which it can be given up."""
-        owners: list[int] = [0] * len(problem.areas)
-        for demand in problem.demands:
-            if demand.kind is Kind.VOLUME or demand.space is None or demand.low <= 0 or demand.pool is not None:
-                continue
-            names = (f"min:{demand.name}", f"legs:{demand.name}") if demand.kind is Kind.LEGS else (f"min:{demand.name}",)
-            self._add(names, demand.low * demand.legs, demand.legs, demand.areas, owners)
-        only_extents = [True] * len(problem.areas)
-        for demand in problem.demands:
-            for area in demand.areas:
-                only_extents[area] = False
-        for boot in problem.boot_partitions:
-            for area, _size in boot.sizes:
-                only_extents[area] = False
-        for pool in problem.pools:
-            if pool.arrays or pool.kept:
-                continue
-            capped = () if pool.metadata_size == 0 and pool.extent_size == 1 else (f"vgcap:{pool.name}",)
-            for volume in pool.volumes:
-                demand = problem.demands[volume]
-                if demand.space is not None and demand.low > 0:
-                    self._add((f"min:{demand.name}", *capped), demand.low * demand.unit, demand.unit, pool.areas, owners)
-            if pool.extent_size == 1:
-                for area in pool.areas:
-                    only_extents[area] = False
-        self.room = [area.size for area in problem.areas]
-        metadata: dict[int, tuple[int, int]] = {}
-        for pool in problem.pools:
-            for area in pool.areas:
-                metadata[area] = min(metadata.get(area, (pool.metadata_size, pool.extent_size)), (pool.metadata_size, pool.extent_size))
-        for area, (lost, extent) in metadata.items():
-            if only_extents[area]:
-                self.room[area] = max(0, self.room[area] - lost) // extent * extent
+        self._rows_on: dict[tuple[int, ...], int] = {}
+        """Rows as bits by the areas that they may use, for many have the same."""
+        self._add_whole_demands()
+        self._add_volumes()
+        self.room = self._rooms()
+        owners = [0] * len(problem.areas)
+        for areas, rows in self._rows_on.items():
+            for area in areas:
+                owners[area] |= rows
         self.kinds = sorted(set(owners))
         number = {mask: position for position, mask in enumerate(self.kinds)}
         self.kind_of = [number[mask] for mask in owners]
-        self.masks = [sum(1 << number for number, kind in enumerate(self.kinds) if kind >> row & 1) for row in range(len(self.needs))]
+        self.masks = [sum(1 << kind for kind, rows in enumerate(self.kinds) if rows >> row & 1) for row in range(len(self.needs))]
         self.rooms = [0] * len(self.kinds)
         for area, kind in enumerate(self.kind_of):
             self.rooms[kind] += self.room[area]
 
-    def _add(self, names: tuple[str, ...], need: int, step: int, areas: Sequence[int], owners: list[int]) -> None:
-        for area in areas:
-            owners[area] |= 1 << len(self.needs)
+    def _add_whole_demands(self) -> None:
+        for demand in self.problem.demands:
+            if demand.kind is Kind.VOLUME or demand.space is None or demand.low <= 0 or demand.pool is not None:
+                continue
+            names = (f"min:{demand.name}", f"legs:{demand.name}") if demand.kind is Kind.LEGS else (f"min:{demand.name}",)
+            self._add(names, demand.low * demand.legs, demand.legs, demand.areas)
+
+    def _add_volumes(self) -> None:
+        for pool in self.problem.pools:
+            if pool.arrays or pool.kept:
+                continue
+            capped = () if pool.metadata_size == 0 and pool.extent_size == 1 else (f"vgcap:{pool.name}",)
+            for volume in pool.volumes:
+                demand = self.problem.demands[volume]
+                if demand.space is not None and demand.low > 0:
+                    self._add((f"min:{demand.name}", *capped), demand.low * demand.unit, demand.unit, pool.areas)
+
+    def _add(self, names: tuple[str, ...], need: int, step: int, areas: tuple[int, ...]) -> None:
+        self._rows_on[areas] = self._rows_on.get(areas, 0) | 1 << len(self.needs)
         self.names.append(names)
         self.needs.append(need)
         self.step.append(step)
+
+    def _rooms(self) -> list[int]:
+        """Return MiB by area; where nothing but extents may lie, what extents can use."""
+        problem = self.problem
+        mixed: set[int] = set()
+        for areas in {demand.areas for demand in problem.demands} | {pool.areas for pool in problem.pools if pool.extent_size == 1}:
+            mixed.update(areas)
+        for boot in problem.boot_partitions:
+            mixed.update(area for area, _size in boot.sizes)
+        room = [area.size for area in problem.areas]
+        least: dict[int, tuple[int, int]] = {}
+        for areas, lost, extent in {(pool.areas, pool.metadata_size, pool.extent_size) for pool in problem.pools}:
+            for area in areas:
+                least[area] = min(least.get(area, (lost, extent)), (lost, extent))
+        for area, (lost, extent) in least.items():
+            if area not in mixed:
+                room[area] = max(0, room[area] - lost) // extent * extent
+        return room
 
     def short(self, rows: Sequence[int], rooms: Sequence[int]) -> dict[int, int]:
         """Return the MiB for which there is no room, by row; rows of one set of areas are routed as one."""
@@ -90,18 +101,22 @@ class _Sums:
         return found
 
 
-def summed_conflict(problem: Problem) -> list[str]:
+def summed_conflict(sums: Sums) -> list[str]:
     """Return the names of minimums and disks of a minimal set that adds up to too much; empty when none does."""
-    sums = _Sums(problem)
     rooms = list(sums.rooms)
     rows = list(range(len(sums.needs)))
     if not sums.short(rows, rooms):
         return []
     endless = sum(sums.needs) + 1
+    kept: set[int] = set()
     for row in sorted(rows, key=lambda row: (sums.needs[row], -row)):
-        rest = [other for other in rows if other != row]
-        if sums.short(rest, rooms):
-            rows = rest
+        # Where one is needed, so is every larger one of the same areas.
+        if sums.masks[row] not in kept:
+            rest = [other for other in rows if other != row]
+            if sums.short(rest, rooms):
+                rows = rest
+            else:
+                kept.add(sums.masks[row])
     needed = []
     for kind in range(len(sums.kinds)):
         wider = [*rooms]
@@ -114,9 +129,9 @@ def summed_conflict(problem: Problem) -> list[str]:
     for row in rows:
         reach |= sums.masks[row]
     used = set(bits(reach)) & set(needed)
-    disks = {problem.areas[area].disk for area, kind in enumerate(sums.kind_of) if kind in used}
+    disks = {sums.problem.areas[area].disk for area, kind in enumerate(sums.kind_of) if kind in used}
     named = dict.fromkeys(name for row in rows for name in sums.names[row])
-    return [*named, *(f"disk:{problem.disk_names[disk]}" for disk in sorted(disks))]
+    return [*named, *(f"disk:{sums.problem.disk_names[disk]}" for disk in sorted(disks))]
 
 
 def is_divisible(problem: Problem) -> bool:
@@ -128,23 +143,49 @@ def is_divisible(problem: Problem) -> bool:
         return False
     if len({area.disk for area in problem.areas}) < len(problem.areas):
         return False
+    extents = {pool.extent_size for pool in problem.pools}
+    return len(extents) == 1 and (extents == {1} or _one_group_each(problem))
+
+
+def _one_group_each(problem: Problem) -> bool:
     spaces: list[set[int]] = [set() for _area in problem.areas]
     for pool in problem.pools:
         for area in pool.areas:
             spaces[area].add(pool.space)
-    extents = {pool.extent_size for pool in problem.pools}
-    return len(extents) == 1 and (extents == {1} or all(len(own) <= 1 for own in spaces))
+    return all(len(own) <= 1 for own in spaces)
 
 
-def least_given_up(problem: Problem, blamed: Sequence[str] = ()) -> dict[str, int]:
+def least_given_up(sums: Sums, blamed: Sequence[str] = ()) -> dict[str, int]:
     """Return the MiB by which minimums must be lowered at least, by name of the minimum, of a divisible problem.
 
     Of equal ways one that lowers blamed minimums.
     """
-    sums = _Sums(problem)
     found: dict[str, int] = {}
     rows = sorted(range(len(sums.needs)), key=lambda row: (sums.names[row][0] in blamed, row))
     for row, missing in sums.short(rows, sums.rooms).items():
         name = sums.names[row][0]
         found[name] = found.get(name, 0) + -(-missing // sums.step[row]) * sums.step[row]
     return found
+
+
+def least_grown(sums: Sums, blamed: Sequence[str]) -> dict[str, int] | None:
+    """Return one disk of a conflict of a divisible problem that is to be larger by all that is short; None where several must be."""
+    problem, rows = sums.problem, range(len(sums.needs))
+    short = sum(sums.short(rows, sums.rooms).values())
+    if not short:
+        return {}
+    # Of disks with the same owners one answers for all.
+    tried: set[int] = set()
+    for disk in (name.split(":", 1)[1] for name in blamed if name.startswith("disk:")):
+        at = next(at for at, area in enumerate(problem.areas) if problem.disk_names[area.disk] == disk)
+        if sums.kind_of[at] in tried:
+            continue
+        tried.add(sums.kind_of[at])
+        extent = max((pool.extent_size for pool in problem.pools if at in pool.areas), default=1)
+        rooms = list(sums.rooms)
+        rooms[sums.kind_of[at]] += -(-short // extent) * extent
+        if not sums.short(rows, rooms):
+            # What is less than an extent is there already, or the metadata is not even.
+            free = problem.areas[at].size - max((pool.metadata_size for pool in problem.pools if at in pool.areas), default=0)
+            return {disk: -(-short // extent) * extent - (free % extent if free > 0 else free)}
+    return None

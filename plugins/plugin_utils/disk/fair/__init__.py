@@ -5,8 +5,7 @@
 """The objective `fair`: what lies where, level after level, then how large it is, weighted max-min fair.
 
 In comes a `Problem`; out goes an `Allocation` in whole MiB that breaks no constraint, or nothing when there is none. Read solve first,
-which calls the others: levels (who is raised next, and who is done), exchange (who stays poor where somebody must), search (is there a
-placement for these sizes?), heuristic (rules that find one), bounds (proofs that there is none), merge (pieces of one size as one),
-sizes (sizes for a placement) with newton and, for what that cannot say, filling, rounding (whole units). After "Weight" and "Best with
-disks" (seed 000), and max-min fairness by progressive filling.
+which calls the others: levels (who is raised next, and who is done), exchange (who stays poor where somebody must), sizes (sizes for a
+placement) with newton and, for what that cannot say, filling, rounding (whole units). Whether there is a placement at all says the package
+`place`. After "Weight" and "Best with disks" (seed 000), and max-min fairness by progressive filling.
 """

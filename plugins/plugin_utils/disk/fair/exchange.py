@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 
 from ...common.highs import FREE, Limits, Program, Undecided, maximise
 from ...common.libraries import np, npt
+from ..place.bounds import Bounds
+from ..place.search import Search
 from ..problem.model import Demand, Kind, Problem
-from .bounds import Bounds
-from .search import Search
 
 _NODES = 50
 _KEPT = 0.999

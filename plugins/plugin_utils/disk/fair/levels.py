@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..place.search import Answer, Search, confined, grows_off_its_disks, has_preferences, least_off_cost, off_cost
 from ..problem.model import Demand, GrowthOrder, Placement, Problem, Sizes, rank
 from ..problem.program import open_everywhere
 from .exchange import Exchange, Verdict, at_level, held, kept, rising
-from .search import Answer, Search, confined, grows_off_its_disks, has_preferences, least_off_cost, off_cost
 from .sizes import size_fairly
 
 _STEP = 1.01

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 
 from ...common.errors import NoSolution
 from ...common.highs import Undecided
-from ..conflict.explain import explain, obvious_conflict
+from ..conflict.contradiction import obvious_conflict
+from ..conflict.explain import explain
 from ..flat.share import only_divisible, share_out
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
+from ..place.search import only_placement, tight_placement, without_choice
 from ..problem.formulate import formulate
 from ..problem.model import Placement, Problem, Sizes, rank
 from .levels import Found, best_plan
-from .search import only_placement, tight_placement, without_choice
 from .sizes import size_fairly
 
 _FIRST_ON_DISK = (SpaceType.BIOS_GRUB, SpaceType.ESP)

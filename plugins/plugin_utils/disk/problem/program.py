@@ -186,8 +186,9 @@ class _Builder:
         model, amounts = self._model, []
         for area in demand.areas:
             here = model.disk_choice[position, area] = model.program.column(0.0, 1.0, integral=True)
-            amount = model.program.column(0.0, demand.low)
-            model.row("", [(amount, 1.0), (here, -demand.low)], high=0.0)
+            most = self._largest(demand.low, area)
+            amount = model.program.column(0.0, most)
+            model.row("", [(amount, 1.0), (here, -most)], high=0.0)
             self._used[area].append((amount, 1.0))
             amounts.append((amount, 1.0))
         here_or_there = [(model.disk_choice[position, area], 1.0) for area in demand.areas]
@@ -203,13 +204,23 @@ class _Builder:
             most = max(most, self._frame.least[position]) + self._most_for_pool(demand)
         units = self._model.program.column(self._frame.least[position], most, integral=self._frame.whole)
         self._choose_areas(position, demand)
+        amounts = []
         for area in demand.areas:
-            amount = self._model.program.column(0.0, most)
-            self._model.row("", [(amount, 1.0), (units, -1.0), (self._model.disk_choice[position, area], -most)], low=-most)
+            largest = self._largest(most, area)
+            amount = self._model.program.column(0.0, largest)
+            self._model.row("", [(amount, 1.0), (self._model.disk_choice[position, area], -largest)], high=0.0)
+            self._model.row("", [(amount, 1.0), (units, -1.0)], high=0.0)
             self._used[area].append((amount, 1.0))
+            amounts.append((amount, 1.0))
+        # Nothing is more than a leg, and all together are that many: a tighter program than one that says how much a leg is at least.
+        self._model.row(f"legs:{demand.name}", [*amounts, (units, -float(demand.legs))], low=0.0)
         if self._frame.explains:
             self._bounds(demand, [(units, 1.0)])
         return units
+
+    def _largest(self, most: float, area: int) -> float:
+        """Return the most that lies on an area; a program that explains may not know how large that is."""
+        return most if self._frame.loose else min(most, max(0.0, self._frame.room[area]))
 
     def _choose_areas(self, position: int, demand: Demand) -> None:
         model = self._model

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import Undecided
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair import search
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Disk, Hardware, Schema
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.place import search
 from ansible_collections.bareon.allocator.tests.support.disk.build import CASES, case_models, hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.expectations import missed
 from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
