@@ -151,7 +151,8 @@ class _Filter:
 
     def _likeness(self, kept: set[str]) -> dict[str, tuple[object, int]]:
         """Return of disks with one area, and of minimums with one demand, what they are alike in, and their size."""
-        problem, found = self._problem, {}
+        problem = self._problem
+        found: dict[str, tuple[object, int]] = {}
         who: list[list[object]] = [[] for _area in problem.areas]
         for number, areas in enumerate([*(demand.areas for demand in problem.demands), *(pool.areas for pool in problem.pools)]):
             for area in areas:
@@ -160,9 +161,9 @@ class _Filter:
             for area, size in boot.sizes:
                 who[area].append((number, size, problem.areas[area].disk in boot.disks))
         disks = [area.disk for area in problem.areas]
-        for at, area in enumerate(problem.areas):
-            if disks.count(area.disk) == 1:
-                found[f"disk:{problem.disk_names[area.disk]}"] = ("disk", tuple(who[at])), area.size
+        for position, one in enumerate(problem.areas):
+            if disks.count(one.disk) == 1:
+                found[f"disk:{problem.disk_names[one.disk]}"] = ("disk", tuple(who[position])), one.size
         names = [demand.name for demand in problem.demands]
         for at, demand in enumerate(problem.demands):
             if names.count(demand.name) == 1 and demand.space is not None:
