@@ -60,7 +60,8 @@ extends_documentation_fragment:
   - bareon.allocator.planning
 notes:
   - A partition is found by its UUID, else by where it begins. A disk is found by its id or any of its links.
-  - What the facts do not tell is not compared. What is not mounted is no difference, what is mounted elsewhere is one.
+  - What the facts do not tell is not compared. What is not mounted, a volume that is not active and LUKS that is closed are no differences,
+    an array that does not run is one.
 seealso:
   - module: bareon.allocator.disk_facts
   - module: bareon.allocator.disk_plan

@@ -155,7 +155,8 @@ def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Fi
             continue
         yield from _made_size(place, "the volume", volume["size"], there.get("size"))
         device = mapper_node(volume["vgname"], volume["name"])
-        yield from _content(place, "the volume", device, there, known, root)
+        if there.get("active", True):
+            yield from _content(place, "the volume", device, there, known, root)
     for group, name in volumes:
         if group in groups:
             yield Finding(f"{group}/{name}", State.DIFFERS, "the volume is not in the plan")
@@ -168,6 +169,14 @@ def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Fi
         elif there["type"] != array["level"]:
             yield Finding(array["name"], State.DIFFERS, f"the array is a {there['type']}, in the plan a {array['level']}")
         elif len(there.get("members") or ()) != len(array["devices"]) + len(array.get("spares") or ()):
-            yield Finding(
-                array["name"], State.DIFFERS, f"the array has {len(there.get('members') or ())} members, not {len(array['devices'])}"
-            )
+            found, planned = len(there.get("members") or ()), len(array["devices"]) + len(array.get("spares") or ())
+            yield Finding(array["name"], State.DIFFERS, f"the array has {found} members, not {planned}")
+        elif not there.get("active", True):
+            yield Finding(array["name"], State.DIFFERS, "the array does not run")
+        else:
+            yield from _content(array["name"], "the array", array["name"], there, known, root)
+    opened = {holder.get("name"): holder for holder in holders if holder.get("type") == "crypt" and holder.get("active", True)}
+    for container in schema.get("luks") or ():
+        if container["name"] in opened:
+            device = f"/dev/mapper/{container['name']}"
+            yield from _content(device, "the LUKS container", device, opened[container["name"]], known, root)

@@ -43,6 +43,7 @@ def as_planned(plan: Plain) -> Plain:
         {"type": one["level"], "name": one["name"].rsplit("/", 1)[-1], "members": one["devices"], **content(one["name"])}
         for one in static["mds"]
     ]
+    opened = [{"type": "crypt", "name": one["name"], **content(f"/dev/mapper/{one['name']}")} for one in static["luks"]]
     disks = []
     for disk in plan["disks"]:
         parts = [
@@ -52,7 +53,7 @@ def as_planned(plan: Plain) -> Plain:
             }
             for part in tables.get(disk["disk_id"], [])
         ]
-        holders = [*volumes, *arrays] if tables.get(disk["disk_id"]) else []
+        holders = [*volumes, *arrays, *opened] if tables.get(disk["disk_id"]) else []
         disks.append({"id": disk["disk_id"], "links": [disk["disk_id"]], "size": disk["size"], "partitions": parts, "holders": holders})
     return {"disks": disks}
 
@@ -119,6 +120,21 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
         "the volume has 4000 MiB and could grow to 4096",
     ),
     "an array lost a member": (lambda facts: volume(facts, "boot")["members"].pop(), "differs", "the array has 1 members, not 2"),
+    "an array that holds something else": (
+        lambda facts: volume(facts, "boot").update(fs_type="xfs"),
+        "differs",
+        "the array holds xfs, in the plan ext4",
+    ),
+    "an array that does not run": (
+        lambda facts: volume(facts, "boot").update(active=False, fs_type=None),
+        "differs",
+        "the array does not run",
+    ),
+    "an opened container that holds nothing": (
+        lambda facts: volume(facts, "os-crypt").update(fs_type=None),
+        "differs",
+        "the LUKS container holds nothing, in the plan LVM2_member",
+    ),
     "another level": (lambda facts: volume(facts, "boot").update(type="raid0"), "differs", "the array is a raid0, in the plan a raid1"),
 }
 
@@ -135,6 +151,12 @@ def test_one_change_is_found_by_its_name(change: str) -> None:
     assert (state, says) in {(str(finding.state), finding.says) for finding in findings}
     if change not in {"a disk is gone"}:
         assert len(findings) == 1
+
+
+def test_a_volume_that_is_not_active_is_not_looked_into() -> None:
+    facts = as_planned(copy.deepcopy(whole_plan("uefi")))
+    volume(facts, "root").update(active=False, fs_type=None, label=None, mountpoints=[])
+    assert compare(whole_plan("uefi"), facts) == []
 
 
 def test_a_volume_that_went_and_one_that_came() -> None:
@@ -159,8 +181,9 @@ def test_what_facts_do_not_tell_is_not_compared_and_links_name_disks() -> None:
 
 def test_the_root_of_a_system_that_is_being_installed() -> None:
     facts = as_planned(copy.deepcopy(data_plan()))
-    mounted = [part for disk in facts["disks"] for part in [*disk["partitions"], *disk["holders"]] if part["mountpoints"]]
-    for part in mounted:
+    # A holder stands with every disk that it lies on.
+    mounted = {id(part): part for disk in facts["disks"] for part in [*disk["partitions"], *disk["holders"]] if part["mountpoints"]}
+    for part in mounted.values():
         part["mountpoints"] = [f"/target{place}" if place.startswith("/") else place for place in part["mountpoints"]]
     assert compare(data_plan(), facts, "/target") == []
     assert compare(data_plan(), facts) != []
