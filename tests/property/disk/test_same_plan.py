@@ -2,18 +2,28 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One machine has one plan: alone, by seventy forks at once, and with disks and keys in another order."""
+"""One machine has one plan: alone, by seventy forks at once, with disks and keys in another order, and on any version of Python."""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
+import math
 import multiprocessing
 import random
+import time
 import typing as t
+from pathlib import Path
 
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common import highs
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 
 FORKS = 70
+MACHINES = 60
+RECORDED = Path(__file__).parent / "data" / "same_plan.json"
 
 
 def machine() -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
@@ -53,3 +63,70 @@ def test_the_order_of_disks_and_keys_does_not_matter() -> None:
         disks = [dict(chance.sample(sorted(disk.items()), len(disk))) for disk in chance.sample(facts["disks"], len(facts["disks"]))]
         keys = [dict(chance.sample(list(entry.items()), len(entry))) for entry in schema]
         assert plan({"disks": disks, "ram": facts["ram"]}, keys) == expected
+
+
+def test_no_clock_changes_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts, schema = machine()
+    expected = plan(facts, schema)
+    hours = itertools.count(0, 3600)
+    for clock in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
+        monkeypatch.setattr(time, clock, lambda: float(next(hours)))
+    limits = []
+    real = highs._set
+
+    def noted(solver: t.Any, /, **options: t.Any) -> None:
+        limits.append(options.get("time_limit", math.inf))
+        real(solver, **options)
+
+    monkeypatch.setattr(highs, "_set", noted)
+    assert plan(facts, schema) == expected
+    # Nor has HiGHS a clock to look at.
+    assert set(limits) == {math.inf}
+
+
+def machines(seed: int) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
+    """Return facts and a schema of a random machine with all types of spaces, expressions among them."""
+    chance = random.Random(seed)
+    kinds = [chance.choice(["ssd", "hdd", "nvme"]) for _disk in range(chance.randint(2, 9))]
+    disks = [{"id": f"/dev/disk/by-id/wwn-{at}", "type": kind, "size": chance.randint(200_000, 4_000_000)} for at, kind in enumerate(kinds)]
+    schema: list[dict[str, t.Any]] = [{"id": "esp", "type": "esp", "size": 512}]
+    for at in range(chance.randint(1, 6)):
+        entry: dict[str, t.Any] = {
+            "id": f"s{at}",
+            "min_size": chance.randint(500, 20_000),
+            "weight": chance.choice([1, 1, 2, 3]),
+            "boot": at == 0,
+        }
+        mirrored = chance.random() < 0.4
+        entry.update({"type": "raid", "level": "raid1", "legs": 2} if mirrored else {"type": "partition"})
+        if chance.random() < 0.4:
+            entry["best_with_disks"] = f'yaql=$.disks.where($.type = "{chance.choice(kinds)}")'
+        schema.append(entry)
+    schema.append({"id": "group", "type": "vg", "contains": [{"id": "one"}, {"id": "two"}]})
+    schema += [
+        {"id": name, "type": "lv", "min_size": chance.randint(1000, 9000), "weight": chance.randint(1, 3)} for name in ("one", "two")
+    ]
+    return {"ram": 16_000, "disks": disks}, schema
+
+
+def digests() -> dict[str, str]:
+    """Return a digest of the plan, or of the reason why there is none, by seed."""
+    found = {}
+    for seed in range(MACHINES):
+        try:
+            text = plan(*machines(seed))
+        except NoSolution as error:
+            text = str(error)
+        found[str(seed)] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return found
+
+
+def test_plans_are_what_they_were_on_other_versions_of_python() -> None:
+    # Written by Python 3.13 and found the same by 3.11; whatever Python this runs on has to agree.
+    assert digests() == json.loads(RECORDED.read_text())
+
+
+if __name__ == "__main__":
+    # A change that is meant to change plans writes the digests anew:
+    # PYTHONPATH=.venv/collections .venv/bin/python tests/property/disk/test_same_plan.py > tests/property/disk/data/same_plan.json
+    print(json.dumps(digests(), indent=1))

@@ -111,7 +111,7 @@ def _pool_says(problem: Problem, pool: Pool, kind: str) -> str:
     members = ", ".join(problem.demands[volume].name for volume in pool.volumes if problem.demands[volume].space is not None)
     return {
         "vgcap": f"the vg {pool.name} must hold {members}",
-        "max_pvs": f"the vg {pool.name} may be on {pool.max_pvs} disks at most",
+        "max_pvs": f"the vg {pool.name} may be on {pool.max_pvs} {'disk' if pool.max_pvs == 1 else 'disks'} at most",
         "min": f"the vg {pool.name} needs at least {pool.lo} MiB",
         "max": f"the vg {pool.name} may have {pool.hi} MiB at most",
     }[kind]

@@ -193,11 +193,11 @@ def _parts(view: HostPicture, disk: DiskPicture, painted: Mapping[str, Paint]) -
 
 
 def _container(view: HostPicture, disk: DiskPicture, segment: Segment, painted: Mapping[str, Paint]) -> Part:
-    space = view.by_id()[segment.space_id]
     inner = [_part(view, disk, part.space_id, part.size, painted) for part in segment.slices]
     if segment.free >= segment.size / 1000:
         inner.append(_room("free", segment.free, free_tip(segment)))
-    return Part(shown(space.id), format_mib(segment.size), segment.size, None, (), strip=shown(strip(space, segment)), parts=tuple(inner))
+    heading = shown(strip(view.by_id(), segment))
+    return Part(shown(segment.space_id), format_mib(segment.size), segment.size, None, (), strip=heading, parts=tuple(inner))
 
 
 def _part(view: HostPicture, disk: DiskPicture, space_id: str, size: float, painted: Mapping[str, Paint]) -> Part:

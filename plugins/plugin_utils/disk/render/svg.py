@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from ...common.units import format_mib
 from .geometry import SMALLEST_LEGIBLE, TEXT_ON_COLOUR, Label, Paint, lengths, paints, rows_of_labels, text_width
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
-from .words import free_tip, run_link, run_name, run_size, strip, tip, unallocated_tip
+from .words import free_tip, run_link, run_name, run_size, strip, strip_name, tip, unallocated_tip
 
 WIDTH = 960
 MARGIN = 24
@@ -169,7 +169,7 @@ def _named_disk(root: Element, subject: Subject, disk: DiskPicture, y: float) ->
         _bar(group, _areas(subject, disk, true), true, "true-to-scale")
     for segment, place in _segment_boxes(disk, box):
         if segment.slices:
-            _container(group, subject.spaces[segment.space_id], segment, place)
+            _container(group, subject.spaces, segment, place)
     areas = _areas(subject, disk, box, strip_height)
     _bar(group, areas, box, "bar")
     return _names(group, areas, box)
@@ -252,13 +252,13 @@ def _fill(group: Element, area: Area) -> None:
         sub(holder, "rect", {"class": "pattern", "fill": f"url(#pattern-{area.paint.pattern})", **place})
 
 
-def _container(group: Element, space: SpacePicture, segment: Segment, box: Box) -> None:
+def _container(group: Element, spaces: Mapping[str, SpacePicture], segment: Segment, box: Box) -> None:
     """Draw the frame around the volumes of a group or array, with its name in the strip on top."""
-    words = strip(space, segment)
+    words = strip(spaces, segment)
     holder = sub(group, "g", {"class": "container"})
     sub(holder, "title").text = shown(words)
     sub(holder, "rect", {"class": "frame strip", "fill": STRIP, "stroke": FRAME, **_attributes(box)})
-    fitting = [text for text in (words, space.id) if text_width(text, 11) <= box.width - 8]
+    fitting = [text for text in (words, strip_name(spaces, segment), segment.space_id) if text_width(text, 11) <= box.width - 8]
     if fitting:
         _text(holder, box.x + 5, box.y + STRIP_HEIGHT - 4.5, fitting[0], size=11)
 

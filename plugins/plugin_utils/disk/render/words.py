@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...common.units import format_mib
 from .picture import DiskPicture, Segment, SpacePicture
@@ -33,9 +33,16 @@ def free_tip(segment: Segment) -> list[str]:
     return ["free", f"{format_mib(segment.free)} in {segment.space_id}"]
 
 
-def strip(space: SpacePicture, segment: Segment) -> str:
+def strip(spaces: Mapping[str, SpacePicture], segment: Segment) -> str:
     """Return the heading of what holds volumes."""
-    return f"{space.id}, {label(space)}, {format_mib(segment.size)}"
+    space = spaces[segment.space_id]
+    return f"{strip_name(spaces, segment)}, {label(space)}, {format_mib(segment.size)}"
+
+
+def strip_name(spaces: Mapping[str, SpacePicture], segment: Segment) -> str:
+    """Return the name of what holds volumes; of an array with the group that lies on it."""
+    group = next((spaces[part.space_id].inside for part in segment.slices), None)
+    return segment.space_id if group in (None, segment.space_id) else f"{segment.space_id} with {group}"
 
 
 def label(space: SpacePicture) -> str:

@@ -342,7 +342,9 @@ class _Reader:
 
 def _disks_given(raw: Mapping[str, t.Any]) -> str:
     """Return what says which disks a space may use, on one line."""
-    return "; ".join(f"{key}: {' '.join(str(raw[key]).split())}" for key in ("disks", "avoid_disks") if raw.get(key) is not None)
+    given = {key: raw[key] for key in ("disks", "avoid_disks") if raw.get(key) is not None}
+    words = {key: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in given.items()}
+    return "; ".join(f"{key}: {' '.join(text.split())}" for key, text in words.items())
 
 
 def _encrypted(known: Sequence[_Entry], groups: Mapping[str, str]) -> frozenset[str]:

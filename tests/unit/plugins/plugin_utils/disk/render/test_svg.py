@@ -12,6 +12,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.svg import svg
 
 PLANS = pathlib.Path(__file__).parents[4] / "data" / "plans"
@@ -155,3 +156,12 @@ def test_the_same_plan_gives_the_same_drawing():
 
 def test_a_host_without_disks_is_a_drawing_too():
     assert ElementTree.fromstring(svg({"disks": []}, None, "empty")).get("viewBox")
+
+
+def test_an_array_says_which_group_lies_on_it():
+    disks = [{"id": f"d{at}", "dev": f"/dev/sd{at}", "type": "hdd", "size": 1_000_000} for at in range(12)]
+    arrays = [{"id": f"md{at}", "type": "raid", "level": "raid1", "legs": 2, "min_size": 1000} for at in range(6)]
+    group = {"id": "data", "type": "vg", "contains": [*({"id": array["id"]} for array in arrays), {"id": "db"}]}
+    facts = {"ram": 16_000, "disks": disks}
+    text = svg(Planner([*arrays, group, {"id": "db", "type": "lv", "min_size": 5000}]).plan(facts), facts)
+    assert re.findall(r">(md[0-9] with data, raid1, 977 GiB)</text>", text) == [f"md{at} with data, raid1, 977 GiB" for at in range(6)]
