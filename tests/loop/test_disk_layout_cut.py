@@ -17,12 +17,12 @@ import time
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.identities import table_uuid
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out import carry_out
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import FormatLuks
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import table_uuid
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     BUSY,
     EXT4,

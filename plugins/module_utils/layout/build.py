@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..facts.tree import Device
-from ..schema import identities as derived
 from ..schema.model import DesiredArray, DesiredContainer, DesiredPhysicalVolume, DesiredVolume, Layout
 from ..steps.kinds import (
     AddMembers,
@@ -37,6 +36,7 @@ from ..steps.kinds import (
     RewriteGroup,
     Step,
 )
+from ..storage import derived
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
 from .capacity import EXTENT, array_head, size_of

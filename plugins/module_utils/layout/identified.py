@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..facts.tree import Device
-from ..schema import identities as derived
 from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredVolume, Layout
+from ..storage import derived
 from .contents import Action, Stack, judge_stacks
 from .disks import FoundDisk
 from .partitions import PartitionMatch, match_disk

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from ..facts.signatures import TablePartition
 from ..facts.tree import PARTITION_TABLES, Device, Tree
-from ..schema import identities as derived
 from ..schema.model import DesiredPartition
 from ..steps.kinds import ClearGaps, Step, TableEntry, WritePartitionTable
+from ..storage import derived
 from ..storage.gpt import partition_node
 from ..storage.units import in_mib
 from .disks import FoundDisk

@@ -6,6 +6,6 @@
 
 In comes plain data, as disk_plan writes it or as a person does; out goes a `Layout` in bytes, or every mistake with its place.
 A schema in the hand-written form of Bareon goes through the package bareon first.
-In reading order: fields.py (one reader of untrusted data), model.py, identities.py (UUIDs that follow from the plan), static.py.
+In reading order: fields.py (one reader of untrusted data), model.py, static.py.
 After "List of terms" (seed 000): the static schema.
 """

@@ -14,8 +14,8 @@ import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..storage import derived
 from ..storage.lvm import mapper_node
-from . import identities as derived
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ import typing as t
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..storage import gpt
+from ..storage import derived, gpt
 from ..storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED
 from ..storage.raid import RaidLevel, least_legs, parse_level
 from ..storage.units import MIB
-from . import identities as derived
 from .fields import Item, Mistakes
 from .model import (
     DesiredArray,

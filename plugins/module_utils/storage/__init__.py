@@ -5,5 +5,6 @@
 """Facts of the field, stated once for the planner and the host: file systems, partition tables, LVM, md, and what each keeps for itself.
 
 Nothing comes in: these are tables, and arithmetic on them. Whoever adds a file system adds a row to filesystems.py.
-In reading order: units.py, identity.py (who a disk is), gpt.py, lvm.py, raid.py, filesystems.py, overhead.py, fstab.py.
+In reading order: units.py, identity.py (who a disk is), derived.py (UUIDs that follow from the plan), gpt.py, lvm.py,
+raid.py, filesystems.py, overhead.py, fstab.py.
 """
