@@ -20,6 +20,7 @@ from ..plugin_utils.disk.known_hardware import FACT, known_hardware
 from ..plugin_utils.disk.plan_files import difference, files_summary, plan_files, to_plain, write
 from ..plugin_utils.disk.planner import Objective, Planner, parse_reserve
 from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
+from ..plugin_utils.disk.schema.eligible import EligibleKind, parse_eligible
 from ..plugin_utils.disk.schema.profiles import find_profile, merge, read_profile
 from ..plugin_utils.disk.warm_up import warm_up
 
@@ -39,6 +40,7 @@ class ActionModule(PlanningAction):
         "unreachable": {"type": "str", "choices": ["skip", "fail"], "default": "skip"},
         "objective": {"type": "str", "choices": ["fair", "ordered"], "default": "fair"},
         "reserve": {"type": "raw", "default": 0},
+        "eligible": {"type": "list", "elements": "str", "choices": list(EligibleKind)},
         "plans_to": {"type": "path"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
@@ -49,7 +51,8 @@ class ActionModule(PlanningAction):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the host of the task, or all of `hosts`."""
         profile = self._profile(arguments)
-        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]))
+        eligible = parse_eligible(profile.get("eligible") if arguments["eligible"] is None else arguments["eligible"])
+        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), eligible)
         known = {"profile": profile} if arguments["profile"] is not None else {}
         if arguments["hosts"] is not None:
             return self._plan_hosts(planner, self._hardware_of(arguments, task_vars), known, arguments["plans_to"])

@@ -199,6 +199,18 @@ options:
     description: What is left free on every disk, in MiB or as text with a unit.
     type: raw
     default: 0
+  eligible:
+    description:
+      - Kinds of disks that a plan uses only where they are named here. Default is C(eligible) of the profile, else none of them.
+      - A disk is in use where something is mounted from it, or active on it, that no plan made. Tables that M(bareon.allocator.disk_layout)
+        made are known by their identifiers, so that a machine can be planned again while it runs. A disk with a space of C(keep_data)
+        is used, too.
+      - Read-only disks, paths of a multipath device, and further paths to a disk that is there already (the same WWN and size) are never
+        used.
+      - Expressions see the disks that are used. The others are in RV(plan.left_out_disks), each with the reason.
+    type: list
+    elements: str
+    choices: [in_use, removable, usb, sd_card, zoned, iscsi, fc]
   plans_to:
     description:
       - A folder on the controller that gets a file C(HOST.json) for each host that has a plan, instead of plans in the result. A fleet of a
@@ -276,6 +288,11 @@ EXAMPLES = r"""
     hosts: "{{ groups['all'] }}"
   run_once: true
   register: fleet
+
+- name: Plan a machine that may use a USB stick and what is mounted now
+  bareon.allocator.disk_plan:
+    profile: general
+    eligible: [usb, in_use]
 
 - name: Plan a large fleet into files
   bareon.allocator.disk_plan:
@@ -416,6 +433,14 @@ plan:
       type: list
       elements: dict
       returned: always
+    left_out_disks:
+      description:
+        - The disks that the plan leaves alone, each with C(disk_id), C(size) in MiB, C(reason), and C(kinds), the words of O(eligible) that
+          take it in. Nothing takes in a disk without any.
+      type: list
+      elements: dict
+      returned: always
+      sample: [{disk_id: /dev/disk/by-id/usb-SanDisk_Ultra_Fit-0:0, size: 59392, reason: is on USB, kinds: [usb]}]
     warnings:
       description:
         - What the user should know, such as how many MiB do not fit on preferred disks, or that a plan is not proven to be the best.

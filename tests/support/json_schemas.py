@@ -14,6 +14,7 @@ import pathlib
 import sys
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.fields import MappingOf, Row, Table, Text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.eligible import ELIGIBLE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.values import SPACES
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.table import STATIC
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import CLUSTER
@@ -26,6 +27,7 @@ PROFILE = Table(
     [
         Row("description", Text(), "What kind of machine it is for."),
         Row("why", MappingOf(Text(), "remarks by the id of the space"), "Why spaces are as they are, by their ids."),
+        Row("eligible", ELIGIBLE, "Kinds of disks to use that plans leave alone otherwise."),
         Row("schema", SPACES, "The spaces.", required=True),
     ],
     others=True,

@@ -71,13 +71,23 @@ class Disk:
 
 
 @dataclass(frozen=True)
+class LeftOutDisk:
+    """A disk that a plan does not use. `reason` follows the disk's name in a sentence; `kinds` (words of `eligible`) would take it in."""
+
+    disk: Disk
+    reason: str
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Hardware:
-    """The machine that is planned. `facts` is the whole input, what `$` means in an expression."""
+    """The machine that is planned. `facts` is what `$` means in an expression; `left_out` are disks that are not to be used."""
 
     disks: tuple[Disk, ...]
     ram: int | None = None
     firmware: Firmware | None = None
     facts: Mapping[str, t.Any] = field(default_factory=dict, compare=False)
+    left_out: tuple[LeftOutDisk, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import typing as t
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -20,6 +20,7 @@ from .fair.solve import allocate_fair
 from .model import Allocation, Hardware, Schema, SpaceType
 from .ordered.convert import allocate_ordered
 from .problem.formulate import canonical_order, with_boot_partition
+from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
 from .schema.hardware import parse_hardware, reordered
 from .schema.memo import Memory
 from .schema.parse import parse_schema
@@ -79,30 +80,38 @@ def parse_reserve(value: t.Any) -> int:
 class Planner:
     """Plans machine after machine from one dynamic schema. Problems that differ only in names and serials are solved once."""
 
-    def __init__(self, schema: t.Any, objective: Objective = Objective.FAIR, reserve: int = 0) -> None:
+    def __init__(
+        self, schema: t.Any, objective: Objective = Objective.FAIR, reserve: int = 0, eligible: Collection[EligibleKind] = ()
+    ) -> None:
         self._schema = schema
+        self._eligible = frozenset(eligible)
+        self._kept = kept_names(schema)
         self._objective = objective
         self._reserve = reserve
         self._memory = Memory()
         self._known: dict[_Problem, _Solved | _Unsolved] = {}
 
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
-        """Return the plan of one machine as plain data: `fingerprint`, `disks`, `schema`, `warnings`; sizes are MiB.
+        """Return the plan of one machine as plain data: `fingerprint`, `disks`, `schema`, `warnings`, `left_out_disks`; sizes are MiB.
 
         Raises InputError with all mistakes of facts and schema, NoSolution with the conflict.
         """
-        hardware = parse_hardware(facts, place)
+        whole = parse_hardware(facts, place)
+        hardware = qualify(whole, self._eligible, self._kept, place)
         if self._objective is Objective.FAIR:
             hardware = reordered(hardware, canonical_order(hardware.disks))
         schema = parse_schema(self._schema, hardware, self._memory)
         solved = self._solved(hardware, schema)
-        identity = fingerprint(hardware)
+        identity = fingerprint(whole)
         return {
             "fingerprint": identity,
             "disks": sizes_by_disk(hardware, solved.schema, solved.allocation),
             "schema": explicit_schema(hardware, solved.schema, solved.allocation, identity),
             "warnings": _warnings(hardware, solved),
             "left_out": [{"id": space_id, "reason": reason} for space_id, reason in (*schema.left_out, *solved.left_out)],
+            "left_out_disks": [
+                {"disk_id": one.disk.id, "size": one.disk.size, "reason": one.reason, "kinds": list(one.kinds)} for one in hardware.left_out
+            ],
         }
 
     def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:
@@ -132,7 +141,9 @@ class Planner:
         known = self._known[problem]
         rename = _renamer(known.disk_ids, ids)
         if isinstance(known, _Unsolved):
-            raise NoSolution(rename(str(known.error)), rename(known.error.conflict))
+            conflict = rename(known.error.conflict)
+            conflict["remedies"] = [*conflict.get("remedies", ()), *_disks_to_take_in(hardware)]
+            raise NoSolution(rename(str(known.error)), conflict)
         return replace(known, left_out=tuple(map(tuple, rename(known.left_out))))
 
 
@@ -258,7 +269,23 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
             " to carry the plan out put them into a vg or reserve 2 MiB"
         )
     warnings.extend(_mixed_blocks(hardware, solved))
+    warnings.extend(_what_is_there(hardware, allocation))
     return warnings
+
+
+def _what_is_there(hardware: Hardware, allocation: Allocation) -> list[str]:
+    """Return warnings about disks that something new is planned on though something is there that no plan made."""
+    taken = sorted({piece.disk for piece in allocation.pieces if piece.start is None and piece.size > 0})
+    there = [(hardware.disks[disk].id, not_empty(hardware.disks[disk])) for disk in taken]
+    return [f"{name} is not empty, there is {what} on it; it stays until wipe names the disk" for name, what in there if what]
+
+
+def _disks_to_take_in(hardware: Hardware) -> list[str]:
+    return [
+        f"use {one.disk.id} ({format_mib(one.disk.size)}), too, which {one.reason}: eligible: [{', '.join(one.kinds)}]"
+        for one in hardware.left_out
+        if one.kinds
+    ]
 
 
 def _unproven(schema: Schema, allocation: Allocation) -> str:

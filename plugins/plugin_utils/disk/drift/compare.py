@@ -66,7 +66,8 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
         found += _size(disk_id, "the disk", disk["size"], there["size"])
         if disk_id in tables:
             found += _partitions(disk_id, tables[disk_id], there, known, root)
-    wanted = {id(present[disk_id]) for disk_id in planned if disk_id in present}
+    left_out = [disk["disk_id"] for disk in plan.get("left_out_disks") or ()]
+    wanted = {id(present[disk_id]) for disk_id in (*planned, *left_out) if disk_id in present}
     found += [Finding(disk["id"], State.NEW, f"a disk of {disk['size']} MiB is new") for disk in facts["disks"] if id(disk) not in wanted]
     return [*found, *_stacks(schema, facts, known, root)]
 

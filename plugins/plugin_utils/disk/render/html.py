@@ -19,7 +19,7 @@ from ...common.html import page_templates
 from ...common.units import format_mib
 from .geometry import SMALLEST_LEGIBLE, Paint, paints
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
-from .words import free_tip, label, percent, run_link, run_name, run_size, strip, tip, unallocated_tip
+from .words import free_tip, label, left_out_words, percent, run_link, run_name, run_size, strip, tip, unallocated_tip
 
 Plain = Mapping[str, t.Any]
 TEMPLATES = pathlib.Path(__file__).parents[1] / "templates"
@@ -93,6 +93,7 @@ class Group:
     bars: tuple[Bar, ...]
     lines: tuple[Line, ...]
     disks: tuple[tuple[str, tuple[str, ...]], ...]
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group
         bars=tuple(_bar(view, run, largest, painted) for run in runs_of_alike(view.disks)),
         lines=tuple(_line(view, space, painted) for space in view.spaces),
         disks=tuple((shown(member.name), tuple(_disk_words(disk) for disk in other.disks)) for member, other in alike),
+        left_out=tuple(shown(left_out_words(disk)) for disk in view.left_out),
     )
 
 

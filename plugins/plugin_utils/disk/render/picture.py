@@ -89,12 +89,28 @@ class SpacePicture:
 
 
 @dataclass(frozen=True)
+class LeftOutPicture:
+    """A disk that the plan leaves alone, and why; `reason` follows its name in a sentence."""
+
+    name: str
+    short_id: str
+    description: str
+    size: int
+    reason: str
+
+    def shape(self) -> tuple[t.Any, ...]:
+        """Return everything of it but its names."""
+        return (self.description, self.size, self.reason)
+
+
+@dataclass(frozen=True)
 class HostPicture:
-    """One host: its disks, its spaces (each followed by those inside it), and the plan's warnings."""
+    """One host: its disks, its spaces (each followed by those inside it), the plan's warnings, and the disks that it leaves alone."""
 
     disks: tuple[DiskPicture, ...]
     spaces: tuple[SpacePicture, ...]
     warnings: tuple[str, ...]
+    left_out: tuple[LeftOutPicture, ...] = ()
 
     @property
     def size(self) -> int:
@@ -123,7 +139,7 @@ class HostPicture:
 
     def shape(self) -> tuple[t.Any, ...]:
         """Return everything but the names of the disks: hosts of one shape need one drawing."""
-        return (tuple(disk.shape() for disk in self.disks), self.spaces)
+        return (tuple(disk.shape() for disk in self.disks), self.spaces, tuple(disk.shape() for disk in self.left_out))
 
 
 def picture(plan: Plain, hardware: Plain | None = None, schema: Sequence[Plain] = (), why: Plain | None = None) -> HostPicture:
@@ -138,6 +154,7 @@ def picture(plan: Plain, hardware: Plain | None = None, schema: Sequence[Plain] 
         disks=_disks(plan, hardware or {}, spaces),
         spaces=spaces,
         warnings=tuple(str(warning) for warning in plan.get("warnings") or ()),
+        left_out=tuple(_left_out(disk, hardware or {}) for disk in plan.get("left_out_disks") or ()),
     )
 
 
@@ -259,6 +276,14 @@ def _disk(disk: Plain, facts: Plain, segments: tuple[Segment, ...]) -> DiskPictu
         unallocated=int(unallocated) if unallocated is not None else size - sum(segment.size for segment in segments),
         segments=segments,
     )
+
+
+def _left_out(disk: Plain, hardware: Plain) -> LeftOutPicture:
+    disk_id = str(disk.get("disk_id"))
+    facts = next((one for one in hardware.get("disks") or () if str(one.get("id")) == disk_id), {})
+    size = int(disk.get("size") or mib_or_nothing(facts.get("size")))
+    name = str(facts.get("dev") or disk_id).rsplit("/", 1)[-1]
+    return LeftOutPicture(name, short_id(disk_id), describe_disk(facts), size, str(disk.get("reason") or "is left out"))
 
 
 def _segment(space: SpacePicture, size: int, volumes: Sequence[SpacePicture], before: int) -> Segment:

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from ...common.units import format_mib
 from .geometry import SMALLEST_LEGIBLE, TEXT_ON_COLOUR, Label, Paint, lengths, paints, rows_of_labels, text_width
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
-from .words import free_tip, run_link, run_name, run_size, strip, strip_name, tip, unallocated_tip
+from .words import free_tip, left_out_words, run_link, run_name, run_size, strip, strip_name, tip, unallocated_tip
 
 WIDTH = 960
 MARGIN = 24
@@ -108,6 +108,7 @@ def svg(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = None, 
     y = _heading(root, host, title)
     for run in runs_of_alike(host.disks):
         y = _run(root, subject, run, y)
+    y = _left_out(root, subject, y)
     height = f"{_legend(root, subject, y) + MARGIN - 8:g}"
     for element in (root, paper):
         element.set("height", height)
@@ -310,6 +311,23 @@ def _label(area: Area) -> Label:
 
 def _label_text(area: Area) -> str:
     return f"{area.name} {format_mib(area.size)}"
+
+
+def _left_out(root: Element, subject: Subject, y: float) -> float:
+    """Draw the disks that the plan leaves alone: a dashed bar to scale each, and why; return where the next thing may start."""
+    for disk in subject.host.left_out:
+        y += 24
+        words = f"{format_mib(disk.size)}{f'  {disk.description}' if disk.description else ''}, left out: it {disk.reason}"
+        _text(root, MARGIN, y, disk.name, size=14, bold=True)
+        x = MARGIN + text_width(disk.name, 14 * BOLDER) + 8
+        _text(root, x, y, _shortened(words, 12, WIDTH - MARGIN - x), size=12, css="muted")
+        width = min(BAR, max(SMALLEST, BAR * disk.size / subject.largest)) if subject.largest else BAR
+        holder = sub(root, "g", {"class": "disk left-out"})
+        sub(holder, "title").text = shown(left_out_words(disk))
+        dashed = {"class": "frame", "fill": "none", "stroke": FRAME, "stroke-dasharray": "4 3"}
+        sub(holder, "rect", dashed | _attributes(Box(MARGIN, y + 8, width, SLIM_HEIGHT)))
+        y += 8 + SLIM_HEIGHT
+    return y
 
 
 def _legend(root: Element, subject: Subject, y: float) -> float:

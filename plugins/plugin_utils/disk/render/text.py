@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ...common.units import format_mib
 from .picture import DiskPicture, HostPicture, SpacePicture, picture, shown
+from .words import left_out_words
 
 WIDTH = 100
 NAME_WIDTH = 32
@@ -46,6 +47,8 @@ def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = No
     blocks += [_lines(_space_row(host, space, space.size, 0, nested=True)) for space in _own_entries(host, nested)]
     if not host.disks:
         blocks.append(["no disks"])
+    if host.left_out:
+        blocks.append([line for disk in host.left_out for line in _wrapped("- ", left_out_words(disk))])
     if host.warnings:
         blocks.append([line for warning in host.warnings for line in _wrapped("! ", warning)])
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)

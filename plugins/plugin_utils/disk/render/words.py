@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...common.units import format_mib
-from .picture import DiskPicture, Segment, SpacePicture
+from .picture import DiskPicture, LeftOutPicture, Segment, SpacePicture
 
 
 def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
@@ -54,6 +54,13 @@ def mount(space: SpacePicture) -> str:
     """Return where and as what a space is mounted."""
     options = space.mount_options if space.mount_options != "defaults" else None
     return ", ".join(word for word in (space.mount, space.fs_type, options) if word)
+
+
+def left_out_words(disk: LeftOutPicture) -> str:
+    """Return the sentence about a disk that the plan leaves alone."""
+    name = disk.name if disk.name == disk.short_id else f"{disk.name} {disk.short_id}"
+    described = ", ".join(word for word in (format_mib(disk.size), disk.description) if word)
+    return f"{name} ({described}) is left out: it {disk.reason}"
 
 
 def percent(size: float, whole: float) -> str:

@@ -15,12 +15,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...common.errors import suggest
 from ...common.fields import kind_of
-from ..model import Hardware
+from ..model import Disk, Hardware, LeftOutDisk
 from .yaql import is_expression
 
 
 class UnknownDisk(ValueError):
     """A value that does not name disks of the machine; the text says what would."""
+
+
+class LeftOut(UnknownDisk):
+    """A disk that the machine has and that the plan leaves alone."""
+
+    def __init__(self, one: LeftOutDisk) -> None:
+        asking = f"; add {', '.join(one.kinds)} to eligible to use it" if one.kinds else ""
+        super().__init__(f"{one.disk.id} {one.reason}, so it is left out of plans{asking}")
 
 
 class DiskNames:
@@ -30,16 +38,24 @@ class DiskNames:
         self._ids = [disk.id for disk in hardware.disks]
         self._positions: dict[str, int] = {}
         for position, disk in enumerate(hardware.disks):
-            links = disk.facts.get("links")
-            for name in (disk.path, disk.dev, *(links if isinstance(links, (list, tuple)) else ())):
-                if isinstance(name, str) and name:
-                    self._positions.setdefault(name, position)
+            for name in _other_names(disk):
+                self._positions.setdefault(name, position)
         self._positions.update({disk_id: position for position, disk_id in enumerate(self._ids)})
+        self._left_out = {name: one for one in hardware.left_out for name in (*_other_names(one.disk), one.disk.id)}
+
+    def positions_in_use(self, value: t.Any) -> frozenset[int]:
+        """Return the disks that an evaluated value names, without those that the plan leaves alone. Raises UnknownDisk."""
+        if isinstance(value, (list, tuple)):
+            return frozenset(position for item in value for position in self.positions_in_use(item))
+        try:
+            return self.positions(value)
+        except LeftOut:
+            return frozenset()
 
     def positions(self, value: t.Any) -> frozenset[int]:
         """Return the disks that an evaluated value names: an id, a disk, or a list of such.
 
-        Raises UnknownDisk.
+        Raises UnknownDisk, and LeftOut for one that the plan leaves alone.
         """
         if isinstance(value, (list, tuple)):
             return frozenset(position for item in value for position in self.positions(item))
@@ -49,6 +65,8 @@ class DiskNames:
             return self.positions(value["id"])
         if not isinstance(value, str):
             raise UnknownDisk(f"has {kind_of(value)}, but must give disks or their ids")
+        if value in self._left_out and value not in self._positions:
+            raise LeftOut(self._left_out[value])
         if value not in self._positions:
             raise UnknownDisk(f"there is no disk {value!r}{suggest(value, self._ids)}; the disks are {_listed(self._ids)}")
         return frozenset({self._positions[value]})
@@ -75,6 +93,12 @@ def without_repetition(tiers: Iterable[frozenset[int]]) -> tuple[frozenset[int],
             kept.append(tier - seen)
         seen |= tier
     return tuple(kept)
+
+
+def _other_names(disk: Disk) -> list[str]:
+    links = disk.facts.get("links")
+    names = (disk.path, disk.dev, *(links if isinstance(links, (list, tuple)) else ()))
+    return [name for name in names if isinstance(name, str) and name]
 
 
 def _listed(names: Sequence[str], most: int = 6) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import typing as t
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import lvm, overhead
@@ -82,7 +82,6 @@ class _Reader:
     def __post_init__(self) -> None:
         self.names = DiskNames(self.hardware)
         self.evaluate = Evaluator(self.hardware.facts, self.memory)
-        self.writable = frozenset(at for at, disk in enumerate(self.hardware.disks) if not disk.facts.get("read_only"))
         self.flat = False
         self.encrypted: frozenset[str] = frozenset()
 
@@ -94,7 +93,6 @@ class _Reader:
         types = {entry.type for entry in known}
         self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
         self.encrypted = _encrypted(known, groups)
-        self._warn_of_read_only_disks()
         choices = self._choices(entries, groups)
         entries = [entry for entry in entries if entry.id not in self.left_out]
         self._check_mounts(entries)
@@ -109,11 +107,6 @@ class _Reader:
             self.mistakes.add(place, "has optional spaces only, all of which are left out; there is nothing to plan")
             self.mistakes.check()
         return Schema(spaces=tuple(spaces), flat=self.flat, warnings=tuple(self.warnings), left_out=tuple(self.left_out.items()))
-
-    def _warn_of_read_only_disks(self) -> None:
-        for position, disk in enumerate(self.hardware.disks):
-            if position not in self.writable:
-                self.warnings.append(f"{disk.id} is read-only, so nothing is planned for it")
 
     def _entries(self, schema: Sequence[t.Any], place: str) -> list[_Entry]:
         entries: list[_Entry] = []
@@ -219,9 +212,9 @@ class _Reader:
         return choices
 
     def _choice(self, entry: _Entry) -> _Choice:
-        allowed, place, values = self.writable, entry.place, entry.values
+        allowed, place, values = frozenset(range(len(self.hardware.disks))), entry.place, entry.values
         if values["disks"] is not None:
-            allowed &= self._positions(f"{place}.disks", values["disks"])
+            allowed &= self._positions(f"{place}.disks", values["disks"], self.names.positions)
         if values["avoid_disks"] is not None:
             allowed -= self._positions(f"{place}.avoid_disks", values["avoid_disks"])
         if not allowed and values["optional"] and entry.id:
@@ -236,9 +229,9 @@ class _Reader:
             self.warnings.append(f"{place}.best_with_disks: no disk matches, so {entry.id} goes wherever there is room")
         return _Choice(allowed, tiers)
 
-    def _positions(self, place: str, value: t.Any) -> frozenset[int]:
+    def _positions(self, place: str, value: t.Any, find: Callable[[t.Any], frozenset[int]] | None = None) -> frozenset[int]:
         try:
-            return self.names.positions(value)
+            return (find or self.names.positions_in_use)(value)
         except UnknownDisk as error:
             self.mistakes.add(place, str(error))
             return frozenset(range(len(self.hardware.disks)))

@@ -96,7 +96,8 @@ def run_playbook(folder: pathlib.Path, *options: str) -> Run:
     (folder / "mine.yml").write_text(FILE_PROFILE, encoding="utf-8")
     (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": local}}), encoding="utf-8")
     facts = {"bareon.allocator.disk_facts": {}, "register": "facts"}
-    gathered = {"bareon.allocator.disk_plan": {"schema": ANYTHING}, "register": "gathered", "ignore_errors": True}
+    anything = {"schema": ANYTHING, "eligible": ["in_use", "removable", "usb", "sd_card", "zoned", "iscsi", "fc"]}
+    gathered = {"bareon.allocator.disk_plan": anything, "register": "gathered", "ignore_errors": True}
     play = [
         {"hosts": "empty", "gather_facts": False, "tasks": [gathered, facts]},
         {"hosts": "localhost", "gather_facts": False, "tasks": [*tasks, keep]},
@@ -142,8 +143,11 @@ def test_without_any_hardware_the_facts_are_gathered(run: Run) -> None:
     """Whatever this machine has: its disks, or the message that it has none."""
     found = run.results["facts"]["ansible_facts"]["bareon_hardware"]["disks"]
     result = run.results["gathered"]
-    if found:
-        assert {disk["disk_id"]: disk["size"] for disk in result["plan"]["disks"]} == {disk["id"]: disk["size"] for disk in found}
+    if "plan" in result:
+        told = [*result["plan"]["disks"], *result["plan"]["left_out_disks"]]
+        assert {disk["disk_id"]: disk["size"] for disk in told} == {disk["id"]: disk["size"] for disk in found}
+    elif found:
+        assert "hardware.disks: no disk of this machine may be used" in result["msg"]
     else:
         assert "hardware.disks: is empty" in result["msg"]
 

@@ -53,7 +53,9 @@ def test_what_is_recorded_can_be_planned(source: str) -> None:
     assert (facts["firmware"], facts["ram"]) == ("uefi", 4096)
     assert warnings, "no source tells all"
     plan = make_plan([{"id": "data", "type": "partitions", "min_size": 1024, "mount": "/srv"}], facts)
-    assert {disk["disk_id"] for disk in plan["disks"]} == {disk["id"] for disk in facts["disks"]}
+    in_use = {disk["id"] for disk in facts["disks"] if disk.get("in_use")}
+    assert {disk["disk_id"] for disk in plan["disks"]} == {disk["id"] for disk in facts["disks"]} - in_use
+    assert {disk["disk_id"] for disk in plan["left_out_disks"]} == in_use
 
 
 def test_ironic() -> None:

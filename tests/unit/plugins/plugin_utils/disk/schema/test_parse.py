@@ -99,13 +99,6 @@ def test_percentages_of_volumes_are_of_what_pvs_hold(encrypted: str | None, exte
     assert schema.by_id("g").max_size == schema.by_id("a").min_size == 4 * extents
 
 
-def test_read_only_disks_are_left_alone() -> None:
-    facts = {"disks": [{**FACTS["disks"][0], "read_only": True}, FACTS["disks"][1]]}
-    schema = parse(LV, facts=facts)
-    assert schema.spaces[0].allowed == {1}
-    assert schema.warnings == ("sda is read-only, so nothing is planned for it",)
-
-
 @pytest.mark.parametrize(
     ("entries", "flat"),
     [
