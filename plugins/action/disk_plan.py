@@ -10,11 +10,8 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
-
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.errors import InputError, Mistake
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.action import PlanningAction, failure
+from ..plugin_utils.common.errors import InputError, Mistake, Unavailable
 from ..plugin_utils.disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils.disk.known_hardware import FACT, known_hardware
 from ..plugin_utils.disk.plan_files import difference, files_summary, plan_files, to_plain, write
@@ -81,7 +78,7 @@ class ActionModule(PlanningAction):
             module_name="bareon.allocator.disk_facts", module_args={}, task_vars=dict(task_vars)
         )
         if gathered.get("failed"):
-            raise AnsibleActionFail(f"the facts of the disks could not be gathered: {gathered.get('msg', 'no reason given')}")
+            raise Unavailable(f"the facts of the disks could not be gathered: {gathered.get('msg', 'no reason given')}")
         return gathered["ansible_facts"][FACT]
 
     def _plan_hosts(self, planner: Planner, found: Mapping[str, t.Any], known: Mapping[str, t.Any], folder: str | None) -> dict[str, t.Any]:
@@ -95,7 +92,7 @@ class ActionModule(PlanningAction):
         else:
             result |= {"plans": fleet.plans, "summary": fleet_summary(fleet.plans, hardware, left_out)}
         if fleet.failures:
-            raise AnsibleActionFail(describe_failures(fleet), result=plain(result | {"failures": failures(fleet)}))
+            return result | failure(describe_failures(fleet)) | {"failures": failures(fleet)}
         return result if folder is not None else result | self._difference(fleet.plans, hardware)
 
     def _write(self, plans: Mapping[str, t.Any], folder: str) -> dict[str, t.Any]:

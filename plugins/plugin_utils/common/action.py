@@ -32,6 +32,11 @@ class Progress(t.Protocol):
         """Return for how long they have run."""
 
 
+def failure(message: str) -> dict[str, t.Any]:
+    """Return the result of a task that fails with this message."""
+    return {"failed": True, "msg": message}
+
+
 class PlanningAction(ActionBase):
     """Arguments in, one call, result out, on the controller and without a connection."""
 
@@ -59,18 +64,22 @@ class PlanningAction(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Validate the arguments, plan, and return the result; a problem without a solution fails with `msg` and `conflict`."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
+        result.setdefault("changed", False)
+        # What fails is returned, too: an exception would go past the `failed_when` and `until` of the task.
+        return result | plain(self._planned(task_vars or {}))
+
+    def _planned(self, task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         try:
             refuse_missing()
-            planned = self.plan(self._validated_arguments(), task_vars or {})
+            return self.plan(self._validated_arguments(), task_vars)
         except (InputError, MissingLibraries, Unavailable) as error:
-            raise AnsibleActionFail(str(error)) from None
+            return failure(str(error))
         except ImportError as error:
-            raise AnsibleActionFail(describe_missing(error)) from error
+            return failure(describe_missing(error))
         except NoSolution as error:
-            raise AnsibleActionFail(str(error), result={"conflict": plain(error.conflict)}) from None
-        result.setdefault("changed", False)
-        result.update(plain(planned))
-        return result
+            return failure(str(error)) | {"conflict": error.conflict}
+        except AnsibleActionFail as error:
+            return failure(error.message)
 
     def _validated_arguments(self) -> dict[str, t.Any]:
         # Ansible would check which options exclude each other first, and say of `profle` that `profile` is missing.
