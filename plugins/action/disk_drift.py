@@ -10,9 +10,7 @@ import typing as t
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
-
-from ..plugin_utils.common.action import PlanningAction
+from ..plugin_utils.common.action import PlanningAction, failure
 from ..plugin_utils.common.errors import InputError, Mistake
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.drift.files import Folder, facts_in
@@ -46,7 +44,7 @@ class ActionModule(PlanningAction):
         wrong = found.with_states(arguments["fail_on"])
         if wrong:
             says = f"{len(wrong)} of {len(found.findings)} hosts are not as planned"
-            raise AnsibleActionFail(f"{says}\n{result['summary']}", result=plain(result))
+            return result | failure(f"{says}\n{result['summary']}")
         return result
 
     def _facts_of(self, hardware: t.Any, hostvars: t.Any) -> Callable[[str], t.Any]:
