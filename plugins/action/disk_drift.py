@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ..plugin_utils.common.action import PlanningAction, failure
 from ..plugin_utils.common.errors import InputError, Mistake
-from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.drift.files import Folder, facts_in
 from ..plugin_utils.disk.drift.report import Drift, drift
 from ..plugin_utils.disk.known_hardware import FACT, present_hardware
