@@ -32,8 +32,10 @@ options:
         so that C(yaql=$.ram * 2) is twice the memory and C(yaql=$.disks.where($.type = ssd)) are the SSDs.
         A plan follows from its inputs, so C(random) and C(now) are refused, and there are no functions for dates.
       - An expression ends after 1.5 s of CPU time, 256 MiB of memory, or with a value of more than 10,000 values or characters.
-      - Two functions come on top of YAQL's own. C($.disks.orderForSystem()) are the disks, the fittest for an operating system first,
+      - Some functions come on top of YAQL's own. C($.disks.orderForSystem()) are the disks, the fittest for an operating system first,
         which are SSDs of 32 GiB or more, then others, each from small to large; removable and read-only disks come last.
+        C($.disks.systemDisks()) is the first of them and, where it has one, its twin; C($.disks.dataDisks()) are the others, all disks
+        where there are none. C($.disks.alike()) is the largest group of disks of one transport, kind, block size and, within 2 %, size.
         C(recommendedSwap($.ram)) is twice the memory up to 2 GiB, as much up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
       - Sizes are MiB as a number, text with a unit such as V(50 GiB), V(50G) or V(2 TB), or a percentage such as V(30 %) of the room
         of all disks that the space may use (with C(per_disk) of the smallest of them).
@@ -98,6 +100,20 @@ options:
       legs:
         description: How many disks a V(raid) lies on, or V(all). Default is the least number that its level takes, for V(raid10) 4 of them.
         type: raw
+      alike:
+        description: >-
+          Keeps a V(raid) to disks of one transport, kind, block size and, within 2 %, size. Of several such groups it takes one with a disk
+          that O(schema[].best_with_disks) likes best, else that with most room.
+        type: bool
+        default: false
+      mirror:
+        description:
+          - Puts a V(partition) or a V(vg) on a V(raid1) of two disks that are alike, as O(schema[].alike) says. A vg C(os) lies on an array
+            C(os_mirror) then, which its bounds are for.
+          - With V(when_possible) it lies on no mirror where no two disks are alike or there is no room for two of it, and a warning says
+            so. With V(required) there is no plan then.
+        type: str
+        choices: [when_possible, required]
       per_disk:
         description: Makes one V(partition) on every disk that the space may use. Bounds hold for each of them.
         type: bool

@@ -124,6 +124,8 @@ class Space:
     boot: bool = False
     encrypt: bool = False
     keep_data: bool = False
+    mirror_of: str | None = None
+    """Of the array that was put below a vg because a mirror was wanted: the id of the vg."""
     mount: str | None = None
     mount_options: str | None = None
     fs_type: str | None = None
@@ -143,6 +145,8 @@ class Schema:
     flat: bool
     warnings: tuple[str, ...] = ()
     """What the user should know about the schema on this machine, such as a preference that no disk meets."""
+    mirrored: tuple[str, ...] = ()
+    """Spaces that lie on a mirror because that is possible, and need not."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Optional spaces that this machine does not get, each with the reason."""
 

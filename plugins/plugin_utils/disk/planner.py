@@ -100,8 +100,7 @@ class Planner:
         hardware = qualify(whole, self._eligible, self._kept, place)
         if self._objective is Objective.FAIR:
             hardware = reordered(hardware, canonical_order(hardware.disks))
-        schema = parse_schema(self._schema, hardware, self._memory)
-        solved = self._solved(hardware, schema)
+        schema, solved = self._with_mirrors(hardware)
         identity = fingerprint(whole)
         return {
             "fingerprint": identity,
@@ -113,6 +112,18 @@ class Planner:
                 {"disk_id": one.disk.id, "size": one.disk.size, "reason": one.reason, "kinds": list(one.kinds)} for one in hardware.left_out
             ],
         }
+
+    def _with_mirrors(self, hardware: Hardware) -> tuple[Schema, _Solved]:
+        """Return the schema and its solution with as many of the mirrors that are wanted where possible as there is room for."""
+        alone: list[str] = []
+        while True:
+            schema = parse_schema(self._schema, hardware, self._memory, alone=alone)
+            try:
+                return schema, self._solved(hardware, schema)
+            except NoSolution:
+                if not schema.mirrored:
+                    raise
+                alone.append(schema.mirrored[-1])
 
     def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:
         """Return the plans of all machines; one that has none does not keep the others from theirs."""
@@ -239,7 +250,7 @@ def _without(schema: Schema, names: Sequence[str]) -> Schema:
     spaces = tuple(
         replace(space, contains=tuple(member for member in space.contains if member not in names))
         for space in schema.spaces
-        if space.id not in names and space.volume_group not in names
+        if space.id not in names and space.volume_group not in names and space.mirror_of not in names
     )
     return replace(schema, spaces=spaces) if names else schema
 

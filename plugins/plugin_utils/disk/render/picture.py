@@ -280,7 +280,7 @@ def _disk(disk: Plain, facts: Plain, segments: tuple[Segment, ...]) -> DiskPictu
 
 def _left_out(disk: Plain, hardware: Plain) -> LeftOutPicture:
     disk_id = str(disk.get("disk_id"))
-    facts = next((one for one in hardware.get("disks") or () if str(one.get("id")) == disk_id), {})
+    facts: Plain = next((one for one in hardware.get("disks") or () if str(one.get("id")) == disk_id), {})
     size = int(disk.get("size") or mib_or_nothing(facts.get("size")))
     name = str(facts.get("dev") or disk_id).rsplit("/", 1)[-1]
     return LeftOutPicture(name, short_id(disk_id), describe_disk(facts), size, str(disk.get("reason") or "is left out"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import typing as t
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import lvm, overhead
@@ -21,9 +21,10 @@ from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usua
 from ...common.errors import Mistakes, NoSolution, suggest
 from ...common.fields import Values, kind_of
 from ..model import Hardware, Schema, Space, SpaceType
+from .alike import groups_of_alike
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .memo import Memory
-from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, bounds_of
+from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, Mirror, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
 
 _AS_THEY_ARE = (
@@ -36,11 +37,13 @@ _LEAST_OF_CONTENT = frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS, SpaceT
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
-def parse_schema(schema: t.Any, hardware: Hardware, memory: Memory | None = None, place: str = "schema") -> Schema:
+def parse_schema(
+    schema: t.Any, hardware: Hardware, memory: Memory | None = None, place: str = "schema", alone: Collection[str] = ()
+) -> Schema:
     """Return the schema as it is for this machine; `memory` serves machines alike. Nothing given is changed.
 
-    Raises InputError with every mistake and its place (`schema[3].min_size`), and NoSolution when the only fault is that
-    minimums are over maximums.
+    `alone` are the ids of spaces for whose mirrors there is no room. Raises InputError with every mistake and its place
+    (`schema[3].min_size`), and NoSolution when the only fault is that minimums are over maximums, or disks are not alike.
     """
     mistakes = Mistakes()
     if not isinstance(schema, (list, tuple)):
@@ -49,7 +52,7 @@ def parse_schema(schema: t.Any, hardware: Hardware, memory: Memory | None = None
     if not schema:
         mistakes.add(place, "is empty; there is nothing to plan")
         mistakes.check()
-    return _Reader(hardware, memory or Memory(), mistakes).read(schema, place)
+    return _Reader(hardware, memory or Memory(), mistakes, frozenset(alone)).read(schema, place)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class _Entry:
     values: Values
     given: Mapping[str, t.Any]
     raw: Mapping[str, t.Any]
+    mirror_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,10 @@ class _Reader:
     hardware: Hardware
     memory: Memory
     mistakes: Mistakes
+    alone: frozenset[str] = frozenset()
+    mirrored: list[str] = field(default_factory=list)
+    without_twins: list[_Entry] = field(default_factory=list)
+    choices: dict[str, _Choice] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     contradictions: list[tuple[_Entry, Bounds]] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -87,6 +95,7 @@ class _Reader:
 
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         entries = [entry for entry in self._entries(schema, place) if entry.id not in self.left_out]
+        entries = [made for entry in entries for made in self._mirrored(entry, entries)]
         # An entry whose id or type is wrong is looked at like the others, so that all that is wrong with it is told.
         known = [entry for entry in entries if entry.id and entry.type is not None]
         groups = self._groups(known)
@@ -103,10 +112,18 @@ class _Reader:
         self.mistakes.check()
         if self.contradictions:
             raise _no_size_left(self.contradictions)
+        if self.without_twins:
+            raise _no_twins(self.without_twins)
         if not spaces:
             self.mistakes.add(place, "has optional spaces only, all of which are left out; there is nothing to plan")
             self.mistakes.check()
-        return Schema(spaces=tuple(spaces), flat=self.flat, warnings=tuple(self.warnings), left_out=tuple(self.left_out.items()))
+        return Schema(
+            spaces=tuple(spaces),
+            flat=self.flat,
+            warnings=tuple(self.warnings),
+            mirrored=tuple(self.mirrored),
+            left_out=tuple(self.left_out.items()),
+        )
 
     def _entries(self, schema: Sequence[t.Any], place: str) -> list[_Entry]:
         entries: list[_Entry] = []
@@ -154,6 +171,51 @@ class _Reader:
         if isinstance(value, (list, tuple)):
             return [self._evaluated(item, f"{place}[{position}]") for position, item in enumerate(value)]
         return value
+
+    def _mirrored(self, entry: _Entry, entries: Sequence[_Entry]) -> list[_Entry]:
+        """Return the array that a space becomes where a mirror is wanted and possible, for a vg the vg and the array below it."""
+        wish = entry.values["mirror"]
+        if wish is None or not entry.id or entry.type not in KEYS_OF_SOME["mirror"] or not self._may_be_mirrored(entry, entries):
+            return [entry]
+        twins = self._partners(self._choice(entry), 2)
+        if not twins and wish == Mirror.REQUIRED:
+            self.without_twins.append(entry)
+        if not twins or (wish == Mirror.WHEN_POSSIBLE and entry.id in self.alone):
+            why = "there is no room to mirror it" if twins else "no two of the disks that it may use are alike"
+            self.warnings.append(f"{entry.id} lies on no mirror, for {why}")
+            return [entry]
+        if wish == Mirror.WHEN_POSSIBLE:
+            self.mirrored.append(entry.id)
+        del self.choices[entry.place]
+        on_twins = {"disks": [self.hardware.disks[at].id for at in twins], "avoid_disks": None, "best_with_disks": None}
+        array = {"type": SpaceType.RAID, "level": RaidLevel.RAID1, "legs": 2, **on_twins}
+        if entry.type is SpaceType.PARTITION:
+            return [replace(entry, type=SpaceType.RAID, values={**entry.values, **array})]
+        below = f"{entry.id}_mirror"
+        unbounded = dict.fromkeys(("size", "min_size", "max_size", "max_pvs")) | {"contains": (*entry.values["contains"], below)} | on_twins
+        group = replace(entry, values={**entry.values, **unbounded})
+        values = {**entry.values, **array, "id": below, "contains": (), "max_pvs": None, "encrypt": False, "optional": False}
+        return [group, _Entry(below, SpaceType.RAID, f"{entry.place}.mirror", values, {}, entry.raw, mirror_of=entry.id)]
+
+    def _may_be_mirrored(self, entry: _Entry, entries: Sequence[_Entry]) -> bool:
+        """Return whether nothing stands against a mirror; what does is a mistake."""
+        place, arrays = f"{entry.place}.mirror", {other.id for other in entries if other.type is SpaceType.RAID}
+        for key in ("per_disk", "keep_data"):
+            if entry.values[key]:
+                self.mistakes.add(place, f"cannot be combined with {key}; leave one of them out")
+        on = [member for member in entry.values["contains"] if member in arrays]
+        if on:
+            self.mistakes.add(place, f"{entry.id} lies on the array {on[0]!r} already; leave mirror out")
+        return not self.mistakes.told(place)
+
+    def _partners(self, choice: _Choice, least: int) -> tuple[int, ...]:
+        """Return disks alike, `least` or more: those liked best, then the group that has most room, then that which comes first."""
+        disks = self.hardware.disks
+        groups = [group for group in groups_of_alike(disks, choice.allowed) if len(group) >= least]
+        liked = [min((at for at, tier in enumerate(choice.preferred_disks) if tier & set(group)), default=len(disks)) for group in groups]
+        room = [sum(disks[at].size for at in group) for group in groups]
+        best = min(range(len(groups)), key=lambda at: (liked[at], -room[at], groups[at]), default=None)
+        return () if best is None else groups[best]
 
     def _check_keys(self, given: Mapping[str, t.Any], space_type: SpaceType | None, place: str) -> None:
         for key, value in given.items():
@@ -212,6 +274,23 @@ class _Reader:
         return choices
 
     def _choice(self, entry: _Entry) -> _Choice:
+        if entry.place not in self.choices:
+            self.choices[entry.place] = self._chosen(entry)
+        return self.choices[entry.place]
+
+    def _chosen(self, entry: _Entry) -> _Choice:
+        choice = self._by_names(entry)
+        if not entry.values["alike"] or entry.type is not SpaceType.RAID:
+            return choice
+        level, legs = entry.values["level"], entry.values["legs"]
+        least = 2 if legs == ALL_DISKS or level is None else (legs or usual_legs(level))
+        partners = frozenset(self._partners(choice, least))
+        if choice.allowed and not partners:
+            self.without_twins.append(entry)
+            return choice
+        return _Choice(partners, without_repetition(tier & partners for tier in choice.preferred_disks))
+
+    def _by_names(self, entry: _Entry) -> _Choice:
         allowed, place, values = frozenset(range(len(self.hardware.disks))), entry.place, entry.values
         if values["disks"] is not None:
             allowed &= self._positions(f"{place}.disks", values["disks"], self.names.positions)
@@ -265,6 +344,7 @@ class _Reader:
             volume_group=group if entry.type is SpaceType.LOGICAL_VOLUME else None,
             contains=tuple(member for member in values["contains"] if isinstance(member, str) and member not in self.left_out),
             legs=legs,
+            mirror_of=entry.mirror_of,
             priority=self._priority(entry),
             **{key: values[key] for key in _AS_THEY_ARE},
         )
@@ -348,6 +428,19 @@ def _encrypted(known: Sequence[_Entry], groups: Mapping[str, str]) -> frozenset[
 
 def _says(bounds: Bounds) -> str:
     return f"{bounds.least} MiB is over max_size, which is {bounds.most} MiB"
+
+
+def _no_twins(entries: Sequence[_Entry]) -> NoSolution:
+    """Return why there is no plan where disks that are alike are asked for and there are none."""
+    alike = "disks of one transport, kind, block size and, within 2 %, size"
+    said = [
+        {"name": f"disks:{entry.id}", "says": f"{entry.id} needs {alike}, and among those that it may use there are not enough"}
+        for entry in entries
+    ]
+    remedies = [
+        f"let {entry.id} use disks that are alike, or ask for no {'mirror' if entry.values['mirror'] else 'alike'}" for entry in entries
+    ]
+    return NoSolution(f"No plan: {'; '.join(one['says'] for one in said)}", {"short": None, "constraints": said, "remedies": remedies})
 
 
 def _no_size_left(contradictions: Sequence[tuple[_Entry, Bounds]]) -> NoSolution:

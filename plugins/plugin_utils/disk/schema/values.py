@@ -11,6 +11,7 @@ import re
 import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS
@@ -49,10 +50,20 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
     **dict.fromkeys(("contains", "max_pvs"), frozenset({SpaceType.VOLUME_GROUP})),
     **dict.fromkeys(("level", "legs"), frozenset({SpaceType.RAID})),
+    "alike": frozenset({SpaceType.RAID}),
+    "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP}),
     "per_disk": frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS}),
     "encrypt": _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB},
 }
 """The types that keys make sense for which do not for all."""
+
+
+class Mirror(StrEnum):
+    """How much a mirror is wanted."""
+
+    WHEN_POSSIBLE = "when_possible"
+    """On one disk, with a warning, where no two disks are alike or there is no room."""
+    REQUIRED = "required"
 
 
 @dataclass(frozen=True)
@@ -287,6 +298,8 @@ SPACE = Table(
         Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
         Row("level", Word(RaidLevel), "The RAID level of an array."),
         Row("legs", _Legs(), "How many disks an array lies on; `all` is as many as there are."),
+        Row("alike", _FLAG, "Whether an array lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
+        Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
         Row("per_disk", _FLAG, "Whether there is one partition on every disk; bounds then hold for each of them.", default=False),
         Row("encrypt", _FLAG, "Whether it lies on LUKS.", default=False),
     ],

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions, yaql_specs, yaqltypes
 from . import limits
+from .alike import groups_of_alike_facts
 from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
 from .memo import Memory
 
@@ -26,7 +27,7 @@ SYSTEM_DISK_MIB = 32768
 
 def register(context: yaql_contexts.ContextBase) -> None:
     """Add all functions to a context under their names in camel case."""
-    for function in (order_for_system, recommended_swap):
+    for function in (order_for_system, system_disks, data_disks, alike, recommended_swap):
         context.register_function(function)
     for name in ("now", "random"):
         context.register_function(_refused, name=name)
@@ -45,6 +46,39 @@ def order_for_system(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, 
     Disks that are removable or read-only come last. Raises KeyError for a disk without `type` or `size`.
     """
     return sorted(disks, key=_unfitness)
+
+
+@yaql_specs.parameter("disks", yaqltypes.Iterable())
+@yaql_specs.name("systemDisks")
+@yaql_specs.method
+def system_disks(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
+    """Return the disk that is the fittest for an operating system and, where it has one, its twin: see `orderForSystem`, `alike`.
+
+    Raises KeyError for a disk without `type` or `size`.
+    """
+    groups = groups_of_alike_facts(order_for_system(disks))
+    return list(groups[0][:2]) if groups else []
+
+
+@yaql_specs.parameter("disks", yaqltypes.Iterable())
+@yaql_specs.name("dataDisks")
+@yaql_specs.method
+def data_disks(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
+    """Return the disks that `systemDisks` leaves over, all where it leaves none. Raises KeyError for a disk without `type` or `size`."""
+    everything = list(disks)
+    system = system_disks(everything)
+    return [disk for disk in everything if not any(disk is one for one in system)] or everything
+
+
+@yaql_specs.parameter("disks", yaqltypes.Iterable())
+@yaql_specs.method
+def alike(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
+    """Return the largest group of disks of one transport, kind, block size and, within 2 %, size; of equals that with most room.
+
+    Raises KeyError for a disk without `size`.
+    """
+    groups = groups_of_alike_facts(disks)
+    return list(max(groups, key=lambda group: (len(group), sum(disk["size"] for disk in group)))) if groups else []
 
 
 def _unfitness(disk: Mapping[str, t.Any]) -> tuple[bool, bool, int]:
