@@ -78,7 +78,7 @@ def alike(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
     Raises KeyError for a disk without `size`.
     """
     groups = groups_of_alike_facts(disks)
-    return list(max(groups, key=lambda group: (len(group), sum(disk["size"] for disk in group)))) if groups else []
+    return list(sorted(groups, key=lambda group: (-len(group), -sum(disk["size"] for disk in group)))[0]) if groups else []
 
 
 def _unfitness(disk: Mapping[str, t.Any]) -> tuple[bool, bool, int]:
