@@ -35,11 +35,11 @@ class ActionModule(PlanningAction):
         """Compare the hosts of `plans`, or those of them that are asked for."""
         planned, plan_of = _by_host("plans", arguments["plans"])
         asked = planned if arguments["hosts"] is None else arguments["hosts"]
-        unplanned = _unplanned(asked, planned)
+        with_plan, unplanned = _split(asked, planned)
         facts_of = self._facts_of(arguments["hardware"], task_vars["hostvars"])
-        found = drift([host for host in asked if host not in unplanned], plan_of, facts_of, arguments["root"])
+        found = drift(with_plan, plan_of, facts_of, arguments["root"])
         _refuse_silence(found, must_all=arguments["unreachable"] == "fail")
-        result = found.to_plain() | {"unplanned_hosts": list(unplanned), "warnings": _warnings(found.left_out, unplanned)}
+        result = found.to_plain() | {"unplanned_hosts": unplanned, "warnings": _warnings(found.left_out, unplanned)}
         wrong = found.with_states(arguments["fail_on"])
         if wrong:
             says = f"{len(wrong)} of {len(found.findings)} hosts are not as planned"
@@ -65,13 +65,13 @@ def _by_host(option: str, given: t.Any) -> tuple[Collection[str], Callable[[str]
     raise InputError([Mistake(option, "must be a mapping by host, or the path of a folder with a file for each host")])
 
 
-def _unplanned(asked: Collection[str], planned: Collection[str]) -> tuple[str, ...]:
-    """Return the hosts without a plan; refuse when there is none with one."""
+def _split(asked: Collection[str], planned: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the hosts with a plan and those without; refuse when there is none with one."""
     known = set(planned)
-    unplanned = tuple(host for host in asked if host not in known)
-    if len(unplanned) == len(asked):
+    with_plan = [host for host in asked if host in known]
+    if not with_plan:
         raise InputError([Mistake("plans", "has none of the hosts" if known else "has no host")])
-    return unplanned
+    return with_plan, [host for host in asked if host not in known]
 
 
 def _refuse_silence(found: Drift, *, must_all: bool) -> None:
