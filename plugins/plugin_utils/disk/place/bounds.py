@@ -42,6 +42,17 @@ class Bounds:
         solid = [(np.flatnonzero(inside & (self._legs > 0)), room) for inside, room in zip(self._inside, self._rooms)]
         self._solid_inside = [(pieces, room) for pieces, room in solid if len(room) > 1 and len(pieces)]
         self._totals = np.array([room.sum() for room in self._rooms], dtype=np.int64)
+        self._choices = {at: self._choice(demand) for at, demand in enumerate(problem.demands) if self._has_choice(at)}
+        self._highest: dict[int, float] = {}
+
+    def _has_choice(self, position: int) -> bool:
+        return self._problem.demands[position].kind is not Kind.VOLUME and not self._settled[position]
+
+    def _choice(self, demand: Demand) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return areas of a demand, their disks, and where it has no more than its minimum (`size_at`)."""
+        areas = np.array(demand.areas, dtype=np.int64)
+        off = [size_at(demand, area, math.inf) < math.inf for area in demand.areas]
+        return areas, np.array([self._problem.areas[area].disk for area in demand.areas], dtype=np.int64), np.array(off, dtype=np.bool_)
 
     def overfull(self, units: Sequence[int]) -> frozenset[int]:
         """Return demands (positions) that cannot have these sizes all together, empty when no such are found.
@@ -60,6 +71,11 @@ class Bounds:
 
     def highest(self, position: int) -> float:
         """Return the units that a demand could have if all others had their minimum."""
+        if position not in self._highest:
+            self._highest[position] = self._highest_of(position)
+        return self._highest[position]
+
+    def _highest_of(self, position: int) -> float:
         problem, demand = self._problem, self._problem.demands[position]
         if follows(demand) or any(rank(demand.preferred, area) == len(demand.preferred) > 0 for area in demand.areas):
             return math.inf
@@ -107,11 +123,10 @@ class Bounds:
 
     def _homeless(self, units: Sequence[int]) -> frozenset[int]:
         left, settled_on = self._beside_settled(units)
-        for position, demand in enumerate(self._problem.demands):
-            if demand.kind is Kind.VOLUME or self._settled[position]:
-                continue
-            fitting = {self._problem.areas[area].disk for area in demand.areas if size_at(demand, area, units[position]) <= left[area]}
-            if len(fitting) < demand.legs:
+        for position, (areas, disks, off) in self._choices.items():
+            demand = self._problem.demands[position]
+            needed = np.where(off, min(units[position], demand.low), units[position])
+            if len(set(disks[needed <= left[areas]].tolist())) < demand.legs:
                 return frozenset({position}.union(*(settled_on.get(area, ()) for area in demand.areas)))
         return frozenset()
 
