@@ -15,6 +15,7 @@ from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.parallel import solve_each
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
 from ..plugin_utils.group.tasks.balance import run_balance
+from ..plugin_utils.group.tasks.storages import run_storages
 
 
 class ActionModule(PlanningAction):
@@ -22,6 +23,8 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        "of": {"type": "str", "choices": ["instances", "storage"], "default": "instances"},
+        "tolerance": {"type": "float"},
         "groups": {"type": "list", "elements": "str"},
         "max_groups": {"type": "int", "default": 1},
         "mode": {"type": "str", "choices": ["score", "htools"], "default": "score"},
@@ -46,6 +49,9 @@ class ActionModule(PlanningAction):
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Balance the groups."""
+        """Balance the groups, or the storages."""
+        loaded = load_any_cluster(arguments, self._loader.path_dwim)
+        if arguments["of"] == "storage":
+            return run_storages(loaded, arguments, {name: rule.get("default") for name, rule in self.ARGUMENTS.items()})
         solve = functools.partial(solve_each, progress=self.show_progress)
-        return run_balance(load_any_cluster(arguments, self._loader.path_dwim), arguments, solve)
+        return run_balance(loaded, arguments, solve)

@@ -22,6 +22,7 @@ class ActionModule(PlanningAction):
         "journal": {"type": "path"},
         "kinds": {"type": "list", "elements": "str"},
         "where": {"type": "dict"},
+        "storages": {"type": "dict"},
         "outcomes": {
             "type": "list",
             "elements": "dict",

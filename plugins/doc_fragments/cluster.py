@@ -144,6 +144,11 @@ options:
               free:
                 description: What is free of it. Default is what the instances leave.
                 type: raw
+              content:
+                description: The kinds of disks that it takes, in your words. Default is any.
+                type: list
+                elements: str
+                default: []
       instances:
         description: The virtual machines that are there.
         type: list
@@ -162,7 +167,10 @@ options:
             description: What it takes on one node. Default is the sum of its disks.
             type: raw
           disks:
-            description: Its disks, each with C(size), and C(spindles) where storage is exclusive. Default is one of the size of C(disk).
+            description:
+              - Its disks, each with C(size), and C(spindles) where storage is exclusive. Default is one of the size of C(disk).
+              - For M(bareon.allocator.group_balance) of storages a disk has a C(name), the C(storage) that it lies in with C(type) and
+                C(pool), its C(content) where pools take only some, and in C(stays) why it cannot go elsewhere, if it cannot.
             type: list
             elements: dict
           vcpus:

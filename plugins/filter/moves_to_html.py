@@ -71,6 +71,8 @@ def moves_to_html(result: t.Any, title: str = "Moves") -> str:
     plan = told.get("plan", told)
     if not isinstance(plan, dict) or not all(isinstance(plan.get(key), list) for key in ("moves", "stages", "nodes")):
         raise AnsibleFilterError("moves_to_html needs a plan with moves, stages and nodes, as `plan` of bareon.allocator.group_evacuate")
+    if any("disk" in move for move in plan["moves"] if isinstance(move, dict)):
+        raise AnsibleFilterError("moves_to_html draws instances that move between nodes; this plan moves disks, which its summary tells")
     try:
         return moves_page(plan, told.get("unplaced") or (), str(title), told.get("groups") or ())
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

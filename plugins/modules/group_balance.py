@@ -16,6 +16,7 @@ description:
   - Plans moves after which the nodes of a group are used evenly and nothing is left on nodes that are down, and tells which of them
     may run side by side, and the commands for them. The score that is improved is that of M(bareon.allocator.group_info).
   - It runs on the controller, without a connection to any host, and changes nothing.
+  - With O(of=storage) it evens out storages instead of nodes.
   - What disks are copied and primaries are moved has a price, so that the score is reached with little data. Single moves come first,
     then chains of moves that are only worth it together, such as exchanges.
   - No limit gets worse than it is, neither at the end nor at any point of any order that the plan allows, be it memory, disk, CPUs,
@@ -26,6 +27,21 @@ extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
 options:
+  of:
+    description:
+      - V(instances) moves instances between nodes. V(storage) moves their disks between storages, so that these are filled alike with the
+        fewest MiB copied, while instances stay on their nodes; of the options below it takes O(tolerance), O(max_moves) and O(max_data).
+      - Disks go where the same nodes reach, external to external storages and internal to internal ones of the same node, so that their
+        instances can go wherever they could before, and where the storage takes their C(content). They count with their whole size.
+      - It needs to know in which storage each disk lies, as a source of type V(proxmox) does, or O(cluster.instances[].disks).
+    type: str
+    choices: [instances, storage]
+    default: instances
+  tolerance:
+    description:
+      - With O(of=storage), how far the used share of a storage may be from even. Storages within it are left alone. Default is V(0.05).
+      - What is even are all storages between which disks can move at the same level, as far as what cannot be moved allows.
+    type: float
   groups:
     description:
       - Names or UUIDs of the groups to balance. Default is the group with the worst score that can be improved.
@@ -157,15 +173,96 @@ EXAMPLES = r"""
       web: {cpu: 0.5, memory: 0.2, disk: 0.1, net: 0.9}
       database: {cpu: 2.5, memory: 0.8, disk: 0.7, net: 0.2}
     disk_moves: false
+
+- name: Even out two storages that all nodes reach
+  bareon.allocator.group_balance:
+    of: storage
+    tolerance: 0.1
+    cluster:
+      nodes:
+        - name: n1
+          total_memory: 64 GiB
+          total_cpus: 16
+          storage: &storage
+            - {type: external, pool: slow, total: 1000 GiB, free: 100 GiB}
+            - {type: external, pool: fast, total: 1000 GiB, free: 900 GiB}
+        - {name: n2, total_memory: 64 GiB, total_cpus: 16, storage: *storage}
+      instances:
+        - name: database
+          memory: 8 GiB
+          vcpus: 4
+          primary: n1
+          disk_template: ext
+          disks:
+            - {name: system, size: 100 GiB, storage: {type: external, pool: slow}, stays: it has snapshots}
+            - {name: data, size: 350 GiB, storage: {type: external, pool: slow}}
 """
 
 RETURN = r"""
 ---
+storages:
+  description: The storages whose sizes are known, in the order of nodes.
+  type: list
+  elements: dict
+  returned: with O(of=storage)
+  contains:
+    storage:
+      description: Name of the pool.
+      type: str
+    type:
+      description: V(internal) or V(external).
+      type: str
+    nodes:
+      description: The nodes that reach it, or the one that has it.
+      type: list
+      elements: str
+    total:
+      description: Its size in MiB.
+      type: int
+    used_before:
+      description: MiB that are used now.
+      type: int
+    used_after:
+      description: MiB that are used after the moves.
+      type: int
+    level_before:
+      description: The share that is used now.
+      type: float
+    level_after:
+      description: The share that is used after the moves.
+      type: float
+stays:
+  description: Disks that cannot go to another storage.
+  type: list
+  elements: dict
+  returned: with O(of=storage)
+  contains:
+    instance:
+      description: Name of the instance.
+      type: str
+    disk:
+      description: Name of the disk.
+      type: str
+    storage:
+      description: The pool that it lies in.
+      type: str
+    why:
+      description: The reason.
+      type: str
+blocked:
+  description: Disks for which a better storage was found, but no room on the way to it.
+  type: list
+  elements: str
+  returned: with O(of=storage)
+complete:
+  description: Whether it is known that nothing is better; with hundreds of disks, that at most half a percent less could be copied.
+  type: bool
+  returned: with O(of=storage)
 scores:
   description: All groups that have nodes, the worst score first.
   type: list
   elements: dict
-  returned: success
+  returned: with O(of=instances)
   contains:
     group:
       description: Name of the group.
@@ -177,7 +274,7 @@ groups:
   description: The groups that were planned, in the order in which they were chosen.
   type: list
   elements: dict
-  returned: success
+  returned: with O(of=instances)
   contains:
     group:
       description: Name of the group.
@@ -209,7 +306,7 @@ unfinished:
   description: Groups for which there was no time.
   type: list
   elements: str
-  returned: success
+  returned: with O(of=instances)
 pareto:
   description:
     - For each group the plans that no other one beats in score, data and moves alike, the best score first.
@@ -242,10 +339,10 @@ plan:
   returned: success
   contains:
     score_before:
-      description: Score of the whole cluster now.
+      description: Score of the whole cluster now; with O(of=storage) MiB that storages have too much or too little, all together.
       type: float
     score_after:
-      description: Score of the whole cluster afterwards.
+      description: The same afterwards.
       type: float
     moves:
       description: All moves, in an order in which each has room.
@@ -258,7 +355,16 @@ plan:
         kind:
           description: >-
             One of V(failover), V(failover_to_any), V(replace_secondary), V(replace_and_failover), V(replace_primary),
-            V(failover_and_replace), V(replace_both).
+            V(failover_and_replace), V(replace_both), or, with O(of=storage), V(move_disk).
+          type: str
+        disk:
+          description: Of a V(move_disk) the name of the disk.
+          type: str
+        from_storage:
+          description: Of a V(move_disk) the pool that it leaves.
+          type: str
+        to_storage:
+          description: Of a V(move_disk) the pool that it goes to.
           type: str
         from:
           description: Its nodes before.
@@ -280,7 +386,8 @@ plan:
           elements: dict
           contains:
             kind:
-              description: One of V(migrate), V(failover), V(replace_disks).
+              description: >-
+                One of V(migrate), V(failover), V(replace_disks), or V(move_disk), which also has C(disk), C(from_storage), C(to_storage).
               type: str
             from:
               description: The nodes before the step.

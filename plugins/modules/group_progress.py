@@ -47,6 +47,11 @@ options:
       - Steps whose result is there already are counted as done. An instance that is elsewhere than on the rest of its way is an error,
         since the plan was made for another state.
     type: dict
+  storages:
+    description:
+      - The storages of disks as they are now, by instance and disk, for plans that move disks, such as
+        RV(bareon.allocator.group_balance#module:plan) of storages. It is needed with O(where) for these.
+    type: dict
   outcomes:
     description:
       - What became of steps.
@@ -179,6 +184,12 @@ rounds:
       type: str
     job:
       description: The job that carries it out already, if any.
+      type: str
+    disk:
+      description: Of a step that moves a disk what it is called. It goes from the storage C(from_storage) to C(to_storage).
+      type: str
+    says:
+      description: The step in words.
       type: str
 done:
   description: Moves that are done.

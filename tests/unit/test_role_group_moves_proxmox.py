@@ -12,23 +12,29 @@ import re
 import subprocess
 import sys
 
+import pytest
 import yaml
-from ansible_collections.bareon.allocator.tests.support.group.proxmox_standin import Cluster, Guest, Machine, serving, small_cluster
+from ansible_collections.bareon.allocator.tests.support.group.proxmox_standin import GIB, Cluster, Guest, Machine, serving, small_cluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def run(folder, cluster, plays):
+def run(folder, cluster, plays, *options):
     """Run a playbook against a cluster; return the exit code and what was printed."""
     with serving(cluster) as (url, ca_path):
+        subprocess.run(
+            [sys.executable, ROOT / "tests" / "standins" / "proxmox_node.py", "install", folder / "bin", url, ca_path], check=True
+        )
         variables = {"pve_url": url, "pve_ca": ca_path, "pve_token_id": "mover@pve!bareon", "pve_token_secret": "m0ve"}
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         (folder / "play.yml").write_text(yaml.safe_dump(plays, sort_keys=False))
         (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": {"localhost": local}, "vars": variables}}))
         ran = subprocess.run(
-            [sys.executable, "-m", "ansible", "playbook", "-vv", "-i", "inventory.yml", "play.yml"],
+            [sys.executable, "-m", "ansible", "playbook", "-vv", "-i", "inventory.yml", *options, "play.yml"],
             cwd=folder,
-            env=os.environ | {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"), "ANSIBLE_NOCOLOR": "1"},
+            env=os.environ
+            | {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"), "ANSIBLE_NOCOLOR": "1"}
+            | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"},
             capture_output=True,
             text=True,
             timeout=300,
@@ -54,6 +60,13 @@ def plays(guest, source, target, kind="migrate", **more):
         "group_moves_timeout": 20,
     }
     return [{"hosts": "localhost", "gather_facts": False, "vars": variables | more, "roles": ["bareon.allocator.group_moves"]}]
+
+
+def by_pvesh(plays):
+    """Return a playbook that does the same by pvesh on a node."""
+    for name in ("group_moves_url", "group_moves_ca_path", "group_moves_username", "group_moves_password"):
+        del plays[0]["vars"][name]
+    return plays
 
 
 def test_a_machine_is_moved_live(tmp_path):
@@ -88,6 +101,32 @@ def test_a_guest_that_ha_cannot_move_is_not_said_to_be_moved(tmp_path):
     assert "1 of 1 moves are done" not in said
 
 
+def test_pvesh_follows_a_guest_under_ha_until_it_is_there(tmp_path):
+    cluster = small_cluster(ha_seconds=3.0)
+    cluster.guests[100].ha = "started"
+    code, said = run(tmp_path, cluster, by_pvesh(plays("100-web0", "pve1", "pve2")))
+    assert code == 0, said
+    assert ("POST", "/cluster/ha/resources/{sid}/migrate") in cluster.calls
+    assert (cluster.guests[100].node, cluster.started) == ("pve2", [(100, "pve2")])
+
+
+def test_pvesh_tells_how_a_migration_by_ha_has_failed(tmp_path):
+    cluster = small_cluster()
+    cluster.guests[100].ha, cluster.guests[100].fails = "started", "no space left"
+    code, said = run(tmp_path, cluster, by_pvesh(plays("100-web0", "pve1", "pve2")))
+    assert code == 2
+    assert "no space left" in said
+    assert "1 of 1 moves are done" not in said
+
+
+def test_pvesh_restarts_containers_whatever_options_machines_have(tmp_path):
+    cluster = small_cluster()
+    options = ["with-local-disks=1"]
+    code, said = run(tmp_path, cluster, by_pvesh(plays("200-dns", "pve2", "pve3", "failover", group_moves_proxmox_options=options)))
+    assert code == 0, said
+    assert cluster.guests[200].node == "pve3"
+
+
 class Patient(Cluster):
     """Its tasks end when somebody asks for one of them."""
 
@@ -106,6 +145,30 @@ def test_a_migration_that_goes_on_already_is_not_begun_again(tmp_path):
     assert (cluster.guests[100].node, cluster.started) == ("pve2", [(100, "pve2")])
 
 
+def test_pvesh_begins_a_migration_that_goes_on_already_not_again(tmp_path):
+    cluster = Cluster({"pve1": Machine(), "pve2": Machine()}, [Guest(100, "pve1", "web0")], task_seconds=8.0)
+    headers = {"Authorization": "PVEAPIToken=mover@pve!bareon=m0ve"}
+    cluster.answer("POST", "/nodes/pve1/qemu/100/migrate", {"target": "pve2", "online": "1"}, headers)
+    code, said = run(tmp_path, cluster, by_pvesh(plays("100-web0", "pve1", "pve2")))
+    assert code == 0, said
+    assert (cluster.guests[100].node, cluster.started) == ("pve2", [(100, "pve2")])
+
+
+def storages(**fills):
+    """Return storages of 1000 GiB by name, with how full they are in GiB."""
+    return {name: {"shared": 1, "used": used * GIB, "avail": (1000 - used) * GIB} for name, used in fills.items()}
+
+
+def full_storage(**options):
+    """Return two nodes with one storage that is nearly full, and another that is empty."""
+    machines = {name: Machine(storages=storages(slow=900, fast=100)) for name in ("pve1", "pve2")}
+    guests = [
+        Guest(100 + number, "pve1", f"vm{number}", config={"scsi0": f"slow:vm-{100 + number}-disk-0,size=200G"}) for number in range(4)
+    ]
+    guests += [Guest(200, "pve2", "ct", kind="lxc", status="stopped", config={"rootfs": "slow:vm-200-disk-0,size=50G"})]
+    return Cluster(machines, guests, task_seconds=0.1, **options)
+
+
 def guide_blocks(name):
     """Return the playbooks of the guide."""
     text = (ROOT / "docs" / name).read_text()
@@ -113,7 +176,7 @@ def guide_blocks(name):
 
 
 def test_the_guide_balances_a_cluster_and_a_second_run_changes_nothing(tmp_path):
-    (play,) = guide_blocks("proxmox.md")
+    play = guide_blocks("proxmox.md")[0]
     cluster = small_cluster(task_seconds=0.1, ha_seconds=0.1)
     cluster.guests[100].ha = "started"
     cluster.guests[101].tags = cluster.guests[102].tags = "plb_anti_affinity_web"
@@ -128,6 +191,63 @@ def test_the_guide_balances_a_cluster_and_a_second_run_changes_nothing(tmp_path)
     code, said = run(tmp_path, cluster, play)
     assert code == 0, said
     assert cluster.started == moved
+
+
+def storage_play(**more):
+    """Return the guide's playbook that evens storages."""
+    _first, play, *_others = guide_blocks("proxmox.md")
+    play[0]["vars"] |= {"group_moves_poll": 1} | more
+    return play
+
+
+@pytest.mark.parametrize("way", [lambda play: play, by_pvesh], ids=["api", "pvesh"])
+def test_disks_move_to_the_storage_that_has_room_and_a_second_run_changes_nothing(tmp_path, way):
+    cluster = full_storage()
+    cluster.guests[101].ha = "started"
+    code, said = run(tmp_path, cluster, way(storage_play()), "--check")
+    assert code == 0, said
+    assert cluster.started == [], "nothing moves in check mode"
+    assert re.search(r"vm\d move_disk scsi0 to fast", said), said
+    code, said = run(tmp_path, cluster, way(storage_play()))
+    assert code == 0, said
+    assert len(cluster.started) == 2, said
+    assert {target for _guest, target in cluster.started} == {"fast"}
+    assert not any("unused0" in guest.config for guest in cluster.guests.values()), "what a disk leaves is deleted"
+    assert {guest.node for guest in cluster.guests.values()} == {"pve1", "pve2"}
+    moved = list(cluster.started)
+    code, said = run(tmp_path, cluster, way(storage_play()))
+    assert code == 0, said
+    assert cluster.started == moved
+
+
+@pytest.mark.parametrize("way", [lambda play: play, by_pvesh], ids=["api", "pvesh"])
+def test_a_disk_that_could_not_be_moved_is_told_and_tried_again(tmp_path, way):
+    cluster = full_storage()
+    for guest in cluster.guests.values():
+        guest.fails = "no space left"
+    code, said = run(tmp_path, cluster, way(storage_play()))
+    assert code == 2
+    assert re.search(r"move_disk scsi0 to fast failed: .*no space left", said), said
+    for guest in cluster.guests.values():
+        guest.fails = ""
+    code, said = run(tmp_path, cluster, way(storage_play()))
+    assert code == 0, said
+    assert sum(guest.config.get("scsi0", "").startswith("fast:") for guest in cluster.guests.values()) == 2
+
+
+def test_a_volume_of_a_container_that_is_stopped_is_moved(tmp_path):
+    cluster = full_storage()
+    steps = {"kind": "move_disk", "from": ["pve2"], "to": ["pve2"], "node": "pve2"}
+    disk = {"disk": "rootfs", "from_storage": "slow", "to_storage": "fast"}
+    play = plays("200-ct", "pve2", "pve2")
+    play[0]["vars"]["group_moves_plan"] = {
+        "moves": [{"instance": "200-ct", "from": ["pve2"], "to": ["pve2"], **disk, "steps": [steps | disk], "after": [], "data": 0}],
+        "stages": [[0]],
+    }
+    code, said = run(tmp_path, cluster, play)
+    assert code == 0, said
+    assert cluster.guests[200].config["rootfs"].startswith("fast:")
+    assert ("POST", "/nodes/{node}/lxc/{vmid}/move_volume") in cluster.calls
 
 
 def test_a_token_that_may_only_read_moves_nothing(tmp_path):

@@ -102,7 +102,10 @@ class Cluster:
         self.calls: list[tuple[str, str]] = []
         self.started: list[tuple[int, str]] = []
         """Every migration that was begun: guest and target."""
+        self.maintained: list[tuple[str, str]] = []
+        """What HA's maintenance mode was told: enable or disable, and a node."""
         self._lock, self._pending, self._tickets = threading.RLock(), [], {}
+        self._left: dict[int, str] = {}
         self._ha_moving: set[int] = set()
         vars(self).update(options)
 
@@ -112,6 +115,8 @@ class Cluster:
         """Return the data of a call, or raise Refused."""
         with self._lock:
             self._advance()
+            if path == "/command/node-maintenance":
+                return self._node_maintenance(given["what"], given["node"])
             call, names = find_call(method, path)
             self.calls.append((method, call["path"]))
             user, rights = self._user(headers, call)
@@ -380,6 +385,60 @@ class Cluster:
 
         return self._task(guest.node, kind, guest.vmid, user, self.task_seconds, end)
 
+    def _move_disk(self, names, given, user, rights):
+        return self._move_volume(self._guest(names, "qemu"), given["disk"], given, user, rights)
+
+    def _move_lxc_volume(self, names, given, user, rights):
+        guest = self._guest(names, "lxc")
+        if guest.status == "running":
+            raise Refused(500, "cannot move volumes of a running container")
+        return self._move_volume(guest, given["volume"], given, user, rights)
+
+    def _move_volume(self, guest, disk, given, user, rights):
+        """What is known beside the published call: the storage must take such disks and be another, snapshots keep a disk where it is."""
+        if guest.lock:
+            raise Refused(500, f"VM is locked ({guest.lock})")
+        value = guest.config.get(disk)
+        if value is None or "media=cdrom" in value:
+            raise Refused(500, f"disk '{disk}' does not exist" if value is None else "you can't move a cdrom")
+        source, _colon, rest = value.partition(":")
+        target = given.get("storage", "")
+        if not _may(rights, f"/storage/{target}", "Datastore.AllocateSpace"):
+            raise Refused(403, f"Permission check failed (/storage/{target}, Datastore.AllocateSpace)")
+        storage = self.machines[guest.node].storages.get(target)
+        if storage is None:
+            raise Refused(500, f"storage '{target}' is not available on node '{guest.node}'")
+        wanted = "images" if guest.kind == "qemu" else "rootdir"
+        if wanted not in storage.get("content", "images,rootdir").split(","):
+            raise Refused(500, f"storage '{target}' does not support content-type '{wanted}'")
+        if target == source:
+            raise Refused(500, "you can't move to the same storage with same format")
+        if guest.config.get("parent") and given.get("delete") == "1":
+            raise Refused(500, "you can't move a disk with snapshots and delete the source")
+        guest.lock = "disk"
+        self.started.append((guest.vmid, target))
+
+        def end() -> str:
+            guest.lock = ""
+            if guest.fails:
+                return f"storage migration failed: {guest.fails}"
+            guest.config[disk] = f"{target}:{rest}"
+            if given.get("delete") != "1":
+                guest.config["unused0"] = value.partition(",")[0]
+            self._shift(guest.node, source, target, rest)
+            return "OK"
+
+        return self._task(guest.node, "qmmove" if guest.kind == "qemu" else "move_volume", guest.vmid, user, self.task_seconds, end)
+
+    def _shift(self, node, source, target, volume):
+        """Book the size of a disk from one storage to another; a shared one is booked on all nodes."""
+        size = int(volume.partition("size=")[2].partition("G")[0] or 0) * GIB
+        for name, machine in self.machines.items():
+            for storage, sign in ((source, -1), (target, 1)):
+                booked = machine.storages.get(storage, {})
+                if "avail" in booked and (name == node or booked.get("shared")):
+                    machine.storages[storage] = booked | {"avail": booked["avail"] - sign * size, "used": booked["used"] + sign * size}
+
     def _ha_migrate(self, names, given, *_):
         guest = next((guest for guest in self.guests.values() if guest.sid == names["sid"] and guest.ha), None)
         if guest is None:
@@ -388,6 +447,18 @@ class Cluster:
             raise Refused(500, f"cannot migrate service to unknown node '{given['node']}'")
         self._ha_move(guest, given["node"])
         return {"sid": guest.sid, "requested-node": given["node"]}
+
+    def _node_maintenance(self, what, node):
+        """What `ha-manager crm-command node-maintenance` does, for which the API has no path: guests under HA leave, and return."""
+        self.machines[node].maintenance = what == "enable"
+        self.maintained.append((what, node))
+        if what == "enable":
+            others = [name for name, machine in self.machines.items() if machine.online and not machine.maintenance]
+            for guest in [guest for guest in self.guests.values() if guest.ha and guest.node == node and others]:
+                self._left[guest.vmid] = node
+                self._ha_move(guest, min(others, key=lambda name: sum(one.node == name for one in self.guests.values())))
+        for guest in [guest for guest in self.guests.values() if what == "disable" and self._left.get(guest.vmid) == node]:
+            self._ha_move(guest, self._left.pop(guest.vmid))
 
     def _ha_move(self, guest, target):
         """HA takes an order; some time later it migrates the guest by a task of its own, which may fail."""
@@ -430,6 +501,8 @@ _NAMES = {
     ("GET", "/nodes/{node}/lxc/{vmid}/rrddata"): "_lxc_rrd",
     ("POST", "/nodes/{node}/qemu/{vmid}/migrate"): "_migrate_qemu",
     ("POST", "/nodes/{node}/lxc/{vmid}/migrate"): "_migrate_lxc",
+    ("POST", "/nodes/{node}/qemu/{vmid}/move_disk"): "_move_disk",
+    ("POST", "/nodes/{node}/lxc/{vmid}/move_volume"): "_move_lxc_volume",
 }
 
 

@@ -100,11 +100,15 @@ NODE_DISK = PoolName(PoolKind.INTERNAL, "lvm")
 
 @dataclass(frozen=True)
 class StoragePool:
-    """A pool that a node has or reaches; `total` and `free` in MiB, None where unknown (no limit is then kept)."""
+    """A pool that a node has or reaches; `total` and `free` in MiB, None where unknown (no limit is then kept).
+
+    `content` are the kinds of disks that it takes, in whatever words their source has for them; empty for any.
+    """
 
     name: PoolName
     total: int | None = None
     free: int | None = None
+    content: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -226,10 +230,18 @@ class Node:
 
 @dataclass(frozen=True)
 class Disk:
-    """One disk of an instance; `spindles` only counts on nodes with exclusive storage, None is unknown."""
+    """One disk of an instance; `spindles` only counts on nodes with exclusive storage, None is unknown.
+
+    `storage` is the pool that it lies in, None where only the instance's is known; `content` what kind of disk it is; `stays` why it
+    cannot go to another pool, empty where it can.
+    """
 
     size: int
     spindles: int | None = None
+    name: str = ""
+    storage: PoolName | None = None
+    content: str = ""
+    stays: str = ""
 
 
 @dataclass(frozen=True)

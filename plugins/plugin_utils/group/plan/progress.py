@@ -34,7 +34,10 @@ Nodes = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do with an instance; `node` is where it goes, `command` Ganeti's for it (empty if the plan has none)."""
+    """One thing to do with an instance; `node` is where it goes, `command` Ganeti's for it (empty if the plan has none).
+
+    With a `disk` only that goes somewhere, from a storage to another one.
+    """
 
     kind: str
     source: Nodes
@@ -42,6 +45,19 @@ class Step:
     node: str
     online: bool = True
     command: str = ""
+    disk: str = ""
+    from_storage: str = ""
+    to_storage: str = ""
+
+    @property
+    def before(self) -> Nodes:
+        """The place that it begins at: nodes, and of a disk its storage."""
+        return (*self.source, self.from_storage) if self.disk else self.source
+
+    @property
+    def after(self) -> Nodes:
+        """The place that it leads to."""
+        return (*self.target, self.to_storage) if self.disk else self.target
 
 
 @dataclass(frozen=True)
@@ -70,11 +86,12 @@ class MovePlan:
         text = json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def paths(self) -> dict[str, list[tuple[int, int]]]:
-        """Return the steps of each instance as (move, step), in the order of the stages."""
-        paths: dict[str, list[tuple[int, int]]] = {}
+    def paths(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
+        """Return the steps of each instance, and of each disk that goes by itself, as (move, step), in the order of the stages."""
+        paths: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for move in (move for stage in self.stages for move in stage):
-            paths.setdefault(self.moves[move].instance, []).extend((move, step) for step in range(len(self.moves[move].steps)))
+            for number, step in enumerate(self.moves[move].steps):
+                paths.setdefault((self.moves[move].instance, step.disk), []).append((move, number))
         return paths
 
 
@@ -127,25 +144,27 @@ class Progress:
         """Return the progress with failures forgotten, as at the start of a further run."""
         return dataclasses.replace(self, failures={})
 
-    def seen(self, plan: MovePlan, where: Mapping[str, Nodes]) -> Progress:
-        """Return the progress with steps counted as done whose result is there already.
+    def seen(self, plan: MovePlan, where: Mapping[str, Nodes], storages: Mapping[str, Mapping[str, str]] | None = None) -> Progress:
+        """Return the progress with steps counted as done whose result is there already; `storages` are those of disks by name.
 
-        Steps that were done before stay done. Raises InputError for every instance with steps left that is somewhere
+        Steps that were done before stay done. Raises InputError for every instance or disk with steps left that is somewhere
         the rest of its way does not touch, or nowhere: the cluster is no longer the one that was planned for.
         """
-        done, jobs = list(self.done), dict(self.jobs)
+        done, jobs, disks = list(self.done), dict(self.jobs), storages or {}
         mistakes = Mistakes()
-        for instance, path in plan.paths().items():
+        for (instance, disk), path in plan.paths().items():
             left = [(move, step) for move, step in path if step >= done[move]]
             if not left:
                 continue
-            if instance not in where:
-                mistakes.add(instance, "is not in the cluster any more")
+            name = f"{instance} {disk}" if disk else instance
+            if instance not in where or (disk and disk not in disks.get(instance, {})):
+                mistakes.add(name, "is not in the cluster any more")
                 continue
-            passed = _passed(plan, left, where[instance])
+            here = (*where[instance], disks[instance][disk]) if disk else where[instance]
+            passed = _passed(plan, left, here)
             if passed is None:
                 ways = " or ".join(dict.fromkeys(_node_list(nodes) for nodes in _places(plan, left)))
-                mistakes.add(instance, f"is on {_node_list(where[instance])}; the plan expects it on {ways}, so make a new plan")
+                mistakes.add(name, f"is on {_node_list(here)}; the plan expects it on {ways}, so make a new plan")
                 continue
             for move, step in left[:passed]:
                 done[move] = step + 1
@@ -198,7 +217,7 @@ def _passed(plan: MovePlan, left: Sequence[tuple[int, int]], nodes: Nodes) -> in
 
 def _places(plan: MovePlan, left: Sequence[tuple[int, int]]) -> list[Nodes]:
     steps = [plan.moves[move].steps[step] for move, step in left]
-    return [steps[0].source, *(step.target for step in steps)]
+    return [steps[0].before, *(step.after for step in steps)]
 
 
 def _node_list(nodes: Nodes) -> str:
@@ -211,6 +230,19 @@ def read_where(told: Mapping[str, t.Any]) -> dict[str, Nodes]:
     for instance, nodes in told.items():
         names = re.split(r"[|,\s]+", nodes) if isinstance(nodes, str) else [str(node) for node in nodes]
         found[instance] = tuple(name for name in names if name not in ("", "-"))
+    return found
+
+
+def _read_storages(told: Mapping[str, t.Any]) -> dict[str, dict[str, str]]:
+    """Return storages by instance and disk; raise InputError with all that is no mapping."""
+    mistakes = Mistakes()
+    found: dict[str, dict[str, str]] = {}
+    for instance, disks in told.items():
+        if isinstance(disks, Mapping):
+            found[instance] = {str(disk): str(storage) for disk, storage in disks.items()}
+        else:
+            mistakes.add(f"storages[{instance}]", "must be a mapping of storages by disk")
+    mistakes.check()
     return found
 
 
@@ -275,6 +307,9 @@ def _read_step(told: t.Any, place: str, here: Nodes, kinds: Collection[str], mis
         node=str(told.get("node", there[0])),
         online=bool(told.get("online", True)),
         command=str(told.get("command", "")),
+        disk=str(told.get("disk", "")),
+        from_storage=str(told.get("from_storage", "")),
+        to_storage=str(told.get("to_storage", "")),
     )
 
 
@@ -321,7 +356,7 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
         progress = before
     progress = progress.noted(plan, [_outcome(told) for told in arguments.get("outcomes") or ()])
     if arguments.get("where") is not None:
-        progress = progress.seen(plan, read_where(arguments["where"]))
+        progress = progress.seen(plan, read_where(arguments["where"]), _read_storages(arguments.get("storages") or {}))
     changed = progress != before
     if write and (changed or not path.exists()):
         write_journal(path, plan, progress)
@@ -398,7 +433,12 @@ def _state_to_plain(plan: MovePlan, progress: Progress, move: int) -> Plain:
 
 def _step_to_plain(plan: MovePlan, progress: Progress, move: int, step: int) -> Plain:
     job = progress.jobs.get(move, "") if step == progress.done[move] else ""
-    return {"move": move, "step": step, "instance": plan.moves[move].instance, **_plain_step(plan.moves[move].steps[step]), "job": job}
+    instance, taken = plan.moves[move].instance, plan.moves[move].steps[step]
+    return {"move": move, "step": step, "instance": instance, **_plain_step(taken), "job": job, "says": f"{instance} {_says(taken)}"}
+
+
+def _says(step: Step) -> str:
+    return f"{step.kind} {step.disk} to {step.to_storage}" if step.disk else f"{step.kind} to {step.node}"
 
 
 def _move_to_plain(move: PlannedMove) -> Plain:
@@ -414,6 +454,7 @@ def _plain_step(step: Step) -> Plain:
         "node": step.node,
         "online": step.online,
         "command": step.command,
+        **({"disk": step.disk, "from_storage": step.from_storage, "to_storage": step.to_storage} if step.disk else {}),
     }
 
 
@@ -421,7 +462,7 @@ def _summary(plan: MovePlan, failed: list[Plain], remaining: list[Plain]) -> str
     lines = [f"{len(plan.moves) - len(remaining)} of {len(plan.moves)} moves are done."]
     for move in failed:
         step = plan.moves[move["move"]].steps[move["steps_done"]]
-        lines.append(f"{move['instance']}: {step.kind} to {step.node} failed: {move['message']}")
+        lines.append(f"{move['instance']}: {_says(step)} failed: {move['message']}")
     if remaining:
         names = (f"{move['instance']} ({move['steps_done']} of {move['steps']} steps done)" for move in remaining)
         lines.append(f"What remains: {', '.join(names)}.")

@@ -69,6 +69,7 @@ _POOL = Table(
         *_POOL_ROWS,
         Row("total", _CAPACITY, "Its size in MiB."),
         Row("free", _CAPACITY, "MiB that are free; by default what instances leave."),
+        Row("content", _STRINGS, "The kinds of disks that it takes; by default any.", default=()),
     ],
 )
 _NODE = Table(
@@ -99,6 +100,10 @@ _DISK = Table(
     [
         Row("size", Size(), "Its size in MiB.", required=True),
         Row("spindles", _COUNT, "Spindles that it has to itself."),
+        Row("name", _NAME, "What it is called, among the disks of its instance.", default=""),
+        Row("storage", Table("a pool of a node", _POOL_ROWS), "The storage pool that it lies in."),
+        Row("content", _NAME, "What kind of disk it is, among those that pools take.", default=""),
+        Row("stays", Text(), "Why it cannot go to another pool.", default=""),
     ],
 )
 _LOAD = Table("a load", [Row(name, Number(digits=True), f"The use of {name}.", default=1.0) for name in ("cpu", "memory", "disk", "net")])
@@ -208,7 +213,7 @@ def read_new_instance(data: t.Any, place: str, pools: frozenset[PoolName], mista
 
 
 def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
-    storage = None if values["storage"] is None else PoolName(values["storage"]["type"], values["storage"]["pool"])
+    storage = _pool_name(values["storage"])
     outside = storage is not None and storage.kind == PoolKind.EXTERNAL
     local = DiskTemplate.DRBD if values["secondary"] else DiskTemplate.PLAIN
     template = values["disk_template"] or (DiskTemplate.EXT if outside else local)
@@ -242,7 +247,11 @@ def _disks(values: Values, diskless: bool, place: str, mistakes: Mistakes) -> tu
         return (Disk(values["disk"] or 0, values["spindles"]),)
     if values["spindles"] is not None:
         mistakes.add(f"{place}.spindles", "is given for each of `disks`, not beside them")
-    return tuple(Disk(**disk) for disk in values["disks"])
+    return tuple(Disk(**disk | {"storage": _pool_name(disk["storage"])}) for disk in values["disks"])
+
+
+def _pool_name(values: Values | None) -> PoolName | None:
+    return None if values is None else PoolName(values["type"], values["pool"])
 
 
 def _group(values: Values, base: Policy) -> Group:
@@ -276,10 +285,10 @@ class _Residents:
             if instance.on_node_disk:
                 self._disk[node] += instance.disk
                 self._spindles[node] += instance.spindles or 0
-            if pool is not None and pool.kind == PoolKind.INTERNAL:
-                self._pools[pool, node] += instance.disk
-        if pool is not None and pool.kind == PoolKind.EXTERNAL:
-            self._pools[pool, ""] += instance.disk
+        elsewhere = [(disk.storage, disk.size) for disk in instance.disks if disk.storage is not None]
+        for name, size in [(pool, max(0, instance.disk - sum(size for _name, size in elsewhere))), *elsewhere]:
+            for node in () if name is None else ("",) if name.kind == PoolKind.EXTERNAL else (instance.primary, instance.secondary):
+                self._pools[name, node] += size
 
     def left(self, node: str, memory: int, disk: int, spindles: int) -> tuple[int, int, int]:
         """Return what is left on a node of memory, disk and physical spindles, 0 where more is taken than is there."""
@@ -298,7 +307,9 @@ class _Residents:
 
 
 def _node(values: Values, place: str, groups: Sequence[Group], residents: _Residents, mistakes: Mistakes) -> Node:
-    storage = tuple(StoragePool(PoolName(pool["type"], pool["pool"]), pool["total"], pool["free"]) for pool in values["storage"])
+    storage = tuple(
+        StoragePool(PoolName(pool["type"], pool["pool"]), pool["total"], pool["free"], pool["content"]) for pool in values["storage"]
+    )
     internal = sum(pool.total or 0 for pool in storage if pool.name.kind == PoolKind.INTERNAL)
     total_disk = internal if values["total_disk"] is None else values["total_disk"]
     memory = values["total_memory"] - values["node_memory"]
@@ -390,7 +401,8 @@ def _plain_node(node: Node) -> dict[str, t.Any]:
 
 
 def _pool(pool: StoragePool) -> dict[str, t.Any]:
-    return _pool_text(pool.name) | {name: size for name, size in (("total", pool.total), ("free", pool.free)) if size is not None}
+    sizes = {name: size for name, size in (("total", pool.total), ("free", pool.free)) if size is not None}
+    return _pool_text(pool.name) | sizes | ({"content": list(pool.content)} if pool.content else {})
 
 
 def _pool_text(name: PoolName) -> dict[str, t.Any]:
@@ -410,5 +422,7 @@ def _plain_instance(instance: Instance) -> dict[str, t.Any]:
     return fields if instance.storage is None else fields | {"storage": _pool_text(instance.storage)}
 
 
-def _plain_disk(disk: Disk) -> dict[str, int]:
-    return {"size": disk.size} | ({} if disk.spindles is None else {"spindles": disk.spindles})
+def _plain_disk(disk: Disk) -> dict[str, t.Any]:
+    words = {name: getattr(disk, name) for name in ("name", "content", "stays") if getattr(disk, name)}
+    spindles = {} if disk.spindles is None else {"spindles": disk.spindles}
+    return {"size": disk.size} | spindles | words | ({} if disk.storage is None else {"storage": _pool_text(disk.storage)})

@@ -53,7 +53,9 @@ RESOURCES = "/cluster/resources"
 _GUESTS = ("qemu", "lxc")
 _STATUS = {"running": Status.RUNNING, "unknown": Status.ERROR_NODE_OFFLINE}
 """Of a guest whose node does not answer nothing is known; it is taken to have run. Any other status is that of a stopped one."""
-_GUEST_CONTENT = frozenset({"images", "rootdir"})
+_CONTENT = {"qemu": "images", "lxc": "rootdir"}
+"""What storages call the disks of a kind of guests."""
+_GUEST_CONTENT = frozenset(_CONTENT.values())
 
 
 @dataclass(frozen=True)
@@ -213,21 +215,30 @@ def _instance(values: Values, storages: _Storages, config: Config | None, load: 
     local = sorted(pool for pool in pools if pool.kind == PoolKind.INTERNAL)
     storage = min(local or pools, default=None)
     stays = not pools or (bool(local) and not (reading.local_disks and config is not None and config.local_disks_move))
-    sizes = (_in_mib(values["maxdisk"]),) if config is None or not config.sizes else config.sizes
+    disks = _disks(values, pools, config)
     return Instance(
         name=str(values["vmid"]) if values["name"] is None else f"{values['vmid']}-{values['name']}",
         memory=_in_mib(values["maxmem"]),
-        disk=sum(sizes),
+        disk=sum(disk.size for disk in disks),
         vcpus=math.ceil(values["maxcpu"]),
         primary=values["node"],
         status=_STATUS.get(values["status"], Status.ADMIN_DOWN),
         disk_template=DiskTemplate.PLAIN if stays else DiskTemplate.EXT,
-        disks=tuple(Disk(size) for size in sizes),
+        disks=disks,
         storage=storage,
         tags=_tags(values),
         load=load,
         live=values["type"] != "lxc",
     )
+
+
+def _disks(values: Values, pools: frozenset[PoolName], config: Config | None) -> tuple[Disk, ...]:
+    """Return the disks of a guest; where there is no config all of them as one, of which no storage is known."""
+    if config is None or not config.disks:
+        return (Disk(_in_mib(values["maxdisk"])),)
+    by_name = {pool.pool: pool for pool in pools}
+    content = _CONTENT[values["type"]]
+    return tuple(Disk(disk.size, None, disk.name, by_name[disk.storage], content, disk.stays) for disk in config.disks)
 
 
 def _tags(values: Values) -> tuple[str, ...]:
@@ -287,4 +298,5 @@ def _for_guests(storage: Values) -> bool:
 def _pool(storage: Values) -> StoragePool:
     kind = PoolKind.EXTERNAL if storage["shared"] else PoolKind.INTERNAL
     total, free = (None if storage[name] is None else storage[name] // MIB for name in ("total", "avail"))
-    return StoragePool(PoolName(kind, storage["storage"]), total, free)
+    content = tuple(sorted(_GUEST_CONTENT.intersection(storage["content"].split(","))))
+    return StoragePool(PoolName(kind, storage["storage"]), total, free, content)

@@ -75,6 +75,8 @@ def read_request(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Request:
             mistakes.add(name, "is nothing that hbal knows; it needs mode: score")
     if mode == Mode.HTOOLS and arguments.get("score") == ScoreMode.CAPACITY:
         mistakes.add("score", "is capacity, which hbal does not know; it needs mode: score")
+    if arguments.get("tolerance") is not None:
+        mistakes.add("tolerance", "is how far levels of storages may be from even; it needs of: storage")
     groups = _groups(cluster, arguments.get("groups"), mistakes)
     cluster = with_loads(
         cluster,

@@ -157,6 +157,7 @@ def test_the_journal_carries_a_plan_through_failure_and_restart(tmp_path):
         "online": True,
         "command": "",
         "job": "",
+        "says": "j migrate to e",
     }
     journal = first["journal"]
     outcomes = [{"move": 1, "step": 0}, {"move": 0, "step": 0, "failed": True, "message": "no quorum"}]
@@ -203,3 +204,38 @@ def test_what_cannot_be_used_is_told(tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=words):
         follow(arguments, write=True)
+
+
+DISK = {"disk": "scsi0", "from_storage": "slow", "to_storage": "fast"}
+DISK_STEP = {"kind": "move_disk", "from": ["a"], "to": ["a"], "node": "a", **DISK}
+DISKS = {
+    "moves": [
+        {"instance": "i", "from": ["a"], "to": ["a"], "steps": [DISK_STEP], "after": []},
+        {"instance": "i", "from": ["a"], "to": ["a"], "steps": [DISK_STEP | {"disk": "scsi1"}], "after": [0]},
+    ],
+    "stages": [[0], [1]],
+}
+
+
+def test_disks_of_an_instance_are_followed_each_for_itself(tmp_path):
+    where, storages = {"i": ["a"]}, {"i": {"scsi0": "fast", "scsi1": "slow"}}
+    found = follow({"plan": DISKS, "directory": tmp_path, "where": where, "storages": storages}, write=True)
+    assert [move["move"] for move in found["done"]] == [0]
+    (step,) = found["rounds"][0]
+    assert (step["disk"], step["to_storage"], step["says"]) == ("scsi1", "fast", "i move_disk scsi1 to fast")
+    failed = follow({"journal": found["journal"], "outcomes": [{"move": 1, "step": 0, "failed": True, "message": "full"}]}, write=True)
+    assert "i: move_disk scsi1 to fast failed: full" in failed["summary"]
+
+
+@pytest.mark.parametrize(
+    ("where", "storages", "says"),
+    [
+        ({"i": ["b"]}, {"i": {"scsi0": "slow", "scsi1": "slow"}}, "is on b, slow; the plan expects it on a, slow or a, fast"),
+        ({"i": ["a"]}, {"i": {"scsi0": "other", "scsi1": "slow"}}, "is on a, other; the plan expects it on a, slow or a, fast"),
+        ({"i": ["a"]}, {"i": {"scsi1": "slow"}}, "is not in the cluster any more"),
+        ({"i": ["a"]}, {"i": "slow"}, "must be a mapping of storages by disk"),
+    ],
+)
+def test_a_disk_that_is_elsewhere_is_told(tmp_path, where, storages, says):
+    with pytest.raises(InputError, match=says):
+        follow({"plan": DISKS, "directory": tmp_path, "where": where, "storages": storages}, write=True)

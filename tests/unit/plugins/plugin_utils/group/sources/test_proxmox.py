@@ -235,3 +235,29 @@ def test_no_policy_stands_in_the_way_of_large_guests():
 
 def test_containers_are_not_moved_live():
     assert [guest.live for guest in parse_proxmox(RECORDED).instances] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"scsi0": "ceph:vm-100-disk-0,size=32G"}, ""),
+        ({"scsi0": "ceph:vm-100-disk-0,size=32G", "parent": "before-update"}, "its guest has snapshots"),
+        ({"scsi0": "ceph:base-900-disk-0/vm-100-disk-0,size=32G"}, "it is a clone of a template's disk"),
+        ({"scsi0": "nfs:900/base-900-disk-0.qcow2/100/vm-100-disk-0.qcow2,size=32G"}, "it is a clone of a template's disk"),
+        ({"unused0": "ceph:vm-100-disk-1"}, "it is not attached"),
+        ({"tpmstate0": "ceph:vm-100-disk-1,size=4M,version=v2.0"}, "the state of a TPM only moves while its machine is stopped"),
+    ],
+)
+def test_which_disks_may_go_to_another_storage(config, why):
+    (disk,) = parse_proxmox(with_config(config)).instances[0].disks
+    assert (disk.stays, disk.content) == (why, "images")
+
+
+def test_disks_of_containers_that_run_stay():
+    documents = with_config({"rootfs": "local-lvm:vm-102-disk-0,size=8G"}, "pve2", "lxc", 102)
+    container = next(entry for entry in documents[RESOURCES] if entry.get("vmid") == 102)
+    container["status"] = "running"
+    assert parse_proxmox(documents).instances[2].disks[0].stays == "its container runs"
+    container["status"] = "stopped"
+    disk = parse_proxmox(documents).instances[2].disks[0]
+    assert (disk.name, str(disk.storage), disk.size, disk.content, disk.stays) == ("rootfs", "internal/local-lvm", 8192, "rootdir", "")
