@@ -146,6 +146,16 @@ def joins(state: ClusterState, instance: int, nodes: Integers) -> Booleans:
     return fits
 
 
+def broken_rules(state: ClusterState, instance: int, nodes: Integers) -> tuple[tuple[str, ...], Booleans]:
+    """Return the names of an instance's rules, and [N, names] which of them keep it off each of `nodes`."""
+    slots, home = state.facts.slots, int(state.primary[instance])
+    own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
+    counts = state.tag_counts[:, own]
+    company = counts.max(axis=0) if home == NOWHERE else counts[home]
+    alone = slots.together[own] & (counts[nodes] < company)
+    return tuple(slots.names[slot] for slot in own), alone | (counts[nodes] >= slots.limit[np.ix_(nodes, own)])
+
+
 def counted_as_used(quantities: Floats) -> Floats:
     """Return [10, ...]: the rows of quantities, of arrays [Q, ...]; what an instance adds is turned the same way."""
     signs = np.array(_SIGNS).reshape(-1, *[1] * (quantities.ndim - 1))

@@ -26,7 +26,7 @@ from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
 from ..metrics.score import Scorer
 from ..metrics.verdicts import EXACT, Rules, Verdict, primary_verdict, secondary_verdict
-from .refusal import Reason, partner_reasons, verdict_reasons
+from .refusal import Reason, RulesInTheWay, partner_reasons, verdict_reasons
 
 _ALONE: Integers = np.array([NOWHERE])
 
@@ -66,6 +66,8 @@ class Places:
     second: Verdict | None
     """[P, S]: of the nodes as secondaries; None for an instance on one node."""
     offline: Integers
+    rules: RulesInTheWay | None
+    """The rules that keep the instance off nodes as primaries, if any do."""
 
     def where(self, allowed: Booleans) -> Places:
         """Return the places without those that are not allowed."""
@@ -87,7 +89,7 @@ class Places:
     def reasons(self) -> tuple[Reason, ...]:
         """Return what keeps nodes from being the primary and, when nothing fits, from being the secondary of those that can."""
         offline = tuple(Reason(int(node), "offline", 0.0) for node in self.offline)
-        reasons = offline + verdict_reasons(self.primaries, self.first)
+        reasons = offline + verdict_reasons(self.primaries, self.first, self.rules)
         if self.second is None or self.fits.any():
             return reasons
         able = self.first.fits
@@ -109,7 +111,8 @@ def places_for(state: ClusterState, instance: int, nodes: Integers, rules: Rules
     else:
         second = secondary_verdict(state, instance, primaries, secondaries, rules)
         fits = fits & second.fits
-    found = Places(primaries, secondaries, fits, first, second, nodes[down] if origin is None else nodes[:0])
+    in_the_way = RulesInTheWay.of(state, instance, primaries) if (first.limit == Limit.RULE).any() else None
+    found = Places(primaries, secondaries, fits, first, second, nodes[down] if origin is None else nodes[:0], in_the_way)
     return found if origin is None else _moved(state, found, origin.home)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Integers
+from ..cluster.arrays import NOWHERE, Booleans, Integers
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
-from ..metrics.limits import Limit
+from ..metrics.limits import Limit, broken_rules
 from ..metrics.policy import policy_failures
 from ..metrics.verdicts import Verdict
 
@@ -51,11 +51,35 @@ def group_refusal(state: ClusterState, instance: int, group: int, named: bool) -
     return tuple(reasons)
 
 
-def verdict_reasons(nodes: Integers, verdict: Verdict) -> tuple[Reason, ...]:
-    """Return why nodes fail, for those that do; the verdict is [N]."""
-    failing = verdict.limit != Limit.NONE
-    found = zip(nodes[failing].tolist(), verdict.limit[failing].tolist(), verdict.short[failing].tolist())
-    return tuple(Reason(node, Limit(limit).name.lower(), short) for node, limit, short in found)
+@dataclass(frozen=True)
+class RulesInTheWay:
+    """The rules of an instance, and [N, rules] which of them keep it off each node; `nodes` are the names of all nodes."""
+
+    instance: str
+    nodes: tuple[str, ...]
+    rules: tuple[str, ...]
+    broken: Booleans
+
+    @classmethod
+    def of(cls, state: ClusterState, instance: int, nodes: Integers) -> RulesInTheWay:
+        """Return the rules that keep an instance off `nodes`."""
+        return cls(state.facts.instances.names[instance], state.facts.nodes.names, *broken_rules(state, instance, nodes))
+
+    def says(self, row: int, node: int) -> str:
+        """Return in words which rules keep the instance off a node, which is in this row."""
+        names = [name for name, broken in zip(self.rules, self.broken[row].tolist()) if broken]
+        verb = "rules {} keep" if len(names) > 1 else "rule {} keeps"
+        return f"{verb.format(', '.join(names))} {self.instance} off {self.nodes[node]}"
+
+
+def verdict_reasons(nodes: Integers, verdict: Verdict, rules: RulesInTheWay | None) -> tuple[Reason, ...]:
+    """Return why nodes fail, for those that do; the verdict is [N]. Without `rules` none is in the way."""
+    reasons = []
+    for row in np.flatnonzero(verdict.limit != Limit.NONE).tolist():
+        node, limit = int(nodes[row]), Limit(int(verdict.limit[row]))
+        says = rules.says(row, node) if limit == Limit.RULE and rules is not None else ""
+        reasons.append(Reason(node, limit.name.lower(), float(verdict.short[row]), says))
+    return tuple(reasons)
 
 
 def partner_reasons(nodes: Integers, verdict: Verdict) -> tuple[Reason, ...]:

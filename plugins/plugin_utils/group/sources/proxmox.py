@@ -83,6 +83,11 @@ class _Storages:
             return frozenset(pools.get(name, PoolName(PoolKind.INTERNAL, name)) for name in config.storages)
         return self.of_guest.get(guest, frozenset()) or frozenset(pools.values() if len(pools) == 1 else ())
 
+    def offered(self, node: str) -> frozenset[PoolName]:
+        """Return the storages that a node offers, or any where it tells none; one that is disabled, or not active, it does not."""
+        own = self.by_node.get(node) or tuple(pool for pools in self.by_node.values() for pool in pools)
+        return frozenset(pool.name for pool in own)
+
     def reached(self, node: str) -> frozenset[str]:
         """Return the names of a node's storages."""
         return frozenset(pool.name.pool for pool in self.by_node.get(node, ()))
@@ -212,9 +217,11 @@ def _node(values: Values, storages: _Storages, used_by_guests: int, drained: boo
 
 def _instance(values: Values, storages: _Storages, config: Config | None, load: Load, reading: Reading) -> Instance:
     pools = storages.of(values["vmid"], values["node"], config)
-    local = sorted(pool for pool in pools if pool.kind == PoolKind.INTERNAL)
-    storage = min(local or pools, default=None)
-    stays = not pools or (bool(local) and not (reading.local_disks and config is not None and config.local_disks_move))
+    offered = pools & storages.offered(values["node"])
+    local = sorted(pool for pool in offered if pool.kind == PoolKind.INTERNAL)
+    storage = min(local or offered, default=None)
+    copied = reading.local_disks and config is not None and config.local_disks_move
+    stays = not pools or offered < pools or (bool(local) and not copied)
     disks = _disks(values, pools, config)
     return Instance(
         name=str(values["vmid"]) if values["name"] is None else f"{values['vmid']}-{values['name']}",

@@ -204,6 +204,10 @@ def _tied(guests: Guests) -> Iterator[Rule]:
         whys = [f"is locked ({values['lock']})"] if values["lock"] else []
         if config is not None:
             whys += list(config.devices)
+            here = guests.reached.get(values["node"], frozenset())
+            # A node that lists nothing does not answer.
+            gone = [disk for disk in config.disks if here and disk.storage not in here]
+            whys += [f"{disk.name} lies on {disk.storage}, which its node does not offer" for disk in gone]
             whys += [f"an ISO image on {storage} is in its drive" for storage in config.images if storage not in guests.shared]
         if whys:
             yield Rule(f"{name}: {', '.join(whys)}", RuleKind.IGNORE, (name,))

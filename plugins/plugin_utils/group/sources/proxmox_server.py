@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import queue
+import threading
 import typing as t
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -61,6 +63,8 @@ class Access:
         given = {name: source.get(name) or os.environ.get(variable, "") for name, variable in _ENVIRONMENT.items()}
         access = cls(**given, validate_certs=source.get("validate_certs", True), timeout=source.get("timeout", 60.0))
         mistakes = Mistakes()
+        if not 0 < access.timeout <= threading.TIMEOUT_MAX:
+            mistakes.add("source.timeout", f"is {access.timeout:g}; must be seconds, more than 0")
         parts = urlsplit(access.url)
         if parts.scheme != "https" or not parts.hostname or parts.username:
             mistakes.add("source.url", "must be like https://pve1.example.com:8006, without a user in it")
@@ -129,6 +133,7 @@ class _Server:
     url: str
     api: t.Any
     away: set[str]
+    timeout: float
 
     @classmethod
     def of(cls, access: Access) -> _Server:
@@ -136,11 +141,12 @@ class _Server:
         proxmoxer, _requests = libraries.proxmoxer, libraries.requests
         libraries.refuse_missing()
         url = f"https://{urlsplit(access.url).netloc}"
-        return cls(url, _asked(url, "/access/ticket", lambda: proxmoxer.ProxmoxAPI(**access.options())), set())
+        api = _asked(url, "/access/ticket", access.timeout, lambda: proxmoxer.ProxmoxAPI(**access.options()))
+        return cls(url, api, set(), access.timeout)
 
     def check_rights(self) -> None:
         """Raise Unavailable unless all of the cluster may be seen."""
-        held = _asked(self.url, "/access/permissions", lambda: self.api("access/permissions").get())
+        held = _asked(self.url, "/access/permissions", self.timeout, lambda: self.api("access/permissions").get())
         lacking = [
             right for right, paths in RIGHTS.items() if not any(right in (held.get(path) or {}) for path in paths if isinstance(held, dict))
         ]
@@ -162,7 +168,7 @@ class _Server:
         if parts[0] == "nodes" and parts[1] in self.away:
             return None
         try:
-            return _asked(self.url, path, lambda: self.api(path.strip("/")).get(**parameters))
+            return _asked(self.url, path, self.timeout, lambda: self.api(path.strip("/")).get(**parameters))
         except _Away:
             self.away.add(parts[1])
             return None
@@ -172,11 +178,34 @@ class _Away(Exception):
     """A node does not answer."""
 
 
-def _asked(url: str, path: str, ask: t.Callable[[], t.Any]) -> t.Any:
+def _in_time(timeout: float, ask: t.Callable[[], t.Any]) -> t.Any:
+    """Return an answer, or raise what `ask` does; raise TimeoutError when there is no whole one in time.
+
+    The timeout of `requests` begins anew with each byte. In a thread, which ends with the process at the latest.
+    """
+    found: queue.SimpleQueue[tuple[t.Any, Exception | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            found.put((ask(), None))
+        except Exception as error:  # it is raised again by who waits
+            found.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        answer, error = found.get(timeout=timeout)
+    except queue.Empty:
+        raise TimeoutError from None
+    if error is not None:
+        raise error
+    return answer
+
+
+def _asked(url: str, path: str, timeout: float, ask: t.Callable[[], t.Any]) -> t.Any:
     """Return an answer; raise Unavailable with one sentence, _Away for a node that the server cannot reach."""
     requests, proxmoxer = libraries.requests, libraries.proxmoxer
     try:
-        return ask()
+        return _in_time(timeout, ask)
     except proxmoxer.AuthenticationError as error:
         raise Unavailable(f"{url} does not know this user, or not by this password") from error
     except proxmoxer.ResourceException as error:
@@ -190,8 +219,8 @@ def _asked(url: str, path: str, ask: t.Callable[[], t.Any]) -> t.Any:
             f"the certificate of {url} cannot be trusted; give its authority as ca_path, which is /etc/pve/pve-root-ca.pem on any node, "
             f"unless it has another ({_reason(error)})"
         ) from error
-    except requests.exceptions.Timeout as error:
-        raise Unavailable(f"{url} does not answer in time for {path}") from error
+    except (requests.exceptions.Timeout, TimeoutError) as error:
+        raise Unavailable(f"{url} does not answer in time for {path}: there is no whole answer after {timeout:g} s") from error
     except (requests.exceptions.RequestException, OSError) as error:
         raise Unavailable(f"cannot ask {url}: {_reason(error)}") from error
     except (KeyError, TypeError, ValueError) as error:

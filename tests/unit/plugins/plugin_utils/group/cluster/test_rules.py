@@ -11,7 +11,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.bridge.cluster_so
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, write_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import evacuation_summary
 
 POOL = {"type": "external", "pool": "ceph"}
 
@@ -88,3 +90,14 @@ def test_mistakes_in_rules(rule, says):
     with pytest.raises(InputError) as caught:
         parse_inline(cluster([rule]))
     assert says in str(caught.value)
+
+
+def test_a_refusal_names_the_rule_the_instance_and_the_node():
+    rules = [
+        {"name": "web-apart", "type": "anti_affinity", "instances": ["a", "c"]},
+        {"name": "licence", "type": "pin", "instances": ["a"], "nodes": ["n1"]},
+    ]
+    found = run_evacuate(load_any_cluster({"cluster": cluster(rules)}, str), {"instances": ["a"]})
+    (stays,) = found["unplaced"]
+    assert [reason["says"] for reason in stays["reasons"]] == ["rules web-apart, licence keep a off n2"]
+    assert "n2: rules web-apart, licence keep a off n2" in evacuation_summary(found)

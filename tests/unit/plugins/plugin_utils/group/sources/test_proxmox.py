@@ -261,3 +261,14 @@ def test_disks_of_containers_that_run_stay():
     container["status"] = "stopped"
     disk = parse_proxmox(documents).instances[2].disks[0]
     assert (disk.name, str(disk.storage), disk.size, disk.content, disk.stays) == ("rootfs", "internal/local-lvm", 8192, "rootdir", "")
+
+
+@pytest.mark.parametrize("told", [{"enabled": 0}, {"active": 0}, {"content": "iso,backup"}])
+def test_a_disk_on_a_storage_that_is_not_offered_keeps_its_guest_and_nobody_else(told):
+    documents = copy.deepcopy(with_config({"scsi0": "local-lvm:vm-100-disk-0,size=32G"}))
+    storage = next(one for one in documents["/nodes/pve1/storage"] if one["storage"] == "local-lvm")
+    storage |= told
+    cluster = parse_proxmox(documents, Reading(local_disks=True))
+    assert cluster.instances[0].disk_template == DiskTemplate.PLAIN
+    (rule,) = [rule for rule in cluster.rules if rule.instances == ("100-web",)]
+    assert (rule.kind, rule.name) == (RuleKind.IGNORE, "100-web: scsi0 lies on local-lvm, which its node does not offer")

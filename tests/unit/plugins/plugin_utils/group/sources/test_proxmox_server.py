@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pathlib
 import re
+import threading
+import time
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
@@ -161,3 +163,22 @@ def test_every_path_that_the_code_names_is_published():
     }
     assert len(named) > 5
     assert [path for path in sorted(named) if not any(re.fullmatch(known_path, path) for known_path in known)] == ["/nodes/"]
+
+
+def test_an_answer_that_drips_is_not_waited_for():
+    cluster = small_cluster()
+    held = threading.Event()
+    cluster._version = lambda *_asked: held.wait(20) and {}
+    begun = time.monotonic()
+    try:
+        with pytest.raises(Unavailable, match="no whole answer after 1 s"):
+            read(cluster, timeout=1.0)
+    finally:
+        held.set()
+    assert time.monotonic() - begun < 15
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_timeout_is_more_than_nothing(timeout):
+    with pytest.raises(InputError, match="source.timeout"):
+        read(small_cluster(), timeout=timeout)
