@@ -250,6 +250,26 @@ def test_a_volume_of_a_container_that_is_stopped_is_moved(tmp_path):
     assert ("POST", "/nodes/{node}/lxc/{vmid}/move_volume") in cluster.calls
 
 
+def test_a_node_is_maintained_as_the_guide_says(tmp_path):
+    cluster = small_cluster(task_seconds=0.1, ha_seconds=1.0)
+    cluster.guests[100].ha = cluster.guests[101].ha = "started"
+    play = guide_blocks("proxmox.md")[2]
+    play[0]["hosts"] = "localhost"
+    play[0]["vars"] |= {"group_moves_poll": 1, "node": "pve1"}
+    code, said = run(tmp_path, cluster, play, "--check")
+    assert code == 0, said
+    assert (cluster.maintained, cluster.started) == ([], []), "nothing happens in check mode"
+    begin = [{**play[0], "tasks": play[0]["tasks"][:4]}]
+    code, said = run(tmp_path, cluster, begin)
+    assert code == 0, said
+    assert cluster.maintained == [("enable", "pve1")]
+    assert not [guest.vmid for guest in cluster.guests.values() if guest.node == "pve1"]
+    assert len(cluster.started) == len({guest for guest, _target in cluster.started}) == 6, "HA moved its own, the plan the others"
+    code, said = run(tmp_path, cluster, play)
+    assert code == 0, said
+    assert cluster.maintained == [("enable", "pve1"), ("disable", "pve1")]
+
+
 def test_a_token_that_may_only_read_moves_nothing(tmp_path):
     cluster = small_cluster()
     cluster.tokens["mover@pve!bareon"] = ("m0ve", cluster.tokens["auditor@pve!bareon"][1])

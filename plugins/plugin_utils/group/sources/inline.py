@@ -285,9 +285,11 @@ class _Residents:
             if instance.on_node_disk:
                 self._disk[node] += instance.disk
                 self._spindles[node] += instance.spindles or 0
-        elsewhere = [(disk.storage, disk.size) for disk in instance.disks if disk.storage is not None]
-        for name, size in [(pool, max(0, instance.disk - sum(size for _name, size in elsewhere))), *elsewhere]:
-            for node in () if name is None else ("",) if name.kind == PoolKind.EXTERNAL else (instance.primary, instance.secondary):
+        taken = [(disk.storage, disk.size) for disk in instance.disks if disk.storage is not None]
+        if pool is not None:
+            taken.append((pool, max(0, instance.disk - sum(size for _name, size in taken))))
+        for name, size in taken:
+            for node in ("",) if name.kind == PoolKind.EXTERNAL else (instance.primary, instance.secondary):
                 self._pools[name, node] += size
 
     def left(self, node: str, memory: int, disk: int, spindles: int) -> tuple[int, int, int]:
