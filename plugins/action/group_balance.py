@@ -34,6 +34,7 @@ class ActionModule(PlanningAction):
         "min_gain": {"type": "float"},
         "data_price": {"type": "float"},
         "move_price": {"type": "float"},
+        "restart_price": {"type": "float"},
         "disk_moves": {"type": "bool", "default": True},
         "instance_moves": {"type": "bool", "default": True},
         "evacuation": {"type": "bool", "default": False},

@@ -81,6 +81,11 @@ options:
   move_price:
     description: What moving a primary to another node costs, in points of the score. Default is V(0.001).
     type: float
+  restart_price:
+    description:
+      - What it costs instead if the instance runs and cannot be moved live, such as a container, which is stopped and started again.
+        Default is V(0.01).
+    type: float
   disk_moves:
     description: Whether moves may copy disks. Without them instances only go to their secondary, or to any node on shared storage.
     type: bool
@@ -293,6 +298,10 @@ groups:
       type: int
     blocked:
       description: Instances for which a better place was found, but no way to it.
+      type: list
+      elements: str
+    restarts:
+      description: Instances that run and are stopped and started again on the way.
       type: list
       elements: str
     offline:

@@ -129,6 +129,8 @@ class InstanceFacts:
     restarts: Booleans
     """Whether it runs on storage that others reach, so that it can be started anywhere when its node fails."""
     along: Booleans
+    stopped_to_move: Booleans
+    """Runs, and is stopped and started again to be moved."""
     """Whether its disks lie within its only node, and are copied when it moves."""
     spindles_known: Booleans
     exclusion: tuple[tuple[int, ...], ...]
@@ -295,6 +297,7 @@ def _instance_facts(
         restarts=basics.running
         & _truths([instance.disk_template in MIRRORED_OUTSIDE and not instance.takes_disk_along for instance in instances]),
         along=_truths([instance.takes_disk_along for instance in instances]),
+        stopped_to_move=_truths([instance.runs and not instance.live for instance in instances]),
         spindles_known=_truths([spindles is not None for spindles in basics.spindles]),
         exclusion=exclusion,
         wishes=np.array([len(tags) for tags in desired], dtype=np.int64),

@@ -27,10 +27,14 @@ _TIB = 1024**2
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices in points of the score: of a TiB copied, of a primary moved; the most MiB and the most instances moved, None without limit."""
+    """Prices in points of the score: of a TiB copied, of a primary moved, of one that is stopped and started again for it.
+
+    The most MiB and the most instances moved are None without limit.
+    """
 
     data: float = 0.04
     primary: float = 0.001
+    restart: float = 0.01
     most_data: int | None = None
     most_moves: int | None = None
 
@@ -68,35 +72,39 @@ class Home:
 
 @dataclass(frozen=True)
 class PlacementPrice:
-    """Prices of the moves from one state; `data` and `moved` are of that state."""
+    """Prices of the moves from one state; `data`, `moved` and `leaving` are of that state."""
 
     home: Home
     prices: Prices
+    each: Floats
+    """[I]: what it costs that the instance has another primary than at first."""
     disk: Floats
     """[I]: MiB of each instance."""
     mirrored: Booleans
     moved: Booleans
     data: int
-    primaries: int
+    leaving: float
+    """What the primaries that moved cost."""
 
     @classmethod
     def of(cls, state: ClusterState, home: Home, prices: Prices) -> PlacementPrice:
         """Return the price of a state and its moves."""
-        primaries = int((state.primary != home.primary).sum())
+        each = np.where(state.facts.instances.stopped_to_move, prices.restart, prices.primary)
+        leaving = float(each @ (state.primary != home.primary))
         mirrored = (state.secondary != NOWHERE) | state.facts.instances.along
-        return cls(home, prices, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), primaries)
+        return cls(home, prices, each, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), leaving)
 
     @property
     def now(self) -> float:
         """Return what the state costs beside its score."""
-        return self.prices.data * self.data / _TIB + self.prices.primary * self.primaries
+        return self.prices.data * self.data / _TIB + self.leaving
 
     def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
         """Add the price of the placement after each move to its cost, in place."""
         moved = self._moved_primaries(costs, block, board)
         data = self._copied(costs, block, board) if block.mirrored or self.mirrored[block.instances].any() else {}
         for kind in costs:
-            costs[kind] += self.now + self.prices.primary * moved[kind]
+            costs[kind] += self.now + moved[kind]
             if kind in data:
                 costs[kind] += self.prices.data / _TIB * data[kind]
                 if self.prices.most_data is not None:
@@ -116,18 +124,18 @@ class PlacementPrice:
         change = self.prices.data / _TIB * data * (self.home.is_new(instances, after) - self.home.is_new(instances, before))
         if primary:
             home = self.home.primary[instances]
-            change = change + self.prices.primary * ((after != home).astype(float) - (before != home))
+            change = change + self.each[instances] * ((after != home).astype(float) - (before != home))
         return change
 
     def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:
-        """Return by how many the number of moved primaries changes."""
-        home = self.home.primary[block.instances]
-        was = (block.primary != home).astype(float)
-        to_s = (block.secondary != home) - was
-        away = np.repeat((1.0 - was)[:, None], len(board.targets), axis=1)
+        """Return by how much the cost of moved primaries changes."""
+        home, each = self.home.primary[block.instances], self.each[block.instances]
+        was = each * (block.primary != home)
+        to_s = each * (block.secondary != home) - was
+        away = np.repeat((each - was)[:, None], len(board.targets), axis=1)
         columns = board.column[home]
         known = columns != NOWHERE
-        away[block.order[known], columns[known]] -= 1.0
+        away[block.order[known], columns[known]] -= each[known]
         by_kind = {MoveKind.FAILOVER: to_s, MoveKind.FAILOVER_AND_REPLACE: to_s[:, None], MoveKind.REPLACE_SECONDARY: np.zeros((1, 1))}
         return {kind: by_kind.get(kind, away) for kind in costs}
 

@@ -38,10 +38,10 @@ from ..sources.text import write_text
 from .place import find_group, moves_table
 
 _LEAST = {
-    **{"max_moves": 0, "max_moves_at_node": 1, "max_groups": 1, "min_gain": 0, "data_price": 0, "move_price": 0},
+    **{"max_moves": 0, "max_moves_at_node": 1, "max_groups": 1, "min_gain": 0, "data_price": 0, "move_price": 0, "restart_price": 0},
     **{"time_limit": 0, "workers": 0},
 }
-_ONLY_WITH_SCORE = ("max_data", "data_price", "move_price", "pareto")
+_ONLY_WITH_SCORE = ("max_data", "data_price", "move_price", "restart_price", "pareto")
 
 
 class Mode(StrEnum):
@@ -104,6 +104,7 @@ def _balance_options(arguments: Mapping[str, t.Any], most_data: int | None) -> B
         prices=Prices(
             data=_or_else(arguments.get("data_price"), usual.prices.data),
             primary=_or_else(arguments.get("move_price"), usual.prices.primary),
+            restart=_or_else(arguments.get("restart_price"), usual.prices.restart),
             most_data=most_data,
             most_moves=arguments.get("max_moves"),
         ),
@@ -242,6 +243,7 @@ def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
         "moves": len(found.plan.moves),
         "data": found.data,
         "blocked": [names[instance] for instance in found.blocked],
+        "restarts": [names[instance] for instance in _restarted(state, found)],
         "offline": [names[instance] for instance in _on_offline_nodes(state, found)],
         "complete": found.in_time,
     }
@@ -253,6 +255,12 @@ def _on_offline_nodes(state: ClusterState, found: GroupPlan) -> list[int]:
     dark = np.append(after.offline & (after.facts.nodes.group == found.group), False)
     result: list[int] = np.flatnonzero(dark[after.primary] | dark[after.secondary]).tolist()
     return [instance for instance in result if after.primary[instance] != NOWHERE]
+
+
+def _restarted(state: ClusterState, found: GroupPlan) -> list[int]:
+    """Return the instances that run, and are stopped and started again when they change their primary."""
+    left = dict.fromkeys(move.instance for move in found.plan.moves if move.target[0] != move.source[0])
+    return [instance for instance in left if state.facts.instances.stopped_to_move[instance]]
 
 
 def _choice_to_plain(cluster: Cluster, choice: Choice, chosen: GroupPlan) -> Plain:
@@ -290,6 +298,7 @@ def _group_remarks(one: Plain) -> list[str]:
     left = (
         (one["offline"], "a node of theirs stays one that is offline or drained"),
         (one["blocked"], "there is a better place for them, but no way to it that keeps all limits"),
+        (one["restarts"], "they are stopped and started again, as they cannot be moved while they run"),
     )
     remarks = [f"{one['group']}: {says}: {_few(names)}" for names, says in left if names]
     return remarks if one["complete"] else [*remarks, f"{one['group']}: time was up before the search was; a longer one may find more"]

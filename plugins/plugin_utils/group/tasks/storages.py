@@ -21,8 +21,8 @@ from ..sources.loaded import Loaded
 Plain = dict[str, t.Any]
 MOVE_DISK = "move_disk"
 _NOT_OF_STORAGES = (
-    *("groups", "mode", "score", "min_gain", "data_price", "move_price", "disk_moves", "instance_moves", "evacuation", "load"),
-    *("node_load", "max_moves_at_node", "pareto", "time_limit", "workers", "scheduler", "export", "max_groups"),
+    *("groups", "max_groups", "mode", "score", "min_gain", "data_price", "move_price", "restart_price", "disk_moves", "instance_moves"),
+    *("evacuation", "load", "node_load", "max_moves_at_node", "pareto", "time_limit", "workers", "scheduler", "export"),
 )
 _HEAD = ("storage", "reached by", "size", "used", "after", "level", "after")
 _MOST_NAMES = 4
