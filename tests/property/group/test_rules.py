@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import itertools
 
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.balance import run_balance
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import run_compress
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import run_redistribute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -137,3 +141,73 @@ def test_a_new_instance_goes_only_where_rules_let_it(given_cluster):
     nodes = {group["nodes"][0] for group in solution["groups"]}
     assert nodes <= can
     assert bool(nodes) == bool(can)
+
+
+GROUP_OF = {"n1": "a", "n2": "a", "n3": "b", "n4": "b"}
+
+
+def two_groups(homes, rules, memories):
+    """Return two groups of two nodes each that share storage; a node of 12 GiB may be too full to be failed over from."""
+    nodes = [{"name": name, "group": group, "total_memory": 12288, "total_cpus": 32, "storage": [POOL]} for name, group in GROUP_OF.items()]
+    return {
+        "groups": [{"name": "a"}, {"name": "b"}],
+        "nodes": nodes,
+        "instances": [instance(f"i{number}", home, size) for number, (home, size) in enumerate(zip(homes, memories))],
+        "rules": rules,
+    }
+
+
+@st.composite
+def clusters_of_groups(draw):
+    count = draw(st.integers(4, 7))
+    homes = draw(st.lists(st.sampled_from([*GROUP_OF]), min_size=count, max_size=count))
+    memories = draw(st.lists(st.sampled_from([512, 1024, 2048, 6144]), min_size=count, max_size=count))
+    return homes, draw(st.lists(rules_of(count), min_size=1, max_size=3)), memories
+
+
+def never_breaks(homes, rules, moves):
+    start = {f"i{number}": home for number, home in enumerate(homes)}
+    after = start
+    for where in walk(homes, moves):
+        after = where
+        for rule in rules:
+            assert rule["type"] == "affinity" or broken(rule, after) <= broken(rule, start)
+    assert all(broken(rule, after) <= broken(rule, start) for rule in rules)
+
+
+@EXAMPLES
+@given(clusters_of_groups(), st.sampled_from(["health", "load"]))
+def test_redistribution_breaks_no_rule(given_cluster, by):
+    homes, rules, memories = given_cluster
+    found = run_redistribute(Loaded(parse_inline(two_groups(homes, rules, memories)), {}), {"by": by, "across_groups": True})
+    never_breaks(homes, rules, found["plan"]["moves"])
+
+
+@EXAMPLES
+@given(clusters_of_groups(), st.sampled_from(["a", "b"]))
+def test_compression_breaks_no_rule(given_cluster, group):
+    homes, rules, memories = given_cluster
+    loaded = Loaded(parse_inline(two_groups(homes, rules, memories)), {})
+    try:
+        found = run_compress(loaded, {"group": group})
+    except NoSolution:
+        return
+    never_breaks(homes, rules, found["plan"]["moves"])
+
+
+@EXAMPLES
+@given(
+    st.lists(st.sampled_from(NODES), min_size=1, max_size=4),
+    st.lists(st.sampled_from(NODES), max_size=2, unique=True),
+    st.booleans(),
+)
+def test_no_more_copies_fit_than_rules_let_in(homes, pinned, apart):
+    rules = [{"type": "anti_affinity", "instances": ["i0"], "tags": ["new"]}] if apart else []
+    rules += [{"type": "pin", "tags": ["new"], "nodes": pinned}] if pinned else []
+    spec = {"memory": 8192, "disk": 1024, "vcpus": 1, "disk_template": "ext", "storage": POOL, "tags": ["new"]}
+    found = run_capacity(Loaded(parse_inline(cluster(homes, rules)), {}), {"spec": spec})
+    free = {name: (32768 - 1024 * homes.count(name)) // 8192 for name in pinned or NODES}
+    allowed = {name: min(room, 1) if apart else room for name, room in free.items() if not (apart and name == homes[0])}
+    assert found["count"] <= sum(allowed.values())
+    if apart:
+        assert found["count"] == len(allowed), "each goes to a node of its own, and there is room for one on each"
