@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-ganeti test-loop test-vm test-install test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-ganeti test-loop test-vm test-install test-installers test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -140,13 +140,17 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
-	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py
+	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py
 
 test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEMU, by BIOS and UEFI, and start it from either disk; the first build needs root
 	tests/utils/install-tools /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
 	tests/vm/build-image
 	tests/vm/build-system
 	$(BIN)/python -m pytest -q tests/vm/test_install.py
+
+test-installers: $(DEVELOP) ## Have Ignition and FAI make plans in a Debian machine under QEMU, and compare; the first build needs root
+	tests/vm/build-image trixie .build/installers ignition,gdisk,fai-setup-storage
+	$(BIN)/python -m pytest -q tests/vm/test_installers.py
 
 test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and restarted, and three power cuts
 	tests/vm/build-image

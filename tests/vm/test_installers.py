@@ -1,0 +1,132 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Ignition and FAI's setup-storage make plans in a machine; what disk_facts reads there then is the plan, but for what each is known to do.
+
+All tests share one machine, which is emulated and slow; each begins with empty disks.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.compare import compare
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import fai, ignition
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
+from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
+
+Plain = dict[str, t.Any]
+
+IMAGE = Path(__file__).parents[2] / ".build" / "installers" / "trixie"
+GIB = 1024**3
+DISKS = [Disk("FIRST", 10 * GIB), Disk("SECOND", 10 * GIB)]
+# What Ignition brings into the initramfs of its systems: the program, and a rule by which systemd sees what LUKS has opened.
+IGNITION = "/usr/lib/dracut/modules.d/30ignition"
+CLEAN = """
+grep -E '^/dev/(vd[b-z]|sd|md|mapper|dm)' /proc/mounts | cut -d ' ' -f 2 | xargs --no-run-if-empty --max-args 1 umount
+swapoff -a; vgchange -an; for name in $(dmsetup ls --target crypt | sed -n 's/\t.*//p'); do cryptsetup close $name; done
+mdadm --stop --scan
+for disk in "$@"; do
+    for part in $disk-part*; do [ ! -e $part ] || wipefs -aqf $part; done
+    sgdisk --zap-all $disk >/dev/null
+done
+udevadm settle; rm -rf /run/ignition* /tmp/fai /run/systemd/system/*.mount /run/systemd/system/*.swap; mkdir -p /run/ignition /tmp/fai
+"""
+# Keys are none of this: on an emulated processor each one that is made hard to guess takes a minute.
+CRYPTSETUP = """#!/bin/sh
+case "$1" in luksFormat|luksAddKey) set -- "$@" --pbkdf pbkdf2 --pbkdf-force-iterations 1000;; esac
+exec /usr/sbin/cryptsetup "$@"
+"""
+PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+DATA: list[Plain] = [
+    {"id": "logs", "type": "partition", "size": 1000, "fs_type": "ext4", "mount": "/logs", "mount_options": "nodev,noexec"},
+    {"id": "data", "type": "partition", "size": 3001, "fs_type": "xfs", "mount": "/srv", "fs_label": "data"},
+    {"id": "paging", "type": "partition", "size": 512, "fs_type": "swap", "fs_label": "paging"},
+    {"id": "secret", "type": "partition", "size": 1000, "fs_type": "ext4", "mount": "/secret", "encrypt": True},
+    {"id": "pair", "type": "raid", "level": "raid1", "legs": 2, "size": 1500, "fs_type": "btrfs", "mount": "/pair"},
+    {"id": "plain", "type": "partition", "size": 700},
+    {"id": "exchange", "type": "partition", "size": 600, "fs_type": "vfat", "fs_label": "SMALL", "mount": "/exchange"},
+]
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[LayoutHost]:
+    if not (IMAGE / "root.img").exists():
+        pytest.fail("there is no machine to start; as root run: make test-installers")
+    with machine(IMAGE, tmp_path_factory.mktemp("machine"), DISKS) as started:
+        found = LayoutHost(started)
+        found.prepare(tmp_path_factory.mktemp("code"))
+        started.run("sh", "-c", "cat >/usr/local/sbin/cryptsetup; chmod +x /usr/local/sbin/cryptsetup", text=CRYPTSETUP)
+        found.shell(f"cp {IGNITION}/*.rules /etc/udev/rules.d/; udevadm control --reload")
+        yield found
+
+
+def plan_anew(host: LayoutHost, schema: list[Plain], disks: t.Sequence[Disk]) -> tuple[Plain, Plain]:
+    """Empty all disks, and plan on some of them; return the plan and the hardware."""
+    host.machine.run("bash", "-s", "--", *(disk.link for disk in DISKS), text=CLEAN)
+    hardware = facts(host, disks)
+    assert all(not disk["partitions"] for disk in hardware["disks"])
+    return Planner(schema, Objective.FAIR, 0).plan(hardware), hardware
+
+
+def facts(host: LayoutHost, disks: t.Sequence[Disk]) -> Plain:
+    found = host.facts()
+    return {**found, "disks": [disk for disk in found["disks"] if disk["id"] in {one.link for one in disks}]}
+
+
+def ignite(host: LayoutHost, plan: Plain) -> None:
+    """Have Ignition make a plan, and start the units that it would leave on the system."""
+    made = write_plan(ignition.TARGET, plan, None, lossy=False, key_file="data:,correct%20horse", tpm2=False)
+    assert made.warnings == ()
+    host.machine.run("sh", "-c", "cat >/root/config.ign", text=json.dumps(made.value))
+    for stage in ("fetch", "disks"):
+        command = f"{IGNITION}/ignition -platform file -root / -stage {stage} -log-to-stdout"
+        done = host.machine.attempt("env", PATH, "IGNITION_CONFIG_FILE=/root/config.ign", *shlex.split(command))
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    units = made.value["systemd"]["units"]
+    for unit in units:
+        host.machine.run("sh", "-c", f"cat >{shlex.quote('/run/systemd/system/' + unit['name'])}", text=unit["contents"])
+    host.machine.run("systemctl", "daemon-reload")
+    host.machine.run("systemctl", "start", *(unit["name"] for unit in units))
+
+
+def set_up_storage(host: LayoutHost, plan: Plain, hardware: Plain) -> tuple[str, ...]:
+    """Have FAI make a plan; return the warnings of the filter."""
+    made = write_plan(fai.TARGET, plan, hardware, lossy=False, passphrase="correct horse")
+    host.machine.run("sh", "-c", "cat >/root/disk_config", text=made.value)
+    names = " ".join(disk["dev"].rsplit("/", 1)[-1] for disk in hardware["disks"])
+    done = host.machine.attempt("env", PATH, "LOGDIR=/tmp/fai", f"disklist={names}", "setup-storage", "-X", "-f", "/root/disk_config")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    return made.warnings
+
+
+def differences(host: LayoutHost, plan: Plain, disks: t.Sequence[Disk], root: str = "/") -> list[str]:
+    return [finding.says for finding in compare(plan, facts(host, disks), root)]
+
+
+def test_ignition_makes_the_plan_and_its_units_use_it(host: LayoutHost) -> None:
+    plan, _hardware = plan_anew(host, DATA, DISKS[:2])
+    ignite(host, plan)
+    assert differences(host, plan, DISKS[:2]) == []
+    mounted = host.shell(
+        "findmnt --noheadings --output TARGET /srv; findmnt --noheadings --output TARGET /pair; swapon --noheadings --show=TYPE"
+    )
+    assert mounted.split() == ["/srv", "/pair", "partition"]
+    assert "noexec" in host.shell("findmnt --noheadings --output OPTIONS /logs")
+
+
+def test_setup_storage_makes_partitions_an_array_and_luks(host: LayoutHost) -> None:
+    plan, hardware = plan_anew(host, DATA, DISKS[:2])
+    assert set_up_storage(host, plan, hardware) == ()
+    # Types of partitions follow from what it knows to be on them.
+    assert differences(host, plan, DISKS[:2], "/target") == [
+        "partition 4 (secret) is of type 0fc63daf-8483-4772-8e79-3d69d8477de4, in the plan of ca7d7ccb-63ed-4c53-861c-1742536059cc",
+        "partition 7 (exchange) is of type ebd0a0a2-b9e5-4433-87c0-68b6b72699c7, in the plan of 0fc63daf-8483-4772-8e79-3d69d8477de4",
+    ]
