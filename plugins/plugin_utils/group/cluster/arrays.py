@@ -143,9 +143,9 @@ class InstanceFacts:
     """Its pool, or ANYWHERE."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Facts:
-    """All that stays as it is; shared by every copy of a state."""
+    """All that stays as it is; shared by every copy of a state, and so known by which one it is."""
 
     cluster: Cluster
     nodes: NodeFacts

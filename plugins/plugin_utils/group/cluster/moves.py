@@ -272,11 +272,9 @@ def _can_run(state: ClusterState, move: Move) -> bool:
     """Return whether disks are copied from nodes that answer, nothing comes to one that takes nothing, and migration tags let it pass."""
     places = (move.source, *move.steps)
     for before, after in zip(places, places[1:]):
-        if _replaces(before, after):
-            runs = state.answers(before[0]) and not state.offline[after[1]]
-        else:
-            passes = not state.answers(before[0]) or bool(state.facts.nodes.accepts[before[0], after[0]])
-            runs = passes and not state.offline[after[0]]
-        if not runs:
+        replaced, answers = _replaces(before, after), state.answers(before[0])
+        if state.offline[after[1] if replaced else after[0]]:
+            return False
+        if not (answers if replaced else not answers or state.facts.nodes.accepts[before[0], after[0]]):
             return False
     return True

@@ -94,7 +94,7 @@ class ClusterState:
 
     def place(self, instance: int, primary: int, secondary: int = NOWHERE) -> None:
         """Put an instance on its node or nodes, taking it off those it is on; limits are not looked at."""
-        self.remove(instance)
+        self._change(instance, *self.place_of(instance), -1.0)
         self._change(instance, primary, secondary, 1.0)
         self.primary[instance] = primary
         self.secondary[instance] = secondary
@@ -147,7 +147,7 @@ class ClusterState:
 
     def place_of(self, instance: int) -> tuple[int, int]:
         """Return the instance's nodes, NOWHERE for those that it does not have."""
-        return int(self.primary[instance]), int(self.secondary[instance])
+        return self.primary.item(instance), self.secondary.item(instance)
 
     def group_of(self, instance: int) -> int:
         """Return the group of the instance's primary, or NOWHERE."""
@@ -196,33 +196,33 @@ class ClusterState:
 
     def _change(self, instance: int, primary: int, secondary: int, sign: float) -> None:
         facts = self.facts.instances
+        pool = int(facts.pool[instance])
         if primary != NOWHERE:
             self.quantities[:, primary] += sign * facts.as_primary[:, instance]
             for tag in facts.exclusion[instance]:
                 self.tag_counts[primary, tag] += int(sign)
-            self.location[primary] += sign * location_cost(self.facts, instance, primary, secondary)
-            self._take_pool(instance, primary, sign)
+            if cost := location_cost(self.facts, instance, primary, secondary):
+                self.location[primary] += sign * cost
         if secondary != NOWHERE:
             self.quantities[:, secondary] += sign * facts.as_secondary[:, instance]
-            self._reserve(secondary, primary, sign * facts.reserves[instance])
-            self._take_pool(instance, secondary, sign)
-        if facts.real[instance]:
-            for node in (primary, secondary):
-                if node != NOWHERE:
-                    self.fails_n1[node] = self.quantities[Quantity.MEMORY, node] <= self.reserved[node]
+            self._reserve(secondary, primary, sign * float(facts.reserves[instance]))
+        is_real = bool(facts.real[instance])
+        for node in (primary, secondary):
+            if node == NOWHERE:
+                continue
+            if pool != ANYWHERE:
+                self._take_pool(pool, node, sign * float(facts.disk[instance]))
+            if is_real:
+                self.fails_n1[node] = self.quantities[Quantity.MEMORY, node] <= self.reserved[node]
 
     def _reserve(self, secondary: int, primary: int, memory: float) -> None:
         self.peers[secondary, primary] += memory
         if memory > 0:
             self.reserved[secondary] = max(self.reserved[secondary], self.peers[secondary, primary])
         elif memory < 0:
-            self.reserved[secondary] = self.peers[secondary].max()
+            self.reserved[secondary] = np.maximum.reduce(self.peers[secondary])
 
-    def _take_pool(self, instance: int, node: int, sign: float) -> None:
-        pool = int(self.facts.instances.pool[instance])
-        if pool == ANYWHERE:
-            return
-        disk = sign * self.facts.instances.disk[instance]
+    def _take_pool(self, pool: int, node: int, disk: float) -> None:
         if self.facts.pool_shared[pool]:
             self.pool_free[:, pool] -= disk
         else:

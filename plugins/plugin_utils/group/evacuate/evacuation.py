@@ -116,11 +116,10 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
     relaxed = _relaxed(state, [task for task in tasks if task.instance not in targets], targets, across, scorers)
     ordered = _in_order(state, targets, relaxed, reserves)
     done = {move.instance for move in ordered}
-    after = after_moves(state, ordered)
+    staying = [task for task in tasks if task.instance not in done]
+    after = after_moves(state, ordered) if staying else state
     unplaced = []
-    for task in tasks:
-        if task.instance in done:
-            continue
+    for task in staying:
         if task.instance in targets or task.instance in relaxed:
             unplaced.append(Unplaced(task.instance, (_NO_ORDER,)))
         else:

@@ -20,6 +20,7 @@ spindles without exclusive storage, its spindle use with it. To keep every step 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
@@ -158,20 +159,28 @@ def broken_rules(state: ClusterState, instance: int, nodes: Integers) -> tuple[t
 
 def counted_as_used(quantities: Floats) -> Floats:
     """Return [10, ...]: the rows of quantities, of arrays [Q, ...]; what an instance adds is turned the same way."""
-    signs = np.array(_SIGNS).reshape(-1, *[1] * (quantities.ndim - 1))
-    used: Floats = quantities[: len(_SIGNS)] * signs
+    used: Floats = quantities[: len(_SIGNS)] * _signs(quantities.ndim)
     return used
+
+
+@functools.cache
+def _signs(dimensions: int) -> Floats:
+    return np.array(_SIGNS).reshape(-1, *[1] * (dimensions - 1))
 
 
 def usage(state: ClusterState, nodes: Integers | list[int] | slice = slice(None)) -> Floats:
     """Return [R, K]: how much of each limit is used at `nodes`, by default all; negative where something is left of it."""
     quantities = state.quantities[:, nodes]
     redundancy = state.reserved[nodes] - quantities[Quantity.MEMORY]
-    return np.vstack([counted_as_used(quantities), redundancy, state.tag_counts[nodes].T, -state.pool_free[nodes].T])
+    return np.concatenate([counted_as_used(quantities), redundancy[None], state.tag_counts[nodes].T, -state.pool_free[nodes].T])
 
 
+@functools.lru_cache(maxsize=8)
 def capacity(facts: Facts, left: float = 0.0) -> Floats:
-    """Return [R, N]: how much of each limit may be used where `left` MiB must be left of memory and disk; infinite without limit."""
+    """Return [R, N]: how much of each limit may be used where `left` MiB must be left of memory and disk; infinite without limit.
+
+    It is asked for at every place of every instance, so that the same table is given to all; it cannot be written to.
+    """
     nodes = facts.nodes
     most = np.zeros((pool_rows(facts).stop, len(nodes.names)))
     most[_WHOLE_MIB] = -left
@@ -179,6 +188,7 @@ def capacity(facts: Facts, left: float = 0.0) -> Floats:
     most[[Quantity.CPUS, Quantity.CPUS_PLANNED]] = nodes.cpu_limit
     most[[Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED]] = np.where(nodes.exclusive, np.inf, nodes.spindle_limit)
     most[tag_rows(facts)] = facts.slots.limit.T
+    most.flags.writeable = False
     return most
 
 

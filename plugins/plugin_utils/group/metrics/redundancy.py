@@ -86,11 +86,10 @@ def node_reserves(state: ClusterState) -> list[NodeReserve]:
 def node_failures(state: ClusterState, group: int, seconds: float = SECONDS) -> list[NodeFailure]:
     """Return for each online node of a group that carries instances on shared storage what its failure would strand."""
     until = time.monotonic() + seconds
-    return [
-        _failure(state, int(node), until)
-        for node in state.group_nodes(group)
-        if not state.offline[node] and len(_restarting(state, int(node)))
-    ]
+    carrying = np.zeros(len(state.offline) + 1, dtype=bool)
+    carrying[state.primary[state.facts.instances.restarts]] = True
+    nodes = state.group_nodes(group)
+    return [_failure(state, node, until) for node in nodes[carrying[nodes] & ~state.offline[nodes]].tolist()]
 
 
 def failure_strands_more(state: ClusterState, node: int, most: float, seconds: float, more: Integers = _NOBODY) -> bool:
@@ -147,7 +146,9 @@ class _Restart:
 
 def _restarting(state: ClusterState, node: int, more: Integers = _NOBODY) -> Integers:
     """Return the running instances on shared storage of a node, and `more`, largest first."""
-    here = np.union1d(np.flatnonzero((state.primary == node) & state.facts.instances.restarts), more)
+    here = np.flatnonzero((state.primary == node) & state.facts.instances.restarts)
+    if len(more):
+        here = np.union1d(here, more)
     order: Integers = here[np.argsort(-state.facts.instances.memory[here], kind="stable")]
     return order
 

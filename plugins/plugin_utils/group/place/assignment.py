@@ -111,21 +111,24 @@ def _columns(wanted: Sequence[Choices]) -> _Columns:
     )
 
 
-def _uses(columns: _Columns, lifted: ClusterState, quantity: Quantity) -> tuple[Integers, Integers, Floats]:
-    """Return nodes, columns and how much of a quantity is used, for every role that needs any of it on an online node."""
+def _needs(columns: _Columns, lifted: ClusterState) -> Floats:
+    """Return [10, 2C]: what the primary of each column uses of each limited quantity, then what the secondary does."""
     facts = lifted.facts.instances
+    return np.concatenate([counted_as_used(needs)[:, columns.instance] for needs in (facts.as_primary, facts.as_secondary)], axis=1)
+
+
+def _uses(columns: _Columns, lifted: ClusterState, needs: Floats) -> tuple[Integers, Integers, Floats]:
+    """Return nodes, columns and how much is used, for every role that needs any of a quantity on an online node."""
     every = np.arange(len(columns.owner))
     nodes = np.concatenate([columns.primary, columns.secondary])
-    as_primary, as_secondary = counted_as_used(facts.as_primary)[quantity], counted_as_used(facts.as_secondary)[quantity]
-    needs = np.concatenate([as_primary[columns.instance], as_secondary[columns.instance]])
     used = (nodes != NOWHERE) & (needs != 0)
     used[used] = ~lifted.offline[nodes[used]]
     return nodes[used], np.concatenate([every, every])[used], needs[used]
 
 
 def _limit_quantities(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floats) -> None:
-    for quantity in LIMITED:
-        nodes, used, needs = _uses(columns, lifted, quantity)
+    for quantity, of_columns in zip(LIMITED, _needs(columns, lifted)):
+        nodes, used, needs = _uses(columns, lifted, of_columns)
         rows.add_each(nodes, used, needs, room[quantity])
 
 
@@ -178,7 +181,7 @@ def _limit_pools(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Flo
 def _limit_redundancy(rows: _Rows, columns: _Columns, lifted: ClusterState, most: Floats) -> None:
     """Add a variable for what each node keeps for failovers."""
     facts = lifted.facts.instances
-    nodes, used, needs = _uses(columns, lifted, Quantity.MEMORY)
+    nodes, used, needs = _uses(columns, lifted, _needs(columns, lifted)[Quantity.MEMORY])
     keeping = np.flatnonzero((columns.secondary != NOWHERE) & (facts.reserves[columns.instance] > 0))
     keeping = keeping[~lifted.offline[columns.secondary[keeping]]]
     reserve = np.unique(np.concatenate([nodes, columns.secondary[keeping]]))

@@ -58,7 +58,8 @@ def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_nod
         for run in runs:
             positions = [part[number] for number in run]
             own += _Schedule(now, [moves[number] for number in positions], guard, most_at_node).of_positions(positions)
-            carry_out(now, (moves[number] for number in positions))
+            if run is not runs[-1]:
+                carry_out(now, (moves[number] for number in positions))
         for number, earlier in (_all_before(own) if len(runs) > 1 else _before_at_nodes(own, moves)).items():
             after[number] = earlier
         found += [[] for _missing in range(len(own) - len(found))]
@@ -95,6 +96,8 @@ def _runs(state: ClusterState, moves: Sequence[Move], guard: Guard) -> list[rang
     """Return the longest runs in which shared storage keeps what it must whatever the order; one move alone is always one."""
     groups = {int(state.facts.nodes.group[node]) for move in moves for node in nodes_of(move)}
     reserves = [guard.reserves[group] for group in sorted(groups & guard.reserves.keys())]
+    if not reserves:
+        return [range(len(moves))]
     now = state.copy()
     runs: list[range] = []
     while (first := runs[-1].stop if runs else 0) < len(moves):
@@ -226,21 +229,21 @@ def _needs(state: ClusterState, move: Move) -> tuple[_Uses, _Uses]:
 def _share(state: ClusterState, instance: int, place: Place, node: int) -> Floats:
     """Return what an instance uses at a node when it is at a place."""
     facts = state.facts
-    count = pool_rows(facts).stop
-    share: Floats = np.zeros(count + len(state.offline))
+    tags, pools = tag_rows(facts).start, pool_rows(facts)
+    share: Floats = np.zeros(pools.stop + len(state.offline))
     if node not in place:
         return share
     needs = facts.instances.as_primary if node == place[0] else facts.instances.as_secondary
     used = counted_as_used(needs[:, instance])
     share[: len(used)] = used
-    share[count:] = used[Quantity.MEMORY]
+    share[pools.stop :] = used[Quantity.MEMORY]
     if node == place[0]:
         for tag in facts.instances.exclusion[instance]:
-            share[tag_rows(facts).start + tag] += 1
+            share[tags + tag] += 1
     else:
-        share[count + place[0]] += facts.instances.reserves[instance]
+        share[pools.stop + place[0]] += facts.instances.reserves[instance]
     pool = int(facts.instances.pool[instance])
     # The space of a shared pool is the same wherever its instances are.
     if pool != ANYWHERE and not facts.pool_shared[pool]:
-        share[pool_rows(facts).start + pool] += facts.instances.disk[instance]
+        share[pools.start + pool] += facts.instances.disk[instance]
     return share
