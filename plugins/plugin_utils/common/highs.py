@@ -28,6 +28,7 @@ libraries.expect("highspy")
 
 FREE = float("inf")
 _MANY_COLUMNS = 100
+_MOST_NODES = 2000
 
 Floats: t.TypeAlias = npt.NDArray[np.float64]
 Integers: t.TypeAlias = npt.NDArray[np.int64]
@@ -43,17 +44,18 @@ class Solved:
     objective: float
     proven: bool = True
     gap: float = 0.0
+    nodes: int = 0
+    """Nodes of the search; 0 where there was none."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search may end: at a relative gap, after so many nodes and, only where somebody asks for it, after so many seconds.
+    """When a search may end: at a relative gap, and after so many nodes.
 
-    Nodes are a count, so that the same input ends at the same plan on a fast and on a slow machine.
+    Nodes are a count, so that the same input ends at the same plan on a fast and on a slow machine. There is no limit of time.
     """
 
     gap: float = 1e-9
-    seconds: float = FREE
     nodes: int = 500
 
 
@@ -126,7 +128,7 @@ def maximise(program: Program, objective: Objective, limits: Limits | None = Non
     """
     limits, highspy = limits or Limits(), libraries.highspy
     solver = _loaded(program, objective, program.integral)
-    _set(solver, mip_rel_gap=limits.gap, time_limit=limits.seconds, mip_max_nodes=limits.nodes)
+    _set(solver, mip_rel_gap=limits.gap, mip_max_nodes=limits.nodes)
     # It takes 6 ms however small the program is.
     _set(solver, mip_heuristic_run_feasibility_jump=len(program.lower) > _MANY_COLUMNS)
     solver.run()
@@ -135,11 +137,38 @@ def maximise(program: Program, objective: Objective, limits: Limits | None = Non
         return None
     info = solver.getInfo()
     if status == ended.kOptimal:
-        return Solved(_values(solver), -info.objective_function_value)
+        return Solved(_values(solver), -info.objective_function_value, nodes=max(info.mip_node_count, 0))
     # Without a limit nothing but integers leaves a solution behind that can be used.
     if not any(program.integral) or info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         raise Undecided(f"HiGHS ended with: {solver.modelStatusToString(status)}")
-    return Solved(_values(solver), -info.objective_function_value, proven=False, gap=info.mip_gap)
+    return Solved(_values(solver), -info.objective_function_value, proven=False, gap=info.mip_gap, nodes=max(info.mip_node_count, 0))
+
+
+class Effort:
+    """What several programs may cost together: each costs its columns, once for every node of its search. `left` goes down."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def affords(self, columns: int) -> bool:
+        """Return whether a program with so many columns can be begun; once one could not be, none can any more."""
+        if columns > self.left:
+            self.left = 0
+        return self.left > 0
+
+    def maximise(self, program: Program, objective: Objective, gap: float) -> Solved | None:
+        """Return what `maximise` does within the effort that is left. Raises Undecided where it affords not even one node, too."""
+        columns = max(len(program.lower), 1)
+        if not self.affords(columns):
+            raise Undecided("no effort is left")
+        nodes = min(self.left // columns, _MOST_NODES)
+        try:
+            solved = maximise(program, objective, Limits(gap, nodes=nodes))
+        except Undecided:
+            self.left -= columns * nodes
+            raise
+        self.left -= columns * max(solved.nodes if solved is not None else 1, 1)
+        return solved
 
 
 def maximise_with_prices(program: Program, objective: Objective) -> tuple[Solved, Floats] | None:

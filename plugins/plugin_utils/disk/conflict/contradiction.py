@@ -22,7 +22,7 @@ from .shortage import Sums, summed_conflict
 
 _PROGRAMS = 400
 _FEW_NODES = 50
-LIMITS = Limits(gap=1.0, seconds=FREE, nodes=_FEW_NODES)
+LIMITS = Limits(gap=1.0, nodes=_FEW_NODES)
 
 
 def obvious_conflict(problem: Problem) -> list[str]:

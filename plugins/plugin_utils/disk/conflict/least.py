@@ -30,7 +30,7 @@ _ROUNDS = 6
 _FEW = 4
 _NEARLY = 1.001
 _SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-_LIMITS = Limits(gap=0.0, seconds=FREE, nodes=_NODES)
+_LIMITS = Limits(gap=0.0, nodes=_NODES)
 
 
 @dataclass(frozen=True)

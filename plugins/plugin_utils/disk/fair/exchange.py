@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ...common.highs import FREE, Limits, Program, Undecided, maximise
+from ...common.highs import Limits, Program, Undecided, maximise
 from ...common.libraries import np, npt
 from ..place.bounds import Bounds
 from ..place.search import Search
@@ -120,7 +120,7 @@ class Exchange:
     def exhausted(self) -> bool:
         """Tell whether it is proven that nothing is left to choose."""
         try:
-            return maximise(self._program, {}, Limits(gap=1.0, seconds=FREE, nodes=_NODES)) is None
+            return maximise(self._program, {}, Limits(gap=1.0, nodes=_NODES)) is None
         except Undecided:
             return False
 
@@ -128,7 +128,7 @@ class Exchange:
         """Offer sizes until they are accepted or open; return whether none can be accepted for sure, and how many rounds it took."""
         for taken in range(rounds):
             try:
-                solved = maximise(self._program, {}, Limits(gap=1.0, seconds=FREE, nodes=_NODES))
+                solved = maximise(self._program, {}, Limits(gap=1.0, nodes=_NODES))
             except Undecided:
                 return False, taken + 1
             if solved is None:

@@ -28,7 +28,6 @@ _EFFORT = 6000
 _UNDECIDED = 20
 _MOST_COLUMNS = 3000
 _MOST_LINEAR_COLUMNS = 20_000
-_NO_CLOCK = FREE
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def tight_placement(problem: Problem) -> tuple[Placement, bool] | None:
     for (pool, area), column in model.pvs.items():
         cost[column] = -1.0 - float(rank(problem.pools[pool].preferred, area))
     cost.update(dict.fromkeys(model.boot_partitions.values(), -1.0))
-    solved = maximise(model.program, cost, Limits(gap=1e-4, seconds=_NO_CLOCK))
+    solved = maximise(model.program, cost, Limits(gap=1e-4))
     if solved is None:
         return None
     exact = placement_of(problem, model, solved.values)
@@ -208,7 +207,7 @@ class Search:
         loosen(model, merged)
         self._effort -= len(model.program.lower)
         try:
-            solved = maximise(model.program, {}, Limits(gap=1.0, seconds=_NO_CLOCK, nodes=nodes))
+            solved = maximise(model.program, {}, Limits(gap=1.0, nodes=nodes))
         except Undecided:
             self._effort -= _UNDECIDED * len(model.program.lower)
             return Answer()
@@ -232,7 +231,7 @@ def least_off_cost(problem: Problem) -> tuple[float, Placement] | None:
     }
     solved: Solved | None
     try:
-        solved = maximise(model.program, worth, Limits(gap=1e-6, seconds=_NO_CLOCK))
+        solved = maximise(model.program, worth, Limits(gap=1e-6))
     except Undecided:
         return None
     if solved is None:

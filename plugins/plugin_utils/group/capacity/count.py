@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE
 from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance, Node, NodeState
@@ -34,8 +35,8 @@ from .copies import Attempt, CopyOptions, attempts, commit, places_of, room_for
 MOST_COPIES = 200_000
 """Where counting ends; nobody asks for more copies of one instance, and what needs nothing would fit without end."""
 MOST_ADDED = 512
-TAIL_SECONDS = 10.0
-"""How long copies may be tried at other nodes once the best one would strand instances on shared storage."""
+TAIL_TRIALS, TAIL_EFFORT = 1_000, 100_000
+"""How many other nodes copies may be tried at once the best one would strand instances on shared storage, and for which proofs."""
 
 
 @dataclass(frozen=True)
@@ -149,16 +150,16 @@ def _tail(
     waiting: Sequence[Copy],
     options: CopyOptions,
 ) -> list[Copy]:
-    """Return copies at nodes that are not the best, one by one, as long as nobody is stranded and there is time.
+    """Return copies at nodes that are not the best, one by one, as long as nobody is stranded, within TAIL_TRIALS.
 
     `stranded` is what may be, by group and failing node.
     """
-    until = time.monotonic() + TAIL_SECONDS
+    trials, effort = itertools.count(), Effort(TAIL_EFFORT)
     tail: list[Copy] = []
     for copy in waiting:
         places = places_of(now, position, list(stranded), options)
-        possible = (place for place in places if not _strands(stranded, now, position, place))
-        place = next(possible, None) if time.monotonic() < until else None
+        tried = itertools.takewhile(lambda _place: next(trials) < TAIL_TRIALS, places)
+        place = next((place for place in tried if not _strands(stranded, now, position, place, effort)), None)
         if place is None:
             break
         now.place(position, *place)
@@ -167,10 +168,10 @@ def _tail(
     return tail
 
 
-def _strands(stranded: Mapping[int, dict[int, float]], now: ClusterState, position: int, place: Place) -> bool:
+def _strands(stranded: Mapping[int, dict[int, float]], now: ClusterState, position: int, place: Place, effort: Effort) -> bool:
     after = now.copy()
     after.place(position, *place)
-    return any(strands_more_than(after, group, before) for group, before in stranded.items())
+    return any(strands_more_than(after, group, before, effort) for group, before in stranded.items())
 
 
 def _shares_storage(cluster: Cluster, group: str, copies: Sequence[Copy]) -> bool:

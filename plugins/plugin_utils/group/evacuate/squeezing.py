@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Integers, Quantity
 from ..cluster.changes import with_places
@@ -32,7 +33,8 @@ from ..plan.order import DIRECT, Budget, Guard, Ordered, order, reserves_left
 
 MOST_TOGETHER = 300
 """Instances up to which they are placed together when one by one does not do."""
-SECONDS = 5.0
+EFFORT = 250_000
+"""How far the program for that may look."""
 MOST_ASIDE = 1000
 """Places aside that are tried for instances which wait for each other."""
 
@@ -186,7 +188,7 @@ def _levelled(problem: _Problem, off: Sequence[int]) -> _Levelled | None:
         return None
     crowded = _with_extra_everywhere(after, problem.extra)
     offers = [Offer(i, (state.group_of(i),), frozenset(off), may_stay=state.place_of(i)[0] not in off) for i in movable]
-    found = relocate(crowded, offers, allowed=state, seconds=SECONDS)
+    found = relocate(crowded, offers, allowed=state, effort=Effort(EFFORT))
     if found.unplaced:
         return None
     ordered = _ordered(problem, found.targets)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Quantity
 from ..cluster.model import AllocPolicy
@@ -105,7 +106,7 @@ def _shared(state: ClusterState, failures: list[NodeFailure]) -> Iterator[Proble
         if failure.stranded:
             short = sum(int(facts.instances.memory[instance]) for instance in failure.stranded)
             who = ", ".join(facts.instances.names[instance] for instance in failure.stranded)
-            doubt = "" if failure.proven else " (the best arrangement found in time)"
+            doubt = "" if failure.proven else " (the best arrangement that was found)"
             says = f"if {facts.nodes.names[failure.node]} fails, {who} cannot restart in its group{doubt}"
             yield _on_node(state, ProblemKind.SHARED_N1, failure.node, short, says)
 
@@ -188,10 +189,6 @@ def _instances(state: ClusterState) -> Iterator[Problem]:
                 yield Problem(ProblemKind.POOL, group, facts.nodes.names[home], model.name, model.disk, says)
 
 
-PROOF_SECONDS = 2.0
-"""How long it may take to prove that instances on shared storage are stranded; unproven counts as stranded."""
-
-
 class Cause(StrEnum):
     """Why an instance is in the way of its group's health, in the order in which they are looked at."""
 
@@ -222,15 +219,15 @@ class Health:
         return len(self.offline), sum(self.short.values()), sum(self.stranded.values())
 
 
-def group_health(state: ClusterState, group: int, seconds: float = PROOF_SECONDS) -> Health:
-    """Return what is wrong with a group; with 0 `seconds` what best fit strands counts as stranded."""
+def group_health(state: ClusterState, group: int, effort: Effort | None = None) -> Health:
+    """Return what is wrong with a group; what cannot be disproved within the effort, by default PROOFS, counts as stranded."""
     nodes = state.group_nodes(group)
     dark = nodes[state.offline[nodes]]
     offline = np.flatnonzero(np.isin(state.primary, dark) | np.isin(state.secondary, dark))
     members = set(nodes[~state.offline[nodes]].tolist())
     short = {reserve.node: reserve.short for reserve in node_reserves(state) if reserve.short and reserve.node in members}
     memory = state.facts.instances.memory
-    failures = node_failures(state, group, seconds)
+    failures = node_failures(state, group, effort)
     stranded = {failure.node: int(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
     return Health(group, tuple(offline.tolist()), short, stranded)
 

@@ -12,20 +12,16 @@ by integer programming where that leaves something out, with memory, CPUs and ex
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from ...common.highs import Limits, Program, Undecided, maximise
+from ...common.highs import Effort, Program, Undecided
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import PoolName
 from ..cluster.state import ClusterState
 
-SECONDS = 10.0
-"""How long all exact proofs together may take; what is left then is answered by best fit alone."""
-NODES = 2000
-"""How far the search for a proof goes."""
-
+PROOFS = 20_000
+"""The effort of all exact proofs for one look at a group: about two seconds, wherever it is."""
 
 _NOBODY: Integers = np.zeros(0, dtype=np.int64)
 
@@ -83,24 +79,27 @@ def node_reserves(state: ClusterState) -> list[NodeReserve]:
     ]
 
 
-def node_failures(state: ClusterState, group: int, seconds: float = SECONDS) -> list[NodeFailure]:
-    """Return for each online node of a group that carries instances on shared storage what its failure would strand."""
-    until = time.monotonic() + seconds
+def node_failures(state: ClusterState, group: int, effort: Effort | None = None) -> list[NodeFailure]:
+    """Return for each online node of a group that carries instances on shared storage what its failure would strand.
+
+    What the effort, by default PROOFS, does not reach is answered by best fit alone.
+    """
+    effort = effort or Effort(PROOFS)
     carrying = np.zeros(len(state.offline) + 1, dtype=bool)
     carrying[state.primary[state.facts.instances.restarts]] = True
     nodes = state.group_nodes(group)
-    return [_failure(state, node, until) for node in nodes[carrying[nodes] & ~state.offline[nodes]].tolist()]
+    return [_failure(state, node, effort) for node in nodes[carrying[nodes] & ~state.offline[nodes]].tolist()]
 
 
-def failure_strands_more(state: ClusterState, node: int, most: float, seconds: float, more: Integers = _NOBODY) -> bool:
-    """Return whether a node's failure would strand more than `most` MiB; what cannot be disproved in time counts as more.
+def failure_strands_more(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NOBODY) -> bool:
+    """Return whether a node's failure would strand more than `most` MiB; what the effort does not disprove counts as more.
 
     `more` are instances that restart with those of the node, though they are not on it in `state`.
     """
     problem = _restart(state, node, more)
     stranded = _best_fit(problem)
-    if problem.memory[stranded].sum() > most and seconds > 0:
-        stranded, _proven = _exact(problem, stranded, seconds)
+    if problem.memory[stranded].sum() > most:
+        stranded, _proven = _exact(problem, stranded, effort)
     return bool(problem.memory[stranded].sum() > most)
 
 
@@ -153,13 +152,11 @@ def _restarting(state: ClusterState, node: int, more: Integers = _NOBODY) -> Int
     return order
 
 
-def _failure(state: ClusterState, node: int, until: float) -> NodeFailure:
+def _failure(state: ClusterState, node: int, effort: Effort) -> NodeFailure:
     problem = _restart(state, node)
     everything = tuple(problem.instances.tolist())
     stranded = _best_fit(problem)
-    proven = not stranded
-    if stranded and time.monotonic() < until:
-        stranded, proven = _exact(problem, stranded, until - time.monotonic())
+    stranded, proven = _exact(problem, stranded, effort) if stranded else ([], True)
     return NodeFailure(node, everything, tuple(everything[position] for position in stranded), proven)
 
 
@@ -229,13 +226,15 @@ def _alike(problem: _Restart) -> list[tuple[int, int]]:
     return list(zip(starts.tolist(), np.diff(np.append(starts, len(free))).tolist()))
 
 
-def _exact(problem: _Restart, stranded: list[int], seconds: float) -> tuple[list[int], bool]:
+def _exact(problem: _Restart, stranded: list[int], effort: Effort) -> tuple[list[int], bool]:
     """Return the positions that are stranded when as much memory as possible restarts, and whether that is proven."""
     rows, columns = np.nonzero(problem.allowed & (problem.memory[:, None] <= problem.room) & (problem.cpus[:, None] <= problem.cpu_room))
     if not len(rows):
         return stranded, True
+    if not effort.affords(len(rows)):
+        return stranded, False
     try:
-        answer = maximise(_program(problem, rows, columns), problem.memory[rows], Limits(1e-4, seconds, NODES))
+        answer = effort.maximise(_program(problem, rows, columns), problem.memory[rows], 1e-4)
     except Undecided:
         answer = None
     if answer is None:

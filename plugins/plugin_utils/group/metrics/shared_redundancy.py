@@ -19,36 +19,39 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
 from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
-from .redundancy import failure_strands_more, node_failures
+from .redundancy import PROOFS, failure_strands_more, node_failures
 
-PROOF_SECONDS = 2.0
-"""How long it may take to prove what the failures in a group strand; unproven counts as stranded."""
 STRANDS_MORE = "the failure of a node would strand more memory of instances on shared storage"
-_SECONDS = 5.0
-_SECONDS_A_NODE = 0.2
+_PROOFS_AT_START = 50_000
+_PROOFS_OF_A_NODE = 5_000
+"""Efforts of what the start strands, and of what one node does after a move."""
 _NOBODY = np.zeros(0, dtype=np.int64)
 
 
-def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:
-    """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more."""
+def stranded_memory(state: ClusterState, group: int, exact: bool, effort: Effort | None = None) -> dict[int, float]:
+    """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more.
+
+    An exact answer takes what it needs from the effort, by default PROOFS.
+    """
     memory = state.facts.instances.memory
-    failures = node_failures(state, group, seconds=PROOF_SECONDS if exact else 0.0)
+    failures = node_failures(state, group, (effort or Effort(PROOFS)) if exact else Effort(0))
     return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
 
 
-def strands_more_than(state: ClusterState, group: int, before: dict[int, float]) -> bool:
+def strands_more_than(state: ClusterState, group: int, before: dict[int, float], effort: Effort | None = None) -> bool:
     """Return whether the failure of a node of the group strands more than `before`, which is as from stranded_memory."""
 
     def more(after: dict[int, float]) -> bool:
         return any(memory > before.get(node, 0.0) for node, memory in after.items())
 
-    return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True))
+    return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True, effort=effort))
 
 
 def strands_more(before: ClusterState, after: ClusterState, group: int) -> bool:
@@ -83,13 +86,15 @@ class SharedReserve:
         nodes = members[~state.offline[members]]
         found = cls(nodes, np.array(restarting, dtype=np.int64), allowed, _mirrored_tags(state))
         if len(found._doubtful(state)):
-            for failure in node_failures(state, group, _SECONDS):
+            for failure in node_failures(state, group, Effort(_PROOFS_AT_START)):
                 allowed[failure.node] = memory[list(failure.stranded)].sum()
         return found
 
     def holds(self, state: ClusterState) -> bool:
         """Return whether no failure would strand more than is allowed."""
-        return not any(failure_strands_more(state, int(node), self.allowed[node], _SECONDS_A_NODE) for node in self._doubtful(state))
+        return not any(
+            failure_strands_more(state, node, self.allowed[node], Effort(_PROOFS_OF_A_NODE)) for node in self._doubtful(state).tolist()
+        )
 
     def holds_in_any_order(self, state: ClusterState, moves: Sequence[Move]) -> bool:
         """Return whether `holds` is sure after any part of the moves: even with all arrived and none gone."""
@@ -109,7 +114,9 @@ class SharedReserve:
             # Mirrored instances that arrive would take CPUs along to their mirrors, which only the sums above count.
             return not len(doubtful)
         # What fits with all arrived and none gone fits with any of them: fewer instances need more room no more.
-        return not any(failure_strands_more(worst, node, self.allowed[node], 0.0, instances[nodes == node]) for node in doubtful.tolist())
+        return not any(
+            failure_strands_more(worst, node, self.allowed[node], Effort(0), instances[nodes == node]) for node in doubtful.tolist()
+        )
 
     def _doubtful(self, state: ClusterState, more: Integers = _NOBODY, at: Integers = _NOBODY) -> Integers:
         """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a node of their own."""

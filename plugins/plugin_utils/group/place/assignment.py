@@ -4,7 +4,7 @@
 
 """Many instances at once as one assignment problem, for when taking them one by one leaves somebody out.
 
-    places, proven = assign(before, lifted, wanted, seconds)
+    places, proven = assign(before, lifted, wanted, effort)
 
 Each instance takes one of its possible places or none. Limits are those of limits.py in linear form, and each is as
 wide as it was broken before: nothing may get worse. What a node keeps for failovers is the most that any other node's
@@ -18,16 +18,15 @@ import collections
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...common.highs import Limits, Program, Undecided, maximise
+from ...common.highs import Effort, Program, Undecided
 from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 from ..metrics.limits import LIMITED, REDUNDANCY, Bounds, counted_as_used, pool_rows, tag_rows
 from .places import Choices
 
-SECONDS = 20.0
-NODES = 2000
-"""How long and how far the solver may look; what it has found by then is used."""
+EFFORT = 1_000_000
+"""How far the solver may look by default; what it has found by then is used."""
 
 
 @dataclass
@@ -65,7 +64,7 @@ def assign(
     before: ClusterState,
     lifted: ClusterState,
     wanted: Sequence[Choices],
-    seconds: float = SECONDS,
+    effort: Effort | None = None,
 ) -> tuple[list[tuple[int, int] | None], bool]:
     """Return a place (primary, secondary) or None for each of `wanted`, and whether that is proven to be best.
 
@@ -90,7 +89,8 @@ def assign(
     # All costs together stay below one instance's importance, so that nobody is left out to save cost.
     cost = np.concatenate([want.costs for want in wanted]) / (2.0 * len(wanted))
     try:
-        answer = maximise(program, dict(zip(every.tolist(), (importance[columns.owner] - cost).tolist())), Limits(0.0, seconds, NODES))
+        worth = dict(zip(every.tolist(), (importance[columns.owner] - cost).tolist()))
+        answer = (effort or Effort(EFFORT)).maximise(program, worth, 0.0)
     except Undecided:
         answer = None
     if answer is None:

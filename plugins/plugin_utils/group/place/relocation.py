@@ -19,6 +19,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Quantity
 from ..cluster.changes import with_places
@@ -27,11 +28,11 @@ from ..cluster.moves import Place, can_move, reachable
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory
-from .assignment import SECONDS, assign
+from .assignment import assign
 from .places import Choices, Origin, Weights, by_primary, importances, places_for, scores_of
 from .refusal import Reason, Refusal, group_refusal
 
-MOST_PLACES = 60_000
+MOST_PLACES = 30_000
 """Places that the integer program may choose from; when there are more, each instance's cheapest ones are offered."""
 EMPTY: Mapping[int, float] = types.MappingProxyType({})
 
@@ -66,7 +67,7 @@ def relocate(
     offers: Sequence[Offer],
     allowed: ClusterState | None = None,
     mode: ScoreMode = ScoreMode.HTOOLS,
-    seconds: float = SECONDS,
+    effort: Effort | None = None,
     passing: Mapping[int, float] = EMPTY,
     weights: Weights = FEWEST_MOVES,
 ) -> Relocation:
@@ -84,7 +85,7 @@ def relocate(
     importance = importances(state, [offer.instance for offer in offers])
     tiered = _in_tiers(weights, len(offers))
     found = [_choices(state, lifted, offer, scorer, tiered, importance[offer.instance]) for offer in offers]
-    places, proven = assign(*_with_passage(allowed, lifted, passing), [choices.cheapest(most) for choices in found], seconds)
+    places, proven = assign(*_with_passage(allowed, lifted, passing), [choices.cheapest(most) for choices in found], effort)
     targets = {
         offer.instance: place for offer, place in zip(offers, places) if place is not None and place != state.place_of(offer.instance)
     }

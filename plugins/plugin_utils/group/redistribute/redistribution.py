@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Quantity
 from ..cluster.changes import after_moves, carry_out, with_places
@@ -39,16 +39,16 @@ from .shared_storage import Search
 Answer = t.TypeVar("Answer")
 MOST_WIDENED = 30_000
 """Places up to which instances that cause nothing are asked to move, too, so that fewer leave the group."""
-LEAVE_SECONDS, MOVE_SECONDS, ATTEMPT_SECONDS = 6.0, 2.0, 12.0
-"""How long the programs may look for the fewest leavers, then for the fewest moves; and after which no further one is begun."""
+LEAVE_EFFORT, MOVE_EFFORT = 600_000, 100_000
+"""How far the programs of all attempts may look for the fewest leavers, and then each for the fewest moves."""
 MOST_ATTEMPTS = 8
 """How many assignments are tried when moves to the places of one find no order."""
 MOST_SEARCHED = 8
 """Instances on offline nodes up to which all ways are tried to place them so that those on shared storage could restart."""
 MOST_ASIDE = 1000
 """Places aside that are tried for instances which wait for each other."""
-QUICK = 0.0
-"""Seconds for proofs that are left out: what best fit cannot restart then counts as stranded."""
+QUICK = Effort(0)
+"""No proofs: what best fit cannot restart counts as stranded."""
 
 
 class Run(t.Protocol):
@@ -176,7 +176,7 @@ def _assigned(
     dark = frozenset(node for node in state.group_nodes(before.group).tolist() if state.offline[node])
     dead_ends: dict[int, frozenset[Place]] = dict.fromkeys(instances, frozenset())
     passing: dict[int, float] = {}
-    until = time.monotonic() + ATTEMPT_SECONDS
+    effort = Effort(LEAVE_EFFORT)
     repairs = []
     for _attempt in range(MOST_ATTEMPTS):
         offers = [
@@ -189,12 +189,10 @@ def _assigned(
             )
             for instance in instances
         ]
-        found = _thrifty(state, offers, _kept(state, before.group), passing, mode)
+        found = _thrifty(state, offers, _kept(state, before.group), passing, mode, effort)
         blocked = _ordered(state, found.targets).blocked
         repairs.append(_repair(state, before, reasons, found.targets, found.proven and not passing and not any(dead_ends.values())))
-        if found.unplaced or time.monotonic() > until:
-            break
-        if not blocked:
+        if found.unplaced or not blocked:
             break
         wider = _wider(state, blocked, passing)
         if wider == passing:
@@ -203,9 +201,11 @@ def _assigned(
     return min(repairs, key=lambda repair: _worth(state, repair))
 
 
-def _thrifty(state: ClusterState, offers: Sequence[Offer], allowed: ClusterState, passing: dict[int, float], mode: ScoreMode) -> Relocation:
-    """Return places with the fewest leavers, proven apart from how few the moves are, which are then made few within a short time."""
-    first = relocate(state, offers, allowed, mode, LEAVE_SECONDS, passing, FEWEST_LEAVE)
+def _thrifty(
+    state: ClusterState, offers: Sequence[Offer], allowed: ClusterState, passing: dict[int, float], mode: ScoreMode, effort: Effort
+) -> Relocation:
+    """Return places with the fewest leavers, proven apart from how few the moves are, which are then made few with little effort."""
+    first = relocate(state, offers, allowed, mode, effort, passing, FEWEST_LEAVE)
     if first.unplaced:
         return first
     group = state.facts.nodes.group
@@ -215,7 +215,7 @@ def _thrifty(state: ClusterState, offers: Sequence[Offer], allowed: ClusterState
         leaves = place is not None and group[place[0]] != state.group_of(offer.instance)
         groups = (int(group[place[0]]),) if place is not None and leaves else (state.group_of(offer.instance),)
         fixed.append(dataclasses.replace(offer, groups=groups, may_stay=offer.may_stay and not leaves))
-    second = relocate(state, fixed, allowed, mode, MOVE_SECONDS, passing)
+    second = relocate(state, fixed, allowed, mode, Effort(MOVE_EFFORT), passing)
     return first if len(second.unplaced) > len(first.unplaced) else dataclasses.replace(second, proven=first.proven)
 
 

@@ -9,40 +9,40 @@
     search.with_leavers(peers, fewer_than)   # the same when as few as possible leave; search.complete tells whether all was tried
 
 Whether everybody can restart is a packing problem for each node that may fail, so that what helps is found by trying:
-sets of instances from the smallest, within a number of trials and a time.
+sets of instances from the smallest, within a number of trials and an effort of proofs.
 """
 
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator, Sequence
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Place, can_move
 from ..cluster.state import ClusterState
-from ..metrics.health import PROOF_SECONDS, Health, group_health, target_groups
+from ..metrics.health import Health, group_health, target_groups
 from ..metrics.score import ScoreMode, Scorer
 from ..place.places import places_for
 from ..place.refusal import Refusal
 from ..place.relocation import place_in
 
-MOST_TRIED = 3_000
-SECONDS = 10.0
+MOST_TRIED = 600
+EFFORT = 100_000
 
 
 class Search:
-    """Tries arrangements of one group until its trials or its time are used up."""
+    """Tries arrangements of one group until its trials or its proofs are used up."""
 
-    def __init__(self, state: ClusterState, group: int, tried: int = MOST_TRIED, seconds: float = SECONDS) -> None:
+    def __init__(self, state: ClusterState, group: int, tried: int = MOST_TRIED, effort: int = EFFORT) -> None:
         self.complete = True
         self._state = state
         self._group = group
         self._left = tried
-        self._until = time.monotonic() + seconds
+        self._effort = Effort(effort)
         models = state.facts.instances.models
         here = np.flatnonzero(np.isin(state.primary, state.group_nodes(group))).tolist()
         self._movable = [i for i in here if can_move(state, i)]
@@ -122,10 +122,11 @@ class Search:
 
     def _health(self, trial: ClusterState) -> Health:
         self._left -= 1
+        health = group_health(trial, self._group, self._effort)
         self._spent()
-        return group_health(trial, self._group, max(min(PROOF_SECONDS, self._until - time.monotonic()), 0.0))
+        return health
 
     def _spent(self) -> bool:
-        if self._left <= 0 or time.monotonic() > self._until:
+        if self._left <= 0 or self._effort.left <= 0:
             self.complete = False
         return not self.complete

@@ -10,6 +10,7 @@ import collections
 import typing as t
 from collections.abc import Mapping, Sequence
 
+from ...common.highs import Effort
 from ...common.libraries import np
 from ...common.table import table
 from ...common.units import format_mib
@@ -33,13 +34,15 @@ _COUNTED = {
 """What health counts, by hcheck's words where it has one."""
 _NODE_PROBLEMS = frozenset({ProblemKind.N1, ProblemKind.RULE, ProblemKind.TAGS, ProblemKind.SHARED_N1})
 """Problems that are counted once a node, as hcheck does."""
+_PROOFS = 100_000
+"""The effort of proofs for each group."""
 _LOADS = (("cpu", Quantity.CPU_LOAD), ("memory", Quantity.MEMORY_LOAD), ("disk", Quantity.DISK_LOAD), ("net", Quantity.NET_LOAD))
 
 
 def report(cluster: Cluster, mode: ScoreMode) -> dict[str, t.Any]:
     """Return all that group_info tells of a checked cluster, in the shape that the module documents."""
     state = ClusterState.from_cluster(cluster)
-    failures = [node_failures(state, group) for group in range(len(cluster.groups))]
+    failures = [node_failures(state, group, Effort(_PROOFS)) for group in range(len(cluster.groups))]
     problems = find_problems(state, [failure for found in failures for failure in found])
     scorer = Scorer(state, mode)
     metrics = scorer.metrics(state)

@@ -11,6 +11,7 @@ import random
 import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import (
+    Effort,
     Limits,
     Program,
     Undecided,
@@ -119,7 +120,33 @@ def test_nodes_end_a_search_at_the_same_solution_each_time() -> None:
 def test_a_limit_before_the_first_solution_leaves_it_undecided() -> None:
     program, cost = hard()
     with pytest.raises(Undecided):
-        maximise(program, cost, Limits(seconds=0.0))
+        maximise(program, cost, Limits(nodes=0))
+
+
+def test_an_effort_is_shared_and_counted_in_columns_and_nodes() -> None:
+    program, columns = knapsack()
+    worth = dict(zip(columns, (5.0, 4.0, 3.0)))
+    effort = Effort(7)
+    for left in (4, 1):
+        solved = effort.maximise(program, worth, 0.0)
+        assert solved is not None
+        assert (solved.objective, effort.left) == (7.0, left)
+    with pytest.raises(Undecided):
+        effort.maximise(program, worth, 0.0)
+    assert not effort.affords(1), "what is cheaper has no turn before what was refused"
+
+
+def test_an_effort_ends_a_search_at_the_same_node_each_time() -> None:
+    found = []
+    for _run in range(2):
+        program, worth = hard()
+        effort = Effort(50 * len(program.lower))
+        solved = effort.maximise(program, worth, 0.0)
+        assert solved is not None
+        found.append((solved.values.tolist(), solved.nodes, effort.left))
+        assert not solved.proven
+        assert solved.nodes >= 50
+    assert found[0] == found[1]
 
 
 def test_prices_tell_what_binds() -> None:

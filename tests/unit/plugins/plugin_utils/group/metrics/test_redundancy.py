@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import Effort
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, PoolKind, PoolName, StoragePool
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures, node_reserves, pool_reserves
@@ -39,14 +40,14 @@ def test_best_fit_is_not_the_last_word(bench):
     """Best fit puts 5 on the node of 7 and 4 and 3 on that of 8, and has no room for the last 3; 4+3 and 5+3 fit."""
     nodes = [bench.node("failing"), *(bench.node(f"n{size}", total_memory=float(size), free_memory=size) for size in (7, 8))]
     state = bench.state(nodes, [shared(bench, f"i{n}", "failing", memory=memory) for n, memory in enumerate([5, 4, 3, 3])])
-    assert [(failure.stranded, failure.proven) for failure in node_failures(state, 0, seconds=0)] == [((3,), False)]
+    assert [(failure.stranded, failure.proven) for failure in node_failures(state, 0, Effort(0))] == [((3,), False)]
     assert [(failure.stranded, failure.proven) for failure in node_failures(state, 0)] == [((), True)]
 
 
 def test_without_time_the_answer_is_not_called_proven(bench):
     nodes = [bench.node("failing"), bench.node("small", total_memory=10.0, free_memory=10)]
     state = bench.state(nodes, [shared(bench, "i", "failing", memory=6), shared(bench, "j", "failing", memory=5)])
-    (failure,) = node_failures(state, 0, seconds=0)
+    (failure,) = node_failures(state, 0, Effort(0))
     assert (failure.stranded, failure.proven) == ((1,), False)
 
 
