@@ -21,7 +21,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redis
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 SHARED = {"nodes": 6, "n1ok": True, "template": "ext", "per_node": 5}
-ILL = {"nodes": 5, "groups": 2, "offline": 1, "per_node": 4, "template": "ext"}
+ILL = {"nodes": 4, "groups": 2, "offline": 1, "per_node": 3, "template": "ext"}
 MIRRORED = {"nodes": 8, "groups": 2, "offline": 1, "n1ok": True, "per_node": 4}
 
 
