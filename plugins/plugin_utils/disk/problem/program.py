@@ -120,14 +120,16 @@ def placement_of(problem: Problem, model: DiskProgram, values: npt.NDArray[np.fl
         return tuple(area for area in areas if (column := columns.get((position, area))) is not None and values[column] > 0.5)
 
     free = [open_everywhere(problem, position) for position in range(len(problem.pools))]
-    return Placement(
-        areas_of_demand=tuple(chosen(model.disk_choice, position, demand.areas) for position, demand in enumerate(problem.demands)),
-        pvs=tuple(pool.areas if free[position] else chosen(model.pvs, position, pool.areas) for position, pool in enumerate(problem.pools)),
-        boot_partitions=tuple(
-            chosen(model.boot_partitions, position, [area for area, _size in boot_partition.sizes])
-            for position, boot_partition in enumerate(problem.boot_partitions)
-        ),
-    )
+    areas_of_demand = tuple(chosen(model.disk_choice, position, demand.areas) for position, demand in enumerate(problem.demands))
+    pvs = tuple(pool.areas if free[position] else chosen(model.pvs, position, pool.areas) for position, pool in enumerate(problem.pools))
+    boot_partitions = []
+    for position, boot in enumerate(problem.boot_partitions):
+        there = chosen(model.boot_partitions, position, [area for area, _size in boot.sizes])
+        carrying = {area for at in boot.demands for area in areas_of_demand[at]} | {area for at in boot.pools for area in pvs[at]}
+        disks = {problem.areas[area].disk for area in carrying} | set(boot.disks)
+        # The program does not mind one too many.
+        boot_partitions.append(tuple(area for area in there if problem.areas[area].disk in disks))
+    return Placement(areas_of_demand, pvs, tuple(boot_partitions))
 
 
 class _Builder:
