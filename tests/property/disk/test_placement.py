@@ -230,8 +230,8 @@ def test_giving_up_what_is_short_or_growing_disks_makes_a_plan(problem: tuple[Ha
         assert not grown.proven or planned(dataclasses.replace(hardware, disks=one_less), schema) is None
     given_up = least_to_give_up(framed)
     lower = {name.split(":", 1)[1]: mib for name, mib in given_up.mib.items()} if given_up is not None else {}
-    # What gives up everything is to be left out: it would still need a boot partition, say.
-    if lower and all(lower.get(space.id, 0) < max(1, space.min_size) for space in schema.spaces):
+    # What gives up everything is to be left out: it would still need a boot partition, say. An ESP is as large as its size says.
+    if lower and "esp" not in lower and all(lower.get(space.id, 0) < max(1, space.min_size) for space in schema.spaces):
         spaces = tuple(dataclasses.replace(space, min_size=max(0, space.min_size - lower.get(space.id, 0))) for space in schema.spaces)
         assert planned(hardware, dataclasses.replace(schema, spaces=spaces)) is not None
 
