@@ -13,7 +13,7 @@ from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
 from ..plugin_utils.provider.tasks.provider import run_provider
 
-_ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
+_ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove")
 
 
 class ActionModule(PlanningAction):
@@ -28,12 +28,16 @@ class ActionModule(PlanningAction):
         "traits": {"type": "list", "elements": "str"},
         "aggregates": {"type": "list", "elements": "str"},
         "generation": {"type": "int"},
+        "add": {"type": "dict"},
+        "remove": {"type": "dict"},
+        "custom_traits": {"type": "list", "elements": "str"},
+        "custom_classes": {"type": "list", "elements": "str"},
         "providers": {"type": "list", "elements": "dict"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
         "mutually_exclusive": [*DATABASE_EXCLUSIVE, *((key, "providers") for key in _ALONE)],
-        "required_one_of": [("uuid", "name", "providers")],
+        "required_one_of": [("uuid", "name", "providers", "custom_traits", "custom_classes")],
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:

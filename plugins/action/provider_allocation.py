@@ -35,6 +35,7 @@ class ActionModule(PlanningAction):
         "generations": {"type": "dict"},
         "project": {"type": "str"},
         "user": {"type": "str"},
+        "consumer_type": {"type": "str"},
         "retries": {"type": "int", "default": 40},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {

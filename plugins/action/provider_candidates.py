@@ -17,7 +17,11 @@ from ..plugin_utils.provider.tasks.candidates import run_provider_candidates
 class ActionModule(PlanningAction):
     """provider_candidates: which providers could satisfy a request."""
 
-    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {**DATABASE_ARGUMENTS, **REQUEST_ARGUMENTS}
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **DATABASE_ARGUMENTS,
+        **REQUEST_ARGUMENTS,
+        "summaries": {"type": "bool", "default": False},
+    }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
         "mutually_exclusive": [*DATABASE_EXCLUSIVE, *REQUEST_EXCLUSIVE],
         "required_one_of": [REQUEST_NEEDS],

@@ -20,8 +20,11 @@ class ActionModule(PlanningAction):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **DATABASE_ARGUMENTS,
         "providers": {"type": "list", "elements": "str"},
+        "matching": {"type": "dict"},
         "consumers": {"type": "list", "elements": "str"},
         "projects": {"type": "list", "elements": "str"},
+        "users": {"type": "list", "elements": "str"},
+        "consumer_types": {"type": "list", "elements": "str"},
         "audit": {"type": "bool", "default": False},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {"mutually_exclusive": [*DATABASE_EXCLUSIVE]}

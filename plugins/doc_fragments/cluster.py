@@ -336,7 +336,8 @@ options:
         type: str
       aggregates:
         description:
-          - Of a source of type V(ledger) the groups, by name, each with the UUID of the aggregate that its nodes' root providers are in.
+          - Of a source of type V(ledger) the groups, by name, each with the name or the UUID of the aggregate that its nodes' root
+            providers are in.
           - A node may be in one of them only. Those in none are the group V(default), as are all when this is not given.
         type: dict
       token_id:

@@ -32,7 +32,7 @@ options:
   name:
     description:
       - Name of the provider, up to 200 printable characters. No two providers have the same one.
-      - Needed for a new provider. One of O(uuid), O(name) and O(providers) is required.
+      - Needed for a new provider. One of O(uuid), O(name), O(providers), O(custom_traits) and O(custom_classes) is required.
     type: str
   parent:
     description:
@@ -62,17 +62,41 @@ options:
     elements: str
   aggregates:
     description:
-      - UUIDs of the groups of providers that it belongs to, the whole list.
+      - The groups of providers that it belongs to, the whole list, by name or by UUID.
+      - A name, such as V(rack-a), stands for one UUID, which is the same everywhere. It has up to 200 letters, digits, blanks and
+        C(./@+-_).
     type: list
     elements: str
   generation:
     description:
       - The generation at which the caller saw the provider. The task fails if there is something to change and it has moved since.
     type: int
+  add:
+    description:
+      - A mapping with C(inventories), C(traits) and C(aggregates) that the provider has from now on, besides what it has. An inventory
+        of a class that it has already becomes what is given here.
+      - For each of the three, this excludes the option that is the whole list.
+    type: dict
+  remove:
+    description:
+      - A mapping with C(inventories), a list of classes, C(traits) and C(aggregates) that the provider has not any more.
+        What it does not have is as wanted.
+    type: dict
+  custom_traits:
+    description:
+      - Traits of your own that exist although nothing uses them. With O(state=absent) they are deleted. The task fails for those that a
+        provider has, unless the same call removes it.
+      - Traits that a provider is given need not be registered first.
+    type: list
+    elements: str
+  custom_classes:
+    description: The same of resource classes of your own.
+    type: list
+    elements: str
   providers:
     description:
-      - Several providers, each a mapping with the keys O(uuid), O(name), O(parent), O(inventories), O(traits), O(aggregates)
-        and O(generation). Mutually exclusive with these options.
+      - Several providers, each a mapping with the keys O(uuid), O(name), O(parent), O(inventories), O(traits), O(aggregates),
+        O(generation), O(add) and O(remove). Mutually exclusive with these options.
     type: list
     elements: dict
   state:
@@ -139,6 +163,31 @@ EXAMPLES = r"""
         traits:
           - HW_NUMA_ROOT
 
+- name: Add a trait and an inventory to those that a host has, and take it out of an aggregate
+  bareon.allocator.provider:
+    name: host1
+    add:
+      inventories:
+        CUSTOM_LICENCE: 4
+      traits:
+        - CUSTOM_GOLD
+    remove:
+      aggregates:
+        - rack-a
+
+- name: Take the licences back
+  bareon.allocator.provider:
+    name: host1
+    remove:
+      inventories:
+        - CUSTOM_LICENCE
+
+- name: Delete a resource class that nobody uses any more
+  bareon.allocator.provider:
+    custom_classes:
+      - CUSTOM_LICENCE
+    state: absent
+
 - name: Remove a host
   bareon.allocator.provider:
     name: host1
@@ -196,7 +245,8 @@ world:
 conflict:
   description:
     - Why the change cannot be made.
-    - C(used_by) names the consumers, by provider and class. C(with_children) are the UUIDs of providers with others below them.
+    - C(used_by) names the consumers, by provider and class. C(had_by) names the providers, by trait or class.
+    - C(with_children) are the UUIDs of providers with others below them.
     - C(generations) tells of each generation that was expected and that was found.
   returned: failure, when the input is sound
   type: dict

@@ -26,7 +26,9 @@ extends_documentation_fragment:
 options:
   consumer:
     description:
-      - Identity of the consumer, as 8-4-4-4-12 hexadecimal digits. P(ansible.builtin.to_uuid#filter) makes one of a name.
+      - The consumer's name, up to 200 printable characters, or its UUID, 8-4-4-4-12 hexadecimal digits.
+      - A name stands for one UUID, which is the same everywhere, and that P(ansible.builtin.to_uuid#filter) makes of it, too. Results show
+        both.
       - One of O(consumer), O(consumers) and O(inventories) is required.
     type: str
   allocations:
@@ -54,9 +56,9 @@ options:
     type: dict
   consumers:
     description:
-      - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user) and O(consumer_generation).
-        O(project) and O(user) of the task are the default for those that have none.
-      - To take everything back, the UUID of a consumer is enough in place of a mapping.
+      - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user), O(consumer_type) and
+        O(consumer_generation). O(project), O(user) and O(consumer_type) of the task are the default for those that have none.
+      - To take everything back, the name or the UUID of a consumer is enough in place of a mapping.
       - All of them are given what they claim, or none. Sums are checked together, so that consumers may change places.
       - "One with C(allocations: {}) gives back all it has in the same transaction, so that it can pass what it has on to others."
     type: list
@@ -90,6 +92,12 @@ options:
   user:
     description: Who it was claimed for. Default is what it was.
     type: str
+  consumer_type:
+    description:
+      - What the consumer is, such as V(INSTANCE), V(MIGRATION) or V(CONTAINER), 1 to 255 of A-Z, 0-9 and _.
+        M(bareon.allocator.provider_info)
+        adds up by it. Default is what it was.
+    type: str
   retries:
     description:
       - How often a transaction that has lost a race is run again, after a random pause, and how often candidates for O(request) are
@@ -120,7 +128,7 @@ EXAMPLES = r"""
 ---
 - name: Claim two CPUs for a virtual machine
   bareon.allocator.provider_allocation:
-    consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+    consumer: vm1
     allocations:
       host1:
         VCPU: 2
@@ -138,12 +146,12 @@ EXAMPLES = r"""
 
 - name: Claim the first of them that is still free
   bareon.allocator.provider_allocation:
-    consumer: "{{ 'vm2' | ansible.builtin.to_uuid }}"
+    consumer: vm2
     candidates: "{{ found.candidates }}"
 
 - name: Find a place and claim it in one task
   bareon.allocator.provider_allocation:
-    consumer: "{{ 'vm3' | ansible.builtin.to_uuid }}"
+    consumer: vm3
     request:
       groups:
         "":
@@ -155,11 +163,11 @@ EXAMPLES = r"""
 - name: Let two virtual machines change places
   bareon.allocator.provider_allocation:
     consumers:
-      - consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+      - consumer: vm1
         allocations:
           host2:
             VCPU: 2
-      - consumer: "{{ 'vm2' | ansible.builtin.to_uuid }}"
+      - consumer: vm2
         allocations:
           host1:
             VCPU: 4
@@ -167,9 +175,9 @@ EXAMPLES = r"""
 - name: Let a virtual machine take over what was held for its migration, and leave the old host
   bareon.allocator.provider_allocation:
     consumers:
-      - consumer: "{{ 'migration of vm1' | ansible.builtin.to_uuid }}"
+      - consumer: migration of vm1
         allocations: {}
-      - consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+      - consumer: vm1
         allocations:
           host3:
             VCPU: 2
@@ -180,25 +188,31 @@ EXAMPLES = r"""
       host1: {}
       host1_numa0:
         VCPU: 8
-    consumer: "{{ 'vm2' | ansible.builtin.to_uuid }}"
+    consumer: vm2
     allocations:
       host1_numa0:
         VCPU: 4
 
 - name: Take everything back
   bareon.allocator.provider_allocation:
-    consumer: "{{ 'vm1' | ansible.builtin.to_uuid }}"
+    consumer: vm1
     state: absent
 """
 
 RETURN = r"""
 ---
 consumers:
-  description: By consumer, its C(allocations), C(generation), C(project) and C(user) now. Those that have nothing left are not there.
+  description:
+    - By consumer's UUID, its C(name), C(allocations), C(generation), C(project), C(user) and C(consumer_type) now. Those that have nothing
+      left are not there.
   returned: success
   type: dict
 generations:
   description: The new generations of the providers that were changed, by UUID.
+  returned: success
+  type: dict
+names:
+  description: The names of the providers that the claim concerns, by UUID.
   returned: success
   type: dict
 candidate:
@@ -231,7 +245,8 @@ world:
 conflict:
   description:
     - Why it cannot be had.
-    - C(refused) lists each amount with C(consumer), C(provider), C(resource_class), C(reason), which is V(full), V(piece),
+    - C(refused) lists each amount with C(consumer), C(consumer_name), C(provider), C(provider_name), C(resource_class), C(reason), which
+      is V(full), V(piece),
       V(no_inventory) or V(unknown_provider), and C(says), and where it is V(full) with what is C(asked) and C(free).
     - C(candidates) has the same for each of the candidates.
     - C(generations) tells of each generation that was expected and that was found.
@@ -243,9 +258,11 @@ conflict:
     refused:
       - asked: 4
         consumer: 25a47fe7-23d2-59cc-ae5c-fb8b3d4f0d58
+        consumer_name: vm1
         free: 2
         provider: 3b1cf9cd-3a0f-5a7a-8a3f-7d4e0a6f2c11
+        provider_name: host1
         reason: full
         resource_class: VCPU
-        says: "VCPU of 3b1cf9cd-3a0f-5a7a-8a3f-7d4e0a6f2c11: 4 more asked, 2 of 24 free"
+        says: "VCPU of host1: 4 more asked, 2 of 24 free"
 """

@@ -38,9 +38,9 @@ options:
       - C(resources) are amounts by resource class.
       - C(required) are traits that the provider must have, C(forbidden) those that it must not. C(any_of) is a list of lists of traits,
         of each of which the provider must have at least one; a list of traits alone is one such list.
-      - C(member_of) are UUIDs of aggregates that the provider must be in. An entry that is a list is one of which a single aggregate is
-        enough. C(not_member_of) are those that the provider must not be in. Of the group whose suffix is empty, the root of the tree may be
-        in the aggregate instead, but must not be in a forbidden one.
+      - C(member_of) are aggregates, by name or UUID, that the provider must be in. An entry that is a list is one of which a single
+        aggregate is enough. C(not_member_of) are those that the provider must not be in. Of the group whose suffix is empty, the root of
+        the tree may be in the aggregate instead, in one of the entries like in another, but must not be in a forbidden one.
       - C(in_tree) is the UUID or the name of a provider. Only its tree is looked at.
       - Exactly one of O(groups) and O(query) is required.
     type: dict
@@ -61,8 +61,8 @@ options:
     elements: str
   root_member_of:
     description:
-      - UUIDs of aggregates that the root of a candidate's tree must be in. An entry that is a list is one of which a single aggregate
-        is enough; an aggregate with V(!) before it is one that the root must not be in.
+      - Aggregates, by name or UUID, that the root of a candidate's tree must be in. An entry that is a list is one of which a single
+        aggregate is enough; an aggregate with V(!) before it is one that the root must not be in.
     type: list
     elements: raw
   group_policy:
@@ -121,6 +121,11 @@ options:
         RV(why.roots), RV(why.combination) and RV(why.relax) empty.
     type: int
     default: 1
+  summaries:
+    description:
+      - Whether to return what all providers have, use and are in the trees that candidates take something from, as RV(summaries).
+    type: bool
+    default: false
 attributes:
   action:
     description: Has an action plugin, so that it runs on the controller.
@@ -248,6 +253,12 @@ truncated:
 names:
   description: The names of all providers of the candidates, by UUID.
   returned: success
+  type: dict
+summaries:
+  description:
+    - By UUID each provider of the trees that candidates take something from, with C(name), C(parent) and C(root) (UUIDs), C(generation),
+      C(traits), and C(resources), which has the C(capacity) and what is C(used) of each class.
+  returned: with O(summaries=true)
   type: dict
 why:
   description: Why there are no candidates, or so few.

@@ -26,12 +26,30 @@ options:
       - Default is all. One that is not there has no tree, and is warned of.
     type: list
     elements: str
+  matching:
+    description:
+      - What a provider must satisfy by itself to be returned, with the keys of a group of M(bareon.allocator.provider_candidates),
+        C(resources), C(required), C(forbidden), C(any_of), C(member_of), C(not_member_of) and C(in_tree).
+      - C(resources) are amounts that it has free at once now. Only what is allotted of these providers is returned.
+    type: dict
   consumers:
-    description: UUIDs of consumers. Only what these have is returned as allocations. Default is all.
+    description:
+      - Names or UUIDs of consumers. Only what these have is returned as allocations. Default is all. One that has nothing here is warned
+        of.
     type: list
     elements: str
   projects:
-    description: Only what the consumers of these projects have is returned as allocations. Default is all.
+    description:
+      - Only what the consumers of these projects have is returned as allocations, and added up. An empty text stands for consumers of no
+        project. Default is all.
+    type: list
+    elements: str
+  users:
+    description: The same by the users for whom consumers were claimed. Together with O(projects), what fits both.
+    type: list
+    elements: str
+  consumer_types:
+    description: The same by the types of consumers, such as V(INSTANCE).
     type: list
     elements: str
   audit:
@@ -74,6 +92,13 @@ EXAMPLES = r"""
 - name: Print who uses what
   ansible.builtin.debug:
     msg: "{{ ledger.summary.splitlines() }}"
+
+- name: List the GPUs of one rack that are free
+  bareon.allocator.provider_info:
+    matching:
+      resources:
+        PGPU: 1
+      in_tree: host1
 
 - name: Look at what a project has on one host, and whether the books are right
   bareon.allocator.provider_info:
@@ -119,11 +144,28 @@ allocations_by_provider:
   returned: success
   type: dict
 consumers:
-  description: By consumer, its C(generation), C(project) and C(user).
+  description: By consumer's UUID, its C(name), C(generation), C(project), C(user) and C(consumer_type).
   returned: success
   type: dict
 projects:
   description: Amounts by project and class. Consumers of no project are counted under an empty name.
+  returned: success
+  type: dict
+users:
+  description: The same by user.
+  returned: success
+  type: dict
+consumer_types:
+  description: By type of consumers, how many C(consumers) there are, and the amounts by class that they have as C(usages).
+  returned: success
+  type: dict
+  sample:
+    INSTANCE:
+      consumers: 2
+      usages:
+        VCPU: 6
+aggregates:
+  description: The names of the aggregates that the providers are in, by UUID; the UUID again for one without a name.
   returned: success
   type: dict
 custom_traits:

@@ -37,6 +37,7 @@ SEED = int(os.environ.get("BAREON_PEER_SEED", "2026"))
 RESOURCELESS = (
     "resourceless group with nothing but a forbidden trait, an aggregate or in_tree: it silently finds nothing or ignores in_tree"
 )
+ASSOCIATED = "repeated member_of of the group without a suffix: a provider in one aggregate with its root in the other is not found"
 HIDDEN = "HTTP 500 for a nested sharing provider whose own tree drops out (KeyError)"
 
 
@@ -92,6 +93,8 @@ def explanation(peer, world, pairs, query, ours):
         return None
     if status == 500 and nested_sharing(world):
         return HIDDEN
+    if status == 200 and sum(key == "member_of" and not value.startswith("!") for key, value in pairs) > 1:
+        return ASSOCIATED
     return RESOURCELESS if status == 200 and odd_resourceless(pairs) else None
 
 

@@ -40,7 +40,7 @@ from ..group.cluster.model import (
 )
 from ..provider.ledger.open import load_world
 from ..provider.world.model import Amounts, Provider, World
-from ..provider.world.names import SHARING_TRAIT, canonical_uuid
+from ..provider.world.names import SHARING_TRAIT, aggregate_uuid
 
 _CPUS, _MEMORY, _DISK = "VCPU", "MEMORY_MB", "DISK_GB"
 _MIB_OF_GIB = 1024
@@ -81,7 +81,7 @@ def read_cluster(database: str | None, aggregates: Mapping[str, t.Any] | None = 
 def world_to_cluster(world: World, aggregates: Mapping[str, t.Any] | None = None) -> Cluster:
     """Return the nodes, instances and groups of a world.
 
-    `aggregates` are the groups: UUIDs of aggregates by the groups' names. A node in none of them is in the group REST, as are all
+    `aggregates` are the groups: UUIDs or names of aggregates by the groups' names. A node in none of them is in the group REST, as are all
     when nothing is told. Consumers with neither CPUs nor memory of a node are no instances, yet what they use is not free. Raises
     InputError for unknown aggregates, nodes in several of them, and a world without any node.
     """
@@ -145,9 +145,9 @@ def _group_names(providers: Iterable[Provider], aggregates: Mapping[str, t.Any],
     names: dict[str, str] = {}
     for name, told in aggregates.items():
         place = f"source.aggregates.{name}"
-        uuid = canonical_uuid(told) if isinstance(told, str) else ""
+        uuid = aggregate_uuid(told) if isinstance(told, str) else ""
         if uuid not in known:
-            says = f"is {told!r}; must be the UUID of an aggregate that a provider is in"
+            says = f"is {told!r}; must be the name or the UUID of an aggregate that a provider is in"
             mistakes.add(place, says + (suggest(told, known) if isinstance(told, str) else ""))
         elif uuid in names:
             mistakes.add(place, f"is the aggregate of the group {names[uuid]}, too")

@@ -205,6 +205,10 @@ def _suits(world, group, uuid, resources):
 
 
 def _suits_unsuffixed(world, group, uuid, anchor):
+    """Each entry of member_of holds of the provider or of its root: they are "directly or via the root provider associated" with it.
+
+    So the provider may be in one aggregate and its root in another. (Placement wants all of them of the one or all of the other.)
+    """
     own = world.root(uuid) == anchor
     inside = world.aggregates(uuid) | (world.aggregates(anchor) if own else set())
     excluded = world.aggregates(uuid) | world.aggregates(anchor)

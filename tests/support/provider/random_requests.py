@@ -101,6 +101,8 @@ class Maker:
                 yield f"required{suffix}", f"!{trait}"
             elif kind == "member":
                 yield f"member_of{suffix}", "in:" + ",".join(self.random.sample(self.aggregates, 2))
+                if self.random.random() < 0.3:
+                    yield f"member_of{suffix}", aggregate
             elif kind == "not_member":
                 yield f"member_of{suffix}", f"!{aggregate}"
             else:

@@ -75,7 +75,8 @@ def groups(draw, uuids, resourceless):
     elif kind == 3:
         group["forbidden"] = draw(subset(TRAITS, 1))
     elif kind == 4:
-        group["member_of"] = [draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=2, unique=True))]
+        choices = st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=2, unique=True)
+        group["member_of"] = draw(st.lists(choices, min_size=1, max_size=2))
     elif kind == 5:
         group["not_member_of"] = draw(subset(AGGREGATES, 1))
     elif kind == 6:

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from ...common.libraries import np, npt
 from ..world.model import Inventory, Provider, World
-from ..world.names import SHARING_TRAIT, KnownNames, known_names
+from ..world.names import SHARING_TRAIT, KnownNames, aggregate_uuid, known_names
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -138,8 +138,8 @@ class Index:
         return self._any(self.with_trait, traits)
 
     def any_aggregate(self, aggregates: Iterable[str]) -> Mask:
-        """Where the provider itself is in at least one of the aggregates."""
-        return self._any(self.in_aggregate, aggregates)
+        """Where the provider itself is in at least one of the aggregates, UUIDs or names."""
+        return self._any(self.in_aggregate, map(aggregate_uuid, aggregates))
 
     @cached_property
     def named(self) -> dict[str, int]:

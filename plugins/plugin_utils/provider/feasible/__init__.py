@@ -5,6 +5,5 @@
 """Candidates straight from a database: its indexes say which trees may satisfy a request, and only those are loaded and searched.
 
 In come a connection and a Request; out come the candidates that a search of the whole world would give, in its order. What SQL asks is
-necessary, never sufficient: the search decides. Read criteria.py,
-roots.py, parts.py, why.py.
+necessary, never sufficient: the search decides. Read criteria.py, roots.py, parts.py, why.py; matching.py lists single providers.
 """

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from ...common.libraries import sa
 from ..candidates.columns import column_amounts
 from ..request.model import UNSUFFIXED, Group, Request
+from ..world.names import aggregate_uuid
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,25 @@ def criteria_of_groups(request: Request) -> Iterator[tuple[str, Criterion]]:
             yield group.suffix, criterion
 
 
+def condition_on_provider(group: Group, tree: int | None) -> Sql:
+    """Return the condition that a provider, a row `{p}` with its number and its root's, satisfies a group by itself.
+
+    `tree` is the root of the tree that in_tree names, None for any.
+    """
+    atoms = [_with_room(name, amount, frozenset(), split=False) for name, amount in group.resources]
+    atoms += [_with_trait(choice, "required") for choice in group.required]
+    atoms += [_in_aggregate(choice, "member_of") for choice in group.member_of]
+    parts = [_has(atom.table, "{p}", atom.says) for atom in atoms]
+    if group.forbidden:
+        parts.append(_has_not("provider_traits", _one_of("trait", group.forbidden), "{p}.provider_id"))
+    if group.not_member_of:
+        outside = _one_of("aggregate", map(aggregate_uuid, group.not_member_of))
+        parts.append(_has_not("provider_aggregates", outside, "{p}.provider_id"))
+    if tree is not None:
+        parts.append(Sql(f"{{p}}.root_id = {tree}"))
+    return conjunction(parts)
+
+
 def _of_group(request: Request, group: Group, trees: Mapping[str, int], kept: frozenset[int]) -> Iterator[tuple[Group, Criterion]]:
     columns = column_amounts(group, request.can_split)
     unsuffixed = group.suffix == UNSUFFIXED
@@ -155,13 +175,13 @@ def _of_group(request: Request, group: Group, trees: Mapping[str, int], kept: fr
             shared.append(own[-1])
         for choice in group.member_of:
             if unsuffixed:
-                inside = _one_of("aggregate", choice)
+                inside = _one_of("aggregate", map(aggregate_uuid, choice))
                 own.append(_is_in(inside, "{p}.provider_id, {p}.root_id"))
                 shared.append(_is_in(inside, "{p}.provider_id"))
             else:
                 atoms.append(_in_aggregate(choice, "member_of"))
         if group.not_member_of:
-            outside = _one_of("aggregate", group.not_member_of)
+            outside = _one_of("aggregate", map(aggregate_uuid, group.not_member_of))
             own.append(_has_not("provider_aggregates", outside, "{p}.provider_id, {p}.root_id" if unsuffixed else "{p}.provider_id"))
             shared.append(_has_not("provider_aggregates", outside, "{p}.provider_id"))
         if atoms:
@@ -194,7 +214,8 @@ def _with_trait(choice: Iterable[str], kind: str, verb: str = "") -> Atom:
 
 
 def _in_aggregate(choice: Iterable[str], kind: str, verb: str = "") -> Atom:
-    return Atom("provider_aggregates", _one_of("aggregate", choice), kind, f"{verb}in aggregate {' or '.join(sorted(choice))}")
+    says = _one_of("aggregate", map(aggregate_uuid, choice))
+    return Atom("provider_aggregates", says, kind, f"{verb}in aggregate {' or '.join(sorted(choice))}")
 
 
 def _room(name: str, amount: int, *, split: bool) -> Sql:
@@ -211,7 +232,7 @@ def _one_of(column: str, names: Iterable[str]) -> Sql:
 
 
 def _has(table: str, alias: str, says: Sql) -> Sql:
-    inner = f"{alias}h"
+    inner = f"{alias}h" if alias.isalpha() else "h"
     found = says.of(inner)
     return Sql(f"EXISTS (SELECT 1 FROM {table} {inner} WHERE {inner}.provider_id = {alias}.provider_id AND {found.text})", found.values)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ..world.model import Inventory
 from ..world.names import provider_uuid
@@ -19,11 +19,21 @@ ROOT = ""
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Single inventories, traits and aggregates (UUIDs); of inventories that go, only the classes count."""
+
+    inventories: Mapping[str, Inventory | None] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class ProviderChange:
     """What a provider shall be; None leaves a part as it is, and is nothing where the provider is new.
 
-    At least one of `uuid` and `name` is given; `parent` is a UUID, a name or ROOT. `generation` is the one the caller saw.
-    `place` is where the caller wrote it.
+    `add` and `remove` change single parts of what is there. At least one of `uuid` and `name` is given; `parent` is a UUID, a name or
+    ROOT. `generation` is the one the caller saw. `aggregates` are UUIDs, `aggregate_names` the names of those that have one. `place` is
+    where the caller wrote it.
     """
 
     place: str
@@ -34,6 +44,9 @@ class ProviderChange:
     traits: frozenset[str] | None = None
     aggregates: frozenset[str] | None = None
     generation: int | None = None
+    add: Parts | None = None
+    remove: Parts | None = None
+    aggregate_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
@@ -43,6 +56,25 @@ class ProviderChange:
     def place_of(self, part: str) -> str:
         """Return where the caller wrote a part of it."""
         return f"{self.place}.{part}" if self.place else part
+
+    def from_now_on(self, stored: StoredProvider | None) -> ProviderChange:
+        """Return the change with whole sets instead of single parts, for a provider as it is in the ledger now; None for a new one."""
+        if self.add is None and self.remove is None:
+            return self
+        add, remove = self.add or Parts(), self.remove or Parts()
+        present = {name: stock.inventory for name, stock in stored.inventories.items()} if stored else {}
+        wanted = {**present, **{name: inventory for name, inventory in add.inventories.items() if inventory is not None}}
+        inventories = {name: inventory for name, inventory in wanted.items() if name not in remove.inventories}
+        traits = ((stored.traits if stored else frozenset()) | add.traits) - remove.traits
+        aggregates = ((stored.aggregates if stored else frozenset()) | add.aggregates) - remove.aggregates
+        return replace(
+            self,
+            inventories=inventories if add.inventories or remove.inventories else self.inventories,
+            traits=traits if add.traits or remove.traits else self.traits,
+            aggregates=aggregates if add.aggregates or remove.aggregates else self.aggregates,
+            add=None,
+            remove=None,
+        )
 
     def uuid_among(self, stored: Mapping[str, StoredProvider]) -> str:
         """Return the provider's UUID: its own, the one it has in the ledger, or that of its name."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ...common.errors import NoSolution
+from ...common.errors import NoSolution, suggest
 from ...common.libraries import sa
 from ..world.model import Allocations
 from .guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers
@@ -31,9 +31,10 @@ from .read import (
     read_generations,
     read_guarded,
     read_holdings,
-    read_numbers,
+    read_identities,
     read_parent,
     read_providers,
+    read_some_names,
 )
 from .statements import Statement
 from .tables import allocations, inventories
@@ -68,7 +69,7 @@ class Claim:
     """What a consumer shall have: amounts by provider (UUID or name) and class; nothing at all takes everything back.
 
     `generation` is the consumer's that the caller saw, 0 for a consumer that must not exist yet, None for any.
-    `project` and `user` stay as they are where they are None. `seen` are the providers that it was judged by.
+    `project`, `user` and `type` stay as they are where they are None, and so does `name`. `seen` are the providers that it was judged by.
     """
 
     consumer: str
@@ -77,6 +78,8 @@ class Claim:
     user: str | None = None
     generation: int | None = None
     seen: Sequence[Seen] = ()
+    type: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,11 +104,15 @@ class ConsumerState:
 
 @dataclass(frozen=True)
 class Claimed:
-    """What the claims changed: consumers before and after (those that are not there are left out), and providers' new generations."""
+    """What the claims changed: consumers before and after (those that are not there are left out), and providers' new generations.
+
+    `names` are those of all providers in it, by UUID.
+    """
 
     before: Mapping[str, ConsumerState]
     after: Mapping[str, ConsumerState]
     generations: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -150,17 +157,17 @@ class Change:
         """Whether there is anything to write."""
         if self.held is None:
             return bool(self.amounts)
-        present = self.held.consumer
-        return bool(self.touched) or (present.project, present.user) != (self.wanted.project, self.wanted.user)
+        return bool(self.touched) or self.held.consumer != self.wanted
 
 
 @dataclass(frozen=True)
 class ClaimPlan:
-    """What the claims of one call come to, read before any guard; `uuids` are those of all providers in it, by number."""
+    """What the claims of one call come to, read before any guard; `uuids` and `names` are those of all providers in it, by number."""
 
     changes: tuple[Change, ...]
     expected: Mapping[int, int | None]
     uuids: Mapping[int, str]
+    names: Mapping[int, str]
 
     @cached_property
     def needed(self) -> list[Change]:
@@ -192,19 +199,26 @@ def apply_claims(connection: sa.Connection, claims: Collection[Claim], generatio
 def plan_claims(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> ClaimPlan:
     """Read what the claimed providers and consumers are now. Raises ClaimRefused for unknown providers, GenerationMoved."""
     references = {reference for claim in claims for reference in claim.amounts}.union(generations)
-    numbers = read_numbers(connection, references)
-    unknown = sorted(references - numbers.keys())
+    identities = read_identities(connection, references)
+    unknown = sorted(references - identities.keys())
     if unknown:
-        raise ClaimRefused(
-            [_refusal(None, reference, None, "unknown_provider", f"there is no provider {reference}") for reference in unknown]
-        )
+        known = read_some_names(connection)
+        raise ClaimRefused([_unknown_provider(reference, known) for reference in unknown])
+    numbers = {reference: number for reference, (number, _uuid, _name) in identities.items()}
     holdings = read_holdings(connection, [claim.consumer for claim in claims])
     changes = tuple(_change(claim, holdings.get(claim.consumer), numbers) for claim in claims)
     _check_generations(claims, changes)
-    uuids = dict(numbers.values())
+    uuids = {number: uuid for number, uuid, _name in identities.values()}
+    names = {number: name for number, _uuid, name in identities.values()}
     for holding in holdings.values():
         uuids.update(holding.uuids)
-    return ClaimPlan(changes, {numbers[reference][0]: generation for reference, generation in generations.items()}, uuids)
+        names.update(holding.names)
+    return ClaimPlan(changes, {numbers[reference]: generation for reference, generation in generations.items()}, uuids, names)
+
+
+def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
+    says = f"there is no provider {reference}{suggest(reference, known)}"
+    return {"consumer": None, "provider": reference, "resource_class": None, "reason": "unknown_provider", "says": says}
 
 
 def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict[str, int]:
@@ -259,26 +273,32 @@ def describe_claims(plan: ClaimPlan, guarded: Guarded) -> Claimed:
             before[consumer] = ConsumerState(change.held.consumer, amounts_by_provider(change.had, plan.uuids))
         if change.amounts:
             generation = change.wanted.generation + (1 if change.is_needed else 0)
-            present = Consumer(consumer, generation, change.wanted.project, change.wanted.user)
+            present = replace(change.wanted, generation=generation)
             after[consumer] = ConsumerState(present, amounts_by_provider(change.amounts, plan.uuids))
-    return Claimed(before, after, {plan.uuids[number]: generation for number, generation in guarded.generations.items()})
+    generations = {plan.uuids[number]: generation for number, generation in guarded.generations.items()}
+    return Claimed(before, after, generations, {uuid: plan.names[number] for number, uuid in plan.uuids.items()})
 
 
-def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, tuple[int, str]]) -> Change:
-    present = held.consumer if held else Consumer(claim.consumer, 0, None, None)
-    project = present.project if claim.project is None else claim.project
-    user = present.user if claim.user is None else claim.user
+def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int]) -> Change:
+    present = held.consumer if held else Consumer(claim.consumer, 0)
+    told: dict[str, t.Any] = {"project": claim.project, "user": claim.user, "type": claim.type, "name": claim.name}
     wanted: Counter[Key] = Counter()
     for reference, amounts in claim.amounts.items():
         for name, amount in amounts.items():
-            wanted[numbers[reference][0], name] += amount
-    return Change(held, Consumer(claim.consumer, present.generation, project, user), dict(wanted))
+            wanted[numbers[reference], name] += amount
+    return Change(held, replace(present, **{key: value for key, value in told.items() if value is not None}), dict(wanted))
 
 
 def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> None:
     """Refuse changes of consumers that are not as the caller saw them; what is as claimed already needs no change and is let pass."""
     moved: list[dict[str, str | int | None]] = [
-        {"kind": "consumer", "uuid": claim.consumer, "expected": claim.generation, "found": change.wanted.generation}
+        {
+            "kind": "consumer",
+            "uuid": claim.consumer,
+            "name": change.wanted.label,
+            "expected": claim.generation,
+            "found": change.wanted.generation,
+        }
         for claim, change in zip(claims, changes, strict=True)
         if change.is_needed and claim.generation is not None and claim.generation != change.wanted.generation
     ]
@@ -293,7 +313,7 @@ def _poor_pieces(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]
             says = _why_no_piece(change.amounts[key], guarded.stocks.get(key))
             if says:
                 reason = "piece" if key in guarded.stocks else "no_inventory"
-                yield _refusal(change.wanted.uuid, plan.uuids[key[0]], key[1], reason, f"{key[1]} of {guarded.names[key[0]]}: {says}")
+                yield _refusal(plan, change.wanted, key, reason, f"{key[1]} of {guarded.names[key[0]]}: {says}")
 
 
 def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
@@ -303,9 +323,9 @@ def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
         if stock is None or more <= 0 or stock.used + more <= stock.inventory.capacity:
             continue
         free = max(0, stock.inventory.capacity - stock.used)
-        askers = [change.wanted.uuid for change in plan.needed if change.amounts.get(key, 0) > change.had.get(key, 0)]
+        askers = [change.wanted for change in plan.needed if change.amounts.get(key, 0) > change.had.get(key, 0)]
         says = f"{key[1]} of {guarded.names[key[0]]}: {more} more asked, {free} of {stock.inventory.capacity} free"
-        yield {**_refusal(askers[0], plan.uuids[key[0]], key[1], "full", says), "asked": more, "free": free}
+        yield {**_refusal(plan, askers[0], key, "full", says), "asked": more, "free": free}
 
 
 def _why_no_piece(amount: int, stock: StoredInventory | None) -> str:
@@ -330,8 +350,16 @@ def _growth(needed: Iterable[Change]) -> dict[Key, int]:
     return dict(more)
 
 
-def _refusal(consumer: str | None, provider: str, resource_class: str | None, reason: str, says: str) -> dict[str, t.Any]:
-    return {"consumer": consumer, "provider": provider, "resource_class": resource_class, "reason": reason, "says": says}
+def _refusal(plan: ClaimPlan, consumer: Consumer, key: Key, reason: str, says: str) -> dict[str, t.Any]:
+    return {
+        "consumer": consumer.uuid,
+        "consumer_name": consumer.label,
+        "provider": plan.uuids[key[0]],
+        "provider_name": plan.names[key[0]],
+        "resource_class": key[1],
+        "reason": reason,
+        "says": says,
+    }
 
 
 def _write(connection: sa.Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:

@@ -14,6 +14,7 @@ Every change takes its guards in one order: topology, consumers by UUID, provide
 
 from __future__ import annotations
 
+import typing as t
 from collections.abc import Iterable, Mapping
 
 from ...common.errors import NoSolution
@@ -27,13 +28,17 @@ _RAISE_TOPOLOGY = Statement(sa.update(topology).values(generation=topology.c.gen
 _RAISE_ANY_PROVIDER = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(generation=providers.c.generation + 1)
 _RAISE_PROVIDER = Statement(_RAISE_ANY_PROVIDER)
 _RAISE_EXPECTED_PROVIDER = Statement(_RAISE_ANY_PROVIDER.where(providers.c.generation == sa.bindparam("expected")))
-_MAKE_CONSUMER = Statement(
-    sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, project=sa.bindparam("whose"), user=sa.bindparam("by"))
-)
+_OWNER: dict[str, t.Any] = {
+    "project": sa.bindparam("whose"),
+    "user": sa.bindparam("by"),
+    "type": sa.bindparam("kind"),
+    "name": sa.bindparam("called"),
+}
+_MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, **_OWNER))
 _RAISE_CONSUMER = Statement(
     sa.update(consumers)
     .where(consumers.c.id == sa.bindparam("number"), consumers.c.generation == sa.bindparam("expected"))
-    .values(generation=consumers.c.generation + 1, project=sa.bindparam("whose"), user=sa.bindparam("by"))
+    .values(generation=consumers.c.generation + 1, **_OWNER)
 )
 _DROP_CONSUMER = Statement(sa.delete(consumers).where(consumers.c.id == sa.bindparam("number")))
 
@@ -43,7 +48,7 @@ class GenerationMoved(NoSolution):
 
     def __init__(self, moved: Iterable[Mapping[str, str | int | None]]) -> None:
         every = [dict(entry) for entry in moved]
-        lines = [f"{entry['kind']} {entry['uuid']} is at generation {entry['found']}, not {entry['expected']}" for entry in every]
+        lines = [f"{entry['kind']} {entry['name']} is at generation {entry['found']}, not {entry['expected']}" for entry in every]
         super().__init__(f"changed since it was read: {'; '.join(lines)}", {"generations": every})
 
 
@@ -74,10 +79,10 @@ def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Cons
 
     Raises LostRace when it changed since it was read.
     """
+    owner = {"whose": wanted.project, "by": wanted.user, "kind": wanted.type, "called": wanted.name}
     if held is None:
-        return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, "whose": wanted.project, "by": wanted.user})
-    values = {"number": held.id, "expected": held.consumer.generation, "whose": wanted.project, "by": wanted.user}
-    if _RAISE_CONSUMER.change(connection, values) != 1:
+        return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, **owner})
+    if _RAISE_CONSUMER.change(connection, {"number": held.id, "expected": held.consumer.generation, **owner}) != 1:
         raise LostRace
     return held.id
 
@@ -88,7 +93,9 @@ def drop_consumer(connection: sa.Connection, number: int) -> None:
 
 
 def _moved_provider(connection: sa.Connection, number: int, expected: int) -> dict[str, str | int | None]:
-    row = connection.execute(sa.select(providers.c.uuid, providers.c.generation).where(providers.c.id == number)).one_or_none()
+    row = connection.execute(
+        sa.select(providers.c.uuid, providers.c.name, providers.c.generation).where(providers.c.id == number)
+    ).one_or_none()
     if row is None:
         raise LostRace
-    return {"kind": "provider", "uuid": row.uuid, "expected": expected, "found": row.generation}
+    return {"kind": "provider", "uuid": row.uuid, "name": row.name, "expected": expected, "found": row.generation}

@@ -6,20 +6,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ...common.libraries import sa
 from ..world.model import World
 from ..world.names import SHARING_TRAIT
 from .inventories import stored_inventory
 from .read import batches, run_batches
-from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
+from .tables import (
+    aggregates,
+    allocations,
+    consumers,
+    inventories,
+    provider_aggregates,
+    provider_traits,
+    providers,
+    resource_classes,
+    traits,
+)
 
 
 def store_world(connection: sa.Connection, world: World) -> None:
     """Insert everything that a world has; the ledger must be empty. Capacity is not checked: a world may be over its capacity."""
     ensure_names(connection, resource_classes, world.custom_classes.union(*(provider.inventories for provider in world.providers)))
     ensure_names(connection, traits, world.custom_traits.union(*(provider.traits for provider in world.providers)))
+    ensure_aggregates(connection, world.aggregate_names)
     numbers = _insert_providers(connection, world)
     _insert_belongings(connection, world, numbers)
     _insert_allocations(connection, world, numbers)
@@ -32,6 +43,14 @@ def ensure_names(connection: sa.Connection, table: sa.Table, names: Iterable[str
     for part in batches(wanted):
         known.update(connection.scalars(sa.select(table.c.name).where(table.c.name.in_(part))))
     run_batches(connection, sa.insert(table), ({"name": name} for name in sorted(wanted - known)))
+
+
+def ensure_aggregates(connection: sa.Connection, names: Mapping[str, str]) -> None:
+    """Insert the names of aggregates, by UUID, that are not there yet; a name belongs to its UUID, so that none is ever another's."""
+    known: set[str] = set()
+    for part in batches(names):
+        known.update(connection.scalars(sa.select(aggregates.c.uuid).where(aggregates.c.uuid.in_(part))))
+    run_batches(connection, sa.insert(aggregates), ({"uuid": uuid, "name": names[uuid]} for uuid in sorted(names.keys() - known)))
 
 
 def _insert_providers(connection: sa.Connection, world: World) -> dict[str, int]:
@@ -83,7 +102,9 @@ def _insert_belongings(connection: sa.Connection, world: World, numbers: dict[st
 
 def _insert_allocations(connection: sa.Connection, world: World, numbers: dict[str, int]) -> None:
     held = {uuid: parts for uuid, parts in world.allocations.items() if any(parts.values())}
-    run_batches(connection, sa.insert(consumers), ({"uuid": uuid, "generation": 1} for uuid in held))
+    run_batches(
+        connection, sa.insert(consumers), ({"uuid": uuid, "generation": 1, "name": world.consumer_names.get(uuid)} for uuid in held)
+    )
     consumer_numbers = _numbers(connection, consumers)
     run_batches(
         connection,

@@ -72,17 +72,35 @@ def write_inventories(connection: sa.Connection, wanted: Sequence[tuple[StoredPr
     run_batches(connection, _ALTER_INVENTORY, altered)
 
 
-def used_by(used: Iterable[tuple[StoredProvider, str, list[str]]]) -> dict[str, dict[str, list[str]]]:
-    """Return the consumers by provider's UUID and class."""
+Use = tuple[StoredProvider, str, list[tuple[str, str]]]
+"""A provider, a class, and the consumers that use it: UUIDs and labels."""
+
+_MOST_SHOWN = 3
+
+
+def used_by(used: Iterable[Use]) -> dict[str, dict[str, list[str]]]:
+    """Return the consumers' UUIDs by provider's UUID and class."""
     found: dict[str, dict[str, list[str]]] = {}
     for provider, name, consumers in used:
-        found.setdefault(provider.uuid, {})[name] = consumers
+        found.setdefault(provider.uuid, {})[name] = [uuid for uuid, _label in consumers]
     return found
+
+
+def says_used(use: Use) -> str:
+    """Return who uses a class of a provider as a sentence without its end."""
+    provider, name, consumers = use
+    return f"{name} of {provider.name} is used by {shown_labels([label for _uuid, label in consumers])}"
+
+
+def shown_labels(labels: Sequence[str]) -> str:
+    """Return a few of many labels, and how many more there are."""
+    if len(labels) <= _MOST_SHOWN + 1:
+        return " and ".join([", ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
+    return f"{', '.join(labels[:_MOST_SHOWN])} and {len(labels) - _MOST_SHOWN} more"
 
 
 def _refuse_to_drop(connection: sa.Connection, gone: Sequence[tuple[StoredProvider, str]]) -> None:
     users = read_users(connection, {provider.id for provider, _name in gone})
     used = [(provider, name, users[provider.id, name]) for provider, name in gone if (provider.id, name) in users]
     if used:
-        lines = [f"{name} of {provider.name} is used by {len(consumers)} consumers" for provider, name, consumers in used]
-        raise StillInUse(f"the inventory cannot go: {'; '.join(lines)}", {"used_by": used_by(used)})
+        raise StillInUse(f"the inventory cannot go: {'; '.join(map(says_used, used))}", {"used_by": used_by(used)})

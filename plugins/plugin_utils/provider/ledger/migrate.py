@@ -16,7 +16,7 @@ from ...common.libraries import sa
 libraries.expect("alembic")
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-NEWEST = "found_by"
+NEWEST = "named"
 """The revision of tables.py; where a database has it already, Alembic, which is dear to load, has nothing to do."""
 _LOCK = 0x62617265
 """Any number that no other program uses for an advisory lock of the same database: the letters `bare`."""

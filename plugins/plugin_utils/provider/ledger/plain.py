@@ -23,8 +23,9 @@ def plain_inventories(inventories: Mapping[str, Inventory]) -> dict[str, Plain]:
     return {name: asdict(inventories[name]) for name in sorted(inventories)}
 
 
-def plain_provider(provider: Provider) -> Plain:
-    """Return a provider as `world` takes it."""
+def plain_provider(provider: Provider, aggregate_names: Mapping[str, str] | None = None) -> Plain:
+    """Return a provider as `world` takes it, its aggregates by name where they have one."""
+    called = aggregate_names or {}
     return {
         "uuid": provider.uuid,
         "name": provider.name,
@@ -32,23 +33,31 @@ def plain_provider(provider: Provider) -> Plain:
         "generation": provider.generation,
         "inventories": plain_inventories(provider.inventories),
         "traits": sorted(provider.traits),
-        "aggregates": sorted(provider.aggregates),
+        "aggregates": sorted(called.get(aggregate, aggregate) for aggregate in provider.aggregates),
     }
 
 
-def plain_stored(provider: StoredProvider) -> Plain:
+def plain_stored(provider: StoredProvider, aggregate_names: Mapping[str, str]) -> Plain:
     """Return a provider of the ledger as `world` takes it."""
     inventories = {name: stock.inventory for name, stock in provider.inventories.items()}
     return plain_provider(
-        Provider(provider.uuid, provider.name, provider.parent, inventories, provider.traits, provider.aggregates, provider.generation)
+        Provider(provider.uuid, provider.name, provider.parent, inventories, provider.traits, provider.aggregates, provider.generation),
+        aggregate_names,
     )
+
+
+def shown_provider(provider: StoredProvider, aggregate_names: Mapping[str, str]) -> Plain:
+    """Return a provider for a diff: its parent by name."""
+    return {**plain_stored(provider, aggregate_names), "parent": provider.parent_name}
 
 
 def plain_world(world: World) -> Plain:
     """Return a whole world in the shape of the option `world`."""
     return {
-        "providers": [plain_provider(provider) for provider in world.providers],
-        "allocations": {consumer: plain_allocations(parts) for consumer, parts in world.allocations.items()},
+        "providers": [plain_provider(provider, world.aggregate_names) for provider in world.providers],
+        "allocations": {
+            world.consumer_names.get(consumer, consumer): plain_allocations(parts) for consumer, parts in world.allocations.items()
+        },
         "custom_traits": sorted(world.custom_traits),
         "custom_classes": sorted(world.custom_classes),
     }
@@ -60,25 +69,43 @@ def plain_allocations(allocations: Mapping[str, Mapping[str, int]]) -> dict[str,
 
 
 def plain_consumer(consumer: Consumer) -> Plain:
-    """Return whose a consumer is, and its generation."""
-    return {"generation": consumer.generation, "project": consumer.project, "user": consumer.user}
+    """Return what a consumer is called and is, whose it is, and its generation."""
+    return {
+        "name": consumer.label,
+        "generation": consumer.generation,
+        "project": consumer.project,
+        "user": consumer.user,
+        "consumer_type": consumer.type,
+    }
 
 
 def plain_states(states: Mapping[str, ConsumerState]) -> dict[str, Plain]:
-    """Return {consumer: {generation, project, user, allocations}}."""
+    """Return {consumer: {name, generation, project, user, consumer_type, allocations}}."""
     return {
         uuid: {**plain_consumer(states[uuid].consumer), "allocations": plain_allocations(states[uuid].amounts)} for uuid in sorted(states)
     }
 
 
+def _shown_states(states: Mapping[str, ConsumerState], names: Mapping[str, str]) -> dict[str, Plain]:
+    """Return the same for a diff: consumers and providers by name."""
+    shown = {
+        state.consumer.label: {
+            **plain_consumer(state.consumer),
+            "allocations": plain_allocations({names[uuid]: amounts for uuid, amounts in state.amounts.items()}),
+        }
+        for state in states.values()
+    }
+    return {label: shown[label] for label in sorted(shown)}
+
+
 def plain_claimed(claimed: Claimed) -> Plain:
     """Return the result of claims: what all of their consumers have now, and the new generations of the providers."""
-    before, after = plain_states(claimed.before), plain_states(claimed.after)
     return {
         "changed": claimed.changed,
-        "consumers": after,
+        "consumers": plain_states(claimed.after),
         "generations": dict(sorted(claimed.generations.items())),
-        "diff": {"before": before, "after": after},
+        "names": dict(sorted(claimed.names.items())),
+        "diff": {"before": _shown_states(claimed.before, claimed.names), "after": _shown_states(claimed.after, claimed.names)},
     }
 
 

@@ -18,8 +18,8 @@ from ..world.model import inventory_warnings
 from ..world.names import SHARING_TRAIT
 from .changes import ProviderChange, ProvidersChanged
 from .guards import guard_providers, guard_topology
-from .import_world import ensure_names
-from .inventories import StillInUse, found_by, used_by, write_inventories
+from .import_world import ensure_aggregates, ensure_names
+from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
 from .read import StoredProvider, batches, read_children, read_providers, read_users, run_batches
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
@@ -32,12 +32,14 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
 
     Raises InputError (unknown parent, name taken, loop), StillInUse, GenerationMoved, LostRace.
     """
-    stored = _find(connection, changes)
+    asked, stored = changes, _find(connection, changes)
+    changes = _from_now_on(asked, stored)
     _refuse_taken_names(connection, changes, stored)
     parents = wanted_parents(connection, changes, stored)
     # New names before guards, here as everywhere: two changes that need both never wait for each other.
     ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
     ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
+    ensure_aggregates(connection, {uuid: name for change in changes for uuid, name in change.aggregate_names.items()})
     if moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents):
         guard_topology(connection)
         stored = _find(connection, changes)
@@ -46,6 +48,7 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
     _guard(connection, changes, stored, parents)
     _insert_new(connection, changes, stored)
     guarded = _find(connection, changes)
+    changes = _from_now_on(asked, guarded)
     _rename(connection, changes, guarded)
     write_parents(connection, {provider.uuid: provider.parent for provider in guarded.values()}, parents)
     present = {provider.id for provider in stored.values()}
@@ -54,6 +57,10 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
     _write_sets(connection, changes, guarded)
     after = read_providers(connection, {provider.uuid for provider in guarded.values()})
     return ProvidersChanged({provider.uuid: provider for provider in stored.values()}, after, _warnings(changes, guarded))
+
+
+def _from_now_on(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> list[ProviderChange]:
+    return [change.from_now_on(stored.get(change.reference)) for change in changes]
 
 
 def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
@@ -179,7 +186,7 @@ def _refuse_if_used(connection: sa.Connection, leaving: Mapping[int, StoredProvi
     staying = {child: parent for child, parent in read_children(connection, leaving).items() if child not in leaving}
     used = [(leaving[number], name, consumers) for (number, name), consumers in sorted(read_users(connection, leaving).items())]
     lines = [f"{leaving[number].name} has a provider below it" for number in sorted(set(staying.values()))]
-    lines += [f"{name} of {provider.name} is used by {len(consumers)} consumers" for provider, name, consumers in used]
+    lines += map(says_used, used)
     if lines:
         parents = sorted({leaving[number].uuid for number in staying.values()})
         raise StillInUse(f"cannot be removed: {'; '.join(lines)}", {"used_by": used_by(used), "with_children": parents})

@@ -16,6 +16,7 @@ from ...common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, known_names
 from .statements import Statement, fill, padded, slots
+from .tables import aggregates as named_aggregates
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 
 _BATCH = 4096
@@ -41,13 +42,25 @@ _WORLD_PROVIDERS = sa.select(providers.c.id, providers.c.uuid, providers.c.name,
 )
 _PARENTS = providers.alias("parents")
 _PROVIDERS = (
-    sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, _PARENTS.c.uuid.label("parent"))
+    sa.select(
+        providers.c.id,
+        providers.c.uuid,
+        providers.c.name,
+        providers.c.generation,
+        _PARENTS.c.uuid.label("parent"),
+        _PARENTS.c.name.label("parent_name"),
+    )
     .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
     .order_by(providers.c.id)
 )
 _NUMBERS = sa.select(providers.c.id, providers.c.uuid, providers.c.name)
 _HOLDINGS = sa.select(
-    consumers, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used, providers.c.uuid.label("provider")
+    consumers,
+    allocations.c.provider_id,
+    allocations.c.resource_class,
+    allocations.c.used,
+    providers.c.uuid.label("provider"),
+    providers.c.name.label("provider_name"),
 ).select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
 _GUARDED = sa.select(
     providers.c.id, providers.c.generation, providers.c.name, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
@@ -56,12 +69,19 @@ _GUARDED = sa.select(
 
 @dataclass(frozen=True)
 class Consumer:
-    """Who consumes: `generation` counts the changes of what it has, `project` and `user` are whose it is."""
+    """Who consumes: `generation` counts the changes of what it has, `project` and `user` are whose it is, `type` is what it is."""
 
     uuid: str
     generation: int
-    project: str | None
-    user: str | None
+    project: str | None = None
+    user: str | None = None
+    type: str | None = None
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return self.name or self.uuid
 
 
 @dataclass(frozen=True)
@@ -74,7 +94,7 @@ class StoredInventory:
 
 @dataclass(frozen=True)
 class StoredProvider:
-    """One provider's row and all that belongs to it; `id` is the ledger's own number, `parent` a UUID."""
+    """One provider's row and all that belongs to it; `id` is the ledger's own number, `parent` a UUID, and that one's name."""
 
     id: int
     uuid: str
@@ -84,16 +104,18 @@ class StoredProvider:
     inventories: Mapping[str, StoredInventory]
     traits: frozenset[str]
     aggregates: frozenset[str]
+    parent_name: str | None = None
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What one consumer has: amounts by (provider's number, class), and those providers' UUIDs by number."""
+    """What one consumer has: amounts by (provider's number, class), and those providers' UUIDs and names by number."""
 
     id: int
     consumer: Consumer
     amounts: Mapping[tuple[int, str], int]
     uuids: Mapping[int, str]
+    names: Mapping[int, str]
 
     @property
     def by_provider(self) -> Allocations:
@@ -125,7 +147,13 @@ def read_world(connection: sa.Connection) -> World:
 
 def read_known_names(connection: sa.Connection) -> KnownNames:
     """Return every resource class and trait that exists."""
-    return known_names(connection.scalars(sa.select(resource_classes.c.name)), connection.scalars(sa.select(traits.c.name)))
+    classes, known_traits, named = (connection.scalars(sa.select(table.c.name)) for table in (resource_classes, traits, named_aggregates))
+    return known_names(classes, known_traits, named)
+
+
+def read_aggregate_names(connection: sa.Connection) -> dict[str, str]:
+    """Return the names of the aggregates that have one, by UUID."""
+    return {row.uuid: row.name for row in connection.execute(sa.select(named_aggregates.c.uuid, named_aggregates.c.name))}
 
 
 def has_more_providers(connection: sa.Connection, count: int) -> bool:
@@ -137,6 +165,16 @@ def read_trees(connection: sa.Connection, references: Iterable[str]) -> World:
     """Return the same of the trees alone that some providers (by UUID or name) belong to; unknown ones have no tree."""
     numbers = {number for number, _uuid in read_numbers(connection, references).values()}
     return _read_providers_of_world(connection, read_tree_numbers(connection, numbers))
+
+
+def read_trees_of(connection: sa.Connection, numbers: Collection[int]) -> World:
+    """Return the same of the trees that some providers, by their numbers, belong to."""
+    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers))
+
+
+def read_uuids(connection: sa.Connection, numbers: Collection[int]) -> set[str]:
+    """Return the UUIDs of providers."""
+    return {uuid for part in batches(numbers) for uuid in connection.scalars(sa.select(providers.c.uuid).where(providers.c.id.in_(part)))}
 
 
 def read_tree_numbers(connection: sa.Connection, numbers: Iterable[int]) -> set[int]:
@@ -192,7 +230,9 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
     )
     custom_traits = frozenset(connection.scalars(sa.select(traits.c.name))) - STANDARD_TRAITS
     custom_classes = frozenset(connection.scalars(sa.select(resource_classes.c.name))) - STANDARD_CLASSES
-    return World(found, _read_allocations(connection, uuids, numbers), custom_traits, custom_classes)
+    held = _read_allocations(connection, uuids, numbers)
+    consumer_names = _read_consumer_names(connection, None if numbers is None else held)
+    return World(found, held, custom_traits, custom_classes, consumer_names, read_aggregate_names(connection))
 
 
 def _rows(connection: sa.Connection, chosen: sa.Select[t.Any], column: sa.Column[int], numbers: Collection[int] | None) -> Iterable[t.Any]:
@@ -204,7 +244,7 @@ def _rows(connection: sa.Connection, chosen: sa.Select[t.Any], column: sa.Column
 
 def read_consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -> dict[str, Consumer]:
     """Return consumers by UUID: all, or those that exist among `uuids`."""
-    columns = sa.select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user)
+    columns = sa.select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user, consumers.c.type, consumers.c.name)
     if uuids is None:
         return {row.uuid: Consumer(*row) for row in connection.execute(columns)}
     return {row.uuid: Consumer(*row) for part in batches(uuids) for row in connection.execute(columns.where(consumers.c.uuid.in_(part)))}
@@ -226,13 +266,18 @@ def read_providers(connection: sa.Connection, references: Iterable[str]) -> dict
 
 def read_numbers(connection: sa.Connection, references: Iterable[str]) -> dict[str, tuple[int, str]]:
     """Return the ledger's own number and the UUID of each provider that a UUID or name means; unknown ones are left out."""
+    return {reference: (number, uuid) for reference, (number, uuid, _name) in read_identities(connection, references).items()}
+
+
+def read_identities(connection: sa.Connection, references: Iterable[str]) -> dict[str, tuple[int, str, str]]:
+    """Return the same with the name of each provider."""
     wanted = set(references)
-    by_uuid: dict[str, tuple[int, str]] = {}
-    by_name: dict[str, tuple[int, str]] = {}
+    by_uuid: dict[str, tuple[int, str, str]] = {}
+    by_name: dict[str, tuple[int, str, str]] = {}
     for part in batches(wanted):
         values = fill("uuid", [canonical_uuid(entry) for entry in part]) | fill("name", part)
         for number, uuid, name in _numbers_of(padded(len(part))).rows(connection, values):
-            by_uuid[uuid] = by_name[name] = (number, uuid)
+            by_uuid[uuid] = by_name[name] = (number, uuid, name)
     found = {reference: by_uuid.get(canonical_uuid(reference)) or by_name.get(reference) for reference in wanted}
     return {reference: numbered for reference, numbered in found.items() if numbered is not None}
 
@@ -296,23 +341,29 @@ def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
     present: dict[str, tuple[int, Consumer]] = {}
     amounts: dict[str, dict[tuple[int, str], int]] = defaultdict(dict)
     provider_uuids: dict[str, dict[int, str]] = defaultdict(dict)
+    provider_names: dict[str, dict[int, str]] = defaultdict(dict)
     for part in batches(uuids):
         rows = _holdings_of(padded(len(part))).rows(connection, fill("uuid", part))
-        for number, uuid, generation, project, user, provider, name, used, provider_uuid in rows:
-            present[uuid] = (number, Consumer(uuid, generation, project, user))
+        for number, uuid, generation, project, user, kind, called, provider, name, used, provider_uuid, provider_name in rows:
+            present[uuid] = (number, Consumer(uuid, generation, project, user, kind, called))
             if provider is not None:
                 amounts[uuid][provider, name] = used
                 provider_uuids[uuid][provider] = provider_uuid
-    return {uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid]) for uuid, (number, consumer) in present.items()}
+                provider_names[uuid][provider] = provider_name
+    return {
+        uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid], provider_names[uuid])
+        for uuid, (number, consumer) in present.items()
+    }
 
 
-def read_users(connection: sa.Connection, numbers: Iterable[int]) -> dict[tuple[int, str], list[str]]:
-    """Return the UUIDs of the consumers of each (provider's number, class) that is in use."""
-    found: dict[tuple[int, str], list[str]] = defaultdict(list)
-    columns = sa.select(allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid).join_from(allocations, consumers)
+def read_users(connection: sa.Connection, numbers: Iterable[int]) -> dict[tuple[int, str], list[tuple[str, str]]]:
+    """Return the UUIDs and the labels of the consumers of each (provider's number, class) that is in use."""
+    found: dict[tuple[int, str], list[tuple[str, str]]] = defaultdict(list)
+    columns = sa.select(allocations.c.provider_id, allocations.c.resource_class, consumers.c.uuid, consumers.c.name)
+    chosen = columns.join_from(allocations, consumers).order_by(consumers.c.uuid)
     for part in batches(numbers):
-        for number, name, uuid in connection.execute(columns.where(allocations.c.provider_id.in_(part)).order_by(consumers.c.uuid)):
-            found[number, name].append(uuid)
+        for number, name, uuid, called in connection.execute(chosen.where(allocations.c.provider_id.in_(part))):
+            found[number, name].append((uuid, called or uuid))
     return dict(found)
 
 
@@ -374,6 +425,7 @@ def _with_belongings(connection: sa.Connection, rows: Collection[sa.Row[t.Any]])
             inventories=stocks.get(row.id, {}),
             traits=trait_sets.get(row.id, nothing),
             aggregates=aggregate_sets.get(row.id, nothing),
+            parent_name=row.parent_name,
         )
         for row in rows
     ]
@@ -405,3 +457,11 @@ def _read_allocations(connection: sa.Connection, uuids: Mapping[int, str], numbe
     for consumer, number, name, used in _rows(connection, columns.join_from(allocations, consumers), allocations.c.provider_id, numbers):
         found[consumer][uuids[number]][name] = used
     return {consumer: dict(amounts) for consumer, amounts in found.items()}
+
+
+def _read_consumer_names(connection: sa.Connection, uuids: Collection[str] | None) -> dict[str, str]:
+    """Return the names of those consumers that have one, by UUID: of all, or among `uuids`."""
+    columns = sa.select(consumers.c.uuid, consumers.c.name).where(consumers.c.name.is_not(None))
+    if uuids is None:
+        return {row.uuid: row.name for row in connection.execute(columns)}
+    return {uuid: name for part in batches(uuids) for uuid, name in connection.execute(columns.where(consumers.c.uuid.in_(part)))}

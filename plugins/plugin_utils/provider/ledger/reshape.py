@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from ...common.errors import NoSolution
+from ...common.errors import NoSolution, suggest
 from ...common.libraries import sa
 from ..world.model import Inventory
 from .claims import Claim, Claimed, describe_claims, guard_consumers, plan_claims, settle
 from .guards import guard_providers
 from .import_world import ensure_names
 from .providers import write_inventories
-from .read import StoredProvider, read_guarded, read_providers
+from .read import StoredProvider, read_guarded, read_providers, read_some_names
 from .tables import resource_classes
 
 
@@ -52,7 +52,9 @@ def reshape(
     stored = read_providers(connection, inventories)
     unknown = sorted(inventories.keys() - stored.keys())
     if unknown:
-        raise NoSolution(f"there is no provider {', '.join(unknown)}", {"unknown_providers": unknown})
+        known = read_some_names(connection)
+        says = "; ".join(f"there is no provider {reference}{suggest(reference, known)}" for reference in unknown)
+        raise NoSolution(says, {"unknown_providers": unknown})
     plan = plan_claims(connection, claims, generations)
     ensure_names(connection, resource_classes, {name for wanted in inventories.values() for name in wanted})
     consumers = guard_consumers(connection, plan.needed)
@@ -65,7 +67,9 @@ def reshape(
     guarded = read_guarded(connection, {*plan.providers, *differing})
     settle(connection, plan, consumers, guarded)
     write_inventories(connection, [(provider, inventories[name]) for name, provider in read_providers(connection, inventories).items()])
-    claimed = describe_claims(replace(plan, uuids={**plan.uuids, **{p.id: p.uuid for p in stored.values()}}), guarded)
+    uuids = {**plan.uuids, **{provider.id: provider.uuid for provider in stored.values()}}
+    names = {**plan.names, **{provider.id: provider.name for provider in stored.values()}}
+    claimed = describe_claims(replace(plan, uuids=uuids, names=names), guarded)
     before = {provider.uuid: _present(provider) for provider in stored.values()}
     return Reshaped(claimed, before, {stored[name].uuid: wanted for name, wanted in inventories.items()})
 

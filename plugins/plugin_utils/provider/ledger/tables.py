@@ -55,6 +55,15 @@ resource_classes = sa.Table("resource_classes", metadata, sa.Column("name", _NAM
 
 traits = sa.Table("traits", metadata, sa.Column("name", _NAME, primary_key=True), **_OPTIONS)
 
+# Only those that have a name; an aggregate is else no more than a UUID that providers have in common.
+aggregates = sa.Table(
+    "aggregates",
+    metadata,
+    sa.Column("uuid", _UUID, primary_key=True),
+    sa.Column("name", _PROVIDER_NAME, nullable=False, unique=True),
+    **_OPTIONS,
+)
+
 providers = sa.Table(
     "resource_providers",
     metadata,
@@ -125,6 +134,9 @@ consumers = sa.Table(
     sa.Column("generation", sa.BigInteger, nullable=False),
     sa.Column("project", sa.String(LONGEST_NAME), index=True),
     sa.Column("user", sa.String(LONGEST_NAME)),
+    sa.Column("type", sa.String(LONGEST_NAME)),
+    # The UUID follows from the name, so that nobody looks a consumer up by it.
+    sa.Column("name", sa.String(LONGEST_PROVIDER_NAME)),
     **_OPTIONS,
 )
 

@@ -36,8 +36,8 @@ _KNOWN_KEYS = re.compile(
     "application_name|charset|connect_timeout|db|host|mode|options|passwd|password|port|ssl(cert|key|mode|password|rootcert)|ssl_(ca|cert|key)"
     "|timeout|unix_socket|uri|user"
 )
-_LONGEST_OPEN = 3
-"""What is longer than this, among the values of a URL's query, may be a password under a key that nobody foresaw."""
+_LEAST_SECRET = 3
+"""What is as long as this, in a URL's query, may be a password under a key that nobody foresaw, or a piece of one."""
 
 
 def default_database() -> str:
@@ -122,8 +122,8 @@ def _secrets(url: sa.URL) -> set[str]:
     given = [str(url.password)] if url.password else []
     given += [part for part in (url.username, url.database) if part and url.get_backend_name() != "sqlite" and _shown(part) == _HIDDEN]
     for values in url.query.values():
-        given += [value for value in ([values] if isinstance(values, str) else values) if len(value) > _LONGEST_OPEN]
-    given += [key for key in url.query if not _KNOWN_KEYS.fullmatch(key) and len(key) > _LONGEST_OPEN]
+        given += [value for value in ([values] if isinstance(values, str) else values) if len(value) >= _LEAST_SECRET]
+    given += [key for key in url.query if not _KNOWN_KEYS.fullmatch(key) and len(key) >= _LEAST_SECRET]
     # Drivers say what they read, and some read words: blanks are gone then.
-    given += [word for secret in given for word in secret.split() if len(word) >= _LONGEST_OPEN]
+    given += [word for secret in given for word in secret.split() if len(word) >= _LEAST_SECRET]
     return {form for secret in given for form in (secret, urllib.parse.quote(secret, safe=""), urllib.parse.quote_plus(secret)) if form}

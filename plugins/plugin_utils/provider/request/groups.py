@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from ...common.errors import Mistakes, Place
 from ...common.fields import Kind, ListOf, MappingOf, Row, Table, Text, Values, Whole
 from ..world.names import KnownNames
-from ..world.parse import AMOUNTS, REFERENCE, UUID
-from .model import UNSUFFIXED, Group, Request, Subtree, check_request, isolated_suffixes, why_no_suffix
+from ..world.parse import AGGREGATE, AMOUNTS, REFERENCE
+from .model import UNSUFFIXED, Group, Request, Subtree, check_names, check_request, isolated_suffixes, why_no_suffix
 
 _NAMES = ListOf(Text(filled=True), "names", single=True)
-_UUIDS = ListOf(UUID, "UUIDs", single=True)
+_AGGREGATES = ListOf(AGGREGATE, "UUIDs or names of aggregates", single=True)
 
 
 class _Flat(Kind):
@@ -50,7 +50,7 @@ class _Lists(Kind):
 
 
 class _Aggregates(Kind):
-    """Sets of which one must be had, and forbidden ones: an entry is a UUID, !UUID, or a list of UUIDs of which one is enough."""
+    """Sets of which one must be had, and forbidden ones: an entry is one, or ! and one, or a list of which one is enough."""
 
     nested = True
     blank: t.Any = ((), frozenset())
@@ -61,9 +61,9 @@ class _Aggregates(Kind):
         for number, entry in enumerate(_as_list(value)):
             where = (place, "[", number)
             if isinstance(entry, str) and entry.startswith("!"):
-                forbidden += _UUIDS.read_nested(entry[1:], where, mistakes)
+                forbidden += _AGGREGATES.read_nested(entry[1:], where, mistakes)
             else:
-                wanted.append(frozenset(_UUIDS.read_nested(entry, where, mistakes)))
+                wanted.append(frozenset(_AGGREGATES.read_nested(entry, where, mistakes)))
         if not all(wanted):
             mistakes.add(place, "has an empty list, of which no aggregate can be had")
         return tuple(wanted), frozenset(forbidden)
@@ -77,7 +77,7 @@ _GROUP = Table(
         Row("forbidden", _NAMES, default=()),
         Row("any_of", _Lists("no trait can be had"), default=()),
         Row("member_of", _Aggregates(), default=_Aggregates.blank),
-        Row("not_member_of", _Flat(_UUIDS), default=()),
+        Row("not_member_of", _Flat(_AGGREGATES), default=()),
         Row("in_tree", REFERENCE),
     ],
 )
@@ -121,6 +121,16 @@ def parse_groups(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
     check_request(request, known, mistakes)
     mistakes.check()
     return request
+
+
+def parse_group(data: t.Any, place: str, known: KnownNames) -> Group:
+    """Return what one provider must satisfy, of a mapping with the keys of a group. Raises InputError with every mistake."""
+    mistakes = Mistakes()
+    values = _GROUP.read_nested(data, place, mistakes)
+    group = _group("_", {**values, "resources": values["resources"] or {}}, mistakes)
+    check_names(place, group, known, mistakes)
+    mistakes.check()
+    return group
 
 
 def _with_empty_groups(arguments: Mapping[str, t.Any]) -> Mapping[str, t.Any]:

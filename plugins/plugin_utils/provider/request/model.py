@@ -27,7 +27,7 @@ _SUFFIX = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 class Group:
     """What one provider must satisfy; of the unsuffixed group, what the providers of its classes must satisfy together.
 
-    `required` and `member_of` are sets of which one member each is enough; `in_tree` is the UUID or the name of a provider.
+    `required` and `member_of` are sets of which one member each is enough. Aggregates and `in_tree`, a provider, are UUIDs or names.
     """
 
     suffix: str
@@ -130,12 +130,23 @@ def _check_can_split(request: Request, mistakes: Mistakes) -> None:
 
 def _check_known(request: Request, known: KnownNames, mistakes: Mistakes) -> None:
     for group in request.groups:
-        place = f"groups.{group.suffix or repr('')}"
-        _add_unknown(f"{place}.resources", (known.why_not_class(name) for name, _amount in group.resources), mistakes)
-        traits = group.forbidden.union(*group.required)
-        _add_unknown(f"{place}.required", (known.why_not_trait(trait) for trait in sorted(traits)), mistakes)
+        check_names(f"groups.{group.suffix or repr('')}", group, known, mistakes)
     roots = request.root_required | request.root_forbidden
     _add_unknown("root_required", (known.why_not_trait(trait) for trait in sorted(roots)), mistakes)
+    _add_unknown_aggregates("root_member_of", [*request.root_member_of, request.root_not_member_of], known, mistakes)
+
+
+def check_names(place: str, group: Group, known: KnownNames, mistakes: Mistakes) -> None:
+    """Collect the classes, traits and aggregates of a group that do not exist."""
+    _add_unknown(f"{place}.resources", (known.why_not_class(name) for name, _amount in group.resources), mistakes)
+    traits = group.forbidden.union(*group.required)
+    _add_unknown(f"{place}.required", (known.why_not_trait(trait) for trait in sorted(traits)), mistakes)
+    _add_unknown_aggregates(f"{place}.member_of", [*group.member_of, group.not_member_of], known, mistakes)
+
+
+def _add_unknown_aggregates(place: str, choices: Iterable[frozenset[str]], known: KnownNames, mistakes: Mistakes) -> None:
+    names = frozenset().union(*choices)
+    _add_unknown(place, (known.why_not_aggregate(name) for name in sorted(names)), mistakes)
 
 
 def _add_unknown(place: str, sentences: Iterable[str], mistakes: Mistakes) -> None:

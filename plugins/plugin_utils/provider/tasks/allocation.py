@@ -31,7 +31,7 @@ from ..ledger.retry import RetryPolicy
 from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
 from ..world.names import KnownNames
-from .candidates import explain_in_database, parse_request, refuse_unknown_trees_in_database, search_options
+from .candidates import explain_in_database, parse_request, placed_groups, refuse_unknown_trees_in_database, search_options
 from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
 
@@ -98,7 +98,7 @@ def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any])
     """Return the best candidates. Raises NoSolution with `why` when there is none."""
     asked = _parse(request, read_known_names(connection))
     with _inside_request():
-        refuse_unknown_trees_in_database(connection, asked)
+        refuse_unknown_trees_in_database(connection, placed_groups(asked))
     asked = replace(asked, limit=asked.limit or _TRIED_AT_ONCE)
     holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
     answer = Asker(connection, holding).find(asked, search_options(request))
@@ -138,7 +138,7 @@ def _seen_at(index: Index, position: int) -> Seen:
     return Seen(provider.uuid, provider.name, provider.generation, tuple(above), provider.traits, provider.aggregates)
 
 
-_OWN = ("consumer", "allocations", "project", "user", "consumer_generation")
+_OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation")
 
 
 def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
@@ -173,13 +173,16 @@ def _reshape(
 ) -> Plain:
     done: Reshaped = ledger.write(partial(reshape, inventories=forms, claims=claims, generations=generations))
     result = plain_claimed(done.claimed)
-    before = {provider: plain_inventories(inventories) for provider, inventories in done.before.items()}
-    after = {provider: plain_inventories(inventories) for provider, inventories in done.after.items()}
-    diff = {
-        "before": {"consumers": result["diff"]["before"], "inventories": before},
-        "after": {"consumers": result["diff"]["after"], "inventories": after},
+    names = done.claimed.names
+    shown = {
+        side: {
+            "consumers": result["diff"][side],
+            "inventories": {names[provider]: plain_inventories(found) for provider, found in inventories.items()},
+        }
+        for side, inventories in (("before", done.before), ("after", done.after))
     }
-    return {**result, "changed": done.changed, "inventories": after, "diff": diff}
+    after = {provider: plain_inventories(inventories) for provider, inventories in done.after.items()}
+    return {**result, "changed": done.changed, "inventories": after, "diff": shown}
 
 
 def _choose(ledger: Ledger, candidates: Sequence[Claim]) -> Plain:

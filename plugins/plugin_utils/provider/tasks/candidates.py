@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...common.errors import Mistakes, suggest
@@ -19,10 +19,11 @@ from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
 from ..ledger.open import open_ledger
-from ..ledger.read import has_more_providers, read_known_names, read_numbers, read_some_names, read_world
+from ..ledger.read import has_more_providers, read_known_names, read_numbers, read_some_names, read_trees, read_world
 from ..request.groups import parse_groups
-from ..request.model import Request
+from ..request.model import Group, Request
 from ..request.query import parse_query
+from ..world.model import World
 from ..world.names import KnownNames, why_no_uuid
 from ..world.parse import parse_world
 from .provider import timeout_of
@@ -39,37 +40,75 @@ def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
     if arguments["world"] is None:
         with open_ledger(arguments["database"], dry_run=True, timeout=timeout_of(arguments)) as ledger:
             return ledger.read(lambda connection: _find_in_database(connection, arguments))
-    index = build_index(parse_world(arguments["world"]))
+    world = parse_world(arguments["world"])
+    index = build_index(world)
     request = parse_request(arguments, index.known)
-    refuse_unknown_trees(request, index.named, lambda: index.named)
+    refuse_unknown_trees(placed_groups(request), index.named, lambda: index.named)
     answer = find_candidates(index, request, search_options(arguments))
-    return describe(answer, arguments, lambda: explain(index, request, have=len(answer.candidates)))
+    result = describe(answer, arguments, lambda: explain(index, request, have=len(answer.candidates)))
+    return {**result, "summaries": summaries(_trees_of(world, _allotted(answer)))} if arguments["summaries"] else result
 
 
 def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
     request = parse_request(arguments, read_known_names(connection))
-    refuse_unknown_trees_in_database(connection, request)
+    refuse_unknown_trees_in_database(connection, placed_groups(request))
     answer = Asker(connection).find(request, search_options(arguments))
-    return describe(answer, arguments, lambda: explain_in_database(connection, request, None, len(answer.candidates)))
+    result = describe(answer, arguments, lambda: explain_in_database(connection, request, None, len(answer.candidates)))
+    return {**result, "summaries": summaries(read_trees(connection, _allotted(answer)))} if arguments["summaries"] else result
 
 
-def refuse_unknown_trees_in_database(connection: sa.Connection, request: Request) -> None:
-    """Raise InputError for an in_tree that is the name of no provider."""
-    named = {group.in_tree for group in request.groups if group.in_tree is not None and why_no_uuid(group.in_tree)}
+def summaries(world: World) -> dict[str, dict[str, t.Any]]:
+    """Return what the providers of some trees have and are, by UUID: Placement's provider_summaries, with names."""
+    roots, used = world.roots(), world.usages()
+    return {
+        provider.uuid: {
+            "name": provider.name,
+            "parent": provider.parent,
+            "root": roots[provider.uuid],
+            "generation": provider.generation,
+            "traits": sorted(provider.traits),
+            "resources": {
+                name: {"capacity": inventory.capacity, "used": used.get((provider.uuid, name), 0)}
+                for name, inventory in sorted(provider.inventories.items())
+            },
+        }
+        for provider in sorted(world.providers, key=lambda provider: provider.name)
+    }
+
+
+def _allotted(answer: Answer) -> set[str]:
+    """Return the UUIDs of the providers that candidates take something from."""
+    return {uuid for candidate in answer.candidates for uuid in candidate["allocations"]}
+
+
+def _trees_of(world: World, uuids: Collection[str]) -> World:
+    roots = world.roots()
+    wanted = {roots[uuid] for uuid in uuids}
+    return replace(world, providers=tuple(provider for provider in world.providers if roots[provider.uuid] in wanted))
+
+
+def placed_groups(request: Request) -> list[tuple[str, Group]]:
+    """Return the groups of a request, each with its place."""
+    return [(f"groups.{group.suffix or repr('')}", group) for group in request.groups]
+
+
+def refuse_unknown_trees_in_database(connection: sa.Connection, groups: Sequence[tuple[str, Group]]) -> None:
+    """Raise InputError for an in_tree that is the name of no provider; groups are given with their places."""
+    named = {group.in_tree for _place, group in groups if group.in_tree is not None and why_no_uuid(group.in_tree)}
     if named:
-        refuse_unknown_trees(request, read_numbers(connection, named), lambda: read_some_names(connection))
+        refuse_unknown_trees(groups, read_numbers(connection, named), lambda: read_some_names(connection))
 
 
-def refuse_unknown_trees(request: Request, known: Container[str], names: Callable[[], Iterable[str]]) -> None:
+def refuse_unknown_trees(groups: Sequence[tuple[str, Group]], known: Container[str], names: Callable[[], Iterable[str]]) -> None:
     """Raise InputError for an in_tree that is not among the known names; a UUID that nobody has is a tree without providers.
 
     `names` are those to suggest.
     """
     mistakes = Mistakes()
-    for group in request.groups:
+    for place, group in groups:
         if group.in_tree is not None and why_no_uuid(group.in_tree) and group.in_tree not in known:
             says = f"there is no provider {group.in_tree!r}{suggest(group.in_tree, names())}"
-            mistakes.add(f"groups.{group.suffix or repr('')}.in_tree", says)
+            mistakes.add(f"{place}.in_tree", says)
     mistakes.check()
 
 

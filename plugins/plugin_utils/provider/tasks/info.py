@@ -7,74 +7,143 @@
 from __future__ import annotations
 
 import typing as t
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 
 from ...common.errors import InputError, Mistake, suggest
 from ...common.libraries import sa
 from ...common.table import table
+from ..feasible.matching import read_matching
 from ..ledger.audit import audit
 from ..ledger.deadline import DEFAULT_TIMEOUT
+from ..ledger.inventories import shown_labels
 from ..ledger.open import Ledger, open_ledger
 from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
-from ..ledger.read import Consumer, read_consumers, read_some_names, read_trees, read_world
+from ..ledger.read import (
+    Consumer,
+    read_consumers,
+    read_known_names,
+    read_numbers,
+    read_some_names,
+    read_tree_numbers,
+    read_trees,
+    read_trees_of,
+    read_uuids,
+    read_world,
+)
+from ..request.groups import parse_group
 from ..world.model import Allocations, Provider, World
-from ..world.names import canonical_uuid
+from ..world.names import consumer_uuid
 from ..world.parse import find_reference
+from .candidates import refuse_unknown_trees_in_database
 from .provider import task_ledger
 
-_HEAD = ("provider", "class", "used", "capacity", "free", "consumers")
+_OWNERS = {"projects": "project", "users": "user", "consumer_types": "type"}
+"""Options that choose consumers, and what of a consumer they name; an empty name stands for none."""
+
+_HEAD = ("provider", "class", "used", "capacity", "free", "used by")
 
 
 def summary(
     providers: Sequence[Provider],
     usages: Mapping[str, Mapping[str, Mapping[str, int]]],
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]],
+    labels: Mapping[str, str],
 ) -> str:
-    """Return one line for each inventory, below its provider's name; providers come before those below them."""
+    """Return one line for each inventory, below its provider's name; providers come before those below them.
+
+    `labels` are what consumers are called, by UUID.
+    """
     depths: dict[str | None, int] = {None: -1}
     rows: list[Sequence[str]] = []
     for provider in providers:
         depths[provider.uuid] = depths[provider.parent] + 1
         label = "  " * depths[provider.uuid] + provider.name
         for name, amounts in usages[provider.uuid].items():
-            users = sum(1 for held in allocations.get(provider.uuid, {}).values() if name in held)
-            rows.append((label, name, *(str(amounts[key]) for key in ("used", "capacity", "free")), str(users)))
+            users = [labels[uuid] for uuid, held in allocations.get(provider.uuid, {}).items() if name in held]
+            rows.append((label, name, *(str(amounts[key]) for key in ("used", "capacity", "free")), shown_labels(sorted(users))))
             label = ""
         if label:
             rows.append((label, "", "", "", "", ""))
-    return table(_HEAD, rows, right=_HEAD[2:])
+    return table(_HEAD, rows, right=_HEAD[2:5])
 
 
 def run_provider_info(arguments: Mapping[str, t.Any]) -> Plain:
     """Return the providers, usages and allocations that the filters leave. Raises InputError and Unavailable."""
     wanted = arguments["providers"]
+    matching = arguments["matching"]
     with task_ledger(arguments, dry_run=True) as ledger:
-        world, consumers = ledger.read(lambda connection: _read(connection, wanted))
+        world, consumers, chosen = ledger.read(lambda connection: _read(connection, wanted, matching))
         findings = [asdict(finding) for finding in ledger.read(audit)] if arguments["audit"] else None
-        warnings = [] if wanted is None else _unknown(ledger, wanted, world)
+        warnings = [*_unknown(ledger, wanted or (), world, matching), *_unknown_consumers(arguments["consumers"] or (), world, consumers)]
     providers = _tree_after_tree(world.providers)
+    if chosen is not None:
+        providers = [provider for provider in providers if provider.uuid in chosen]
+        world = _only(world, chosen)
     allocations = _wanted_allocations(world, consumers, arguments)
     result = describe_providers(providers, world, allocations, consumers)
-    result["summary"] = summary(providers, result["usages"], result["allocations_by_provider"])
+    labels = {uuid: consumers[uuid].label for uuid in allocations}
+    result["summary"] = summary(_placed(providers, world), result["usages"], result["allocations_by_provider"], labels)
     result["warnings"] = warnings
     return result if findings is None else {**result, "audit": findings}
 
 
-def _read(connection: sa.Connection, wanted: Sequence[str] | None) -> tuple[World, dict[str, Consumer]]:
-    if wanted is None:
-        return read_world(connection), read_consumers(connection)
-    world = read_trees(connection, wanted)
-    return world, read_consumers(connection, world.allocations)
+def _read(connection: sa.Connection, wanted: Sequence[str] | None, matching: t.Any) -> tuple[World, dict[str, Consumer], set[str] | None]:
+    """Return the world of what is asked for, its consumers, and the UUIDs of the providers to show; None for all of that world."""
+    if matching is None and wanted is None:
+        return read_world(connection), read_consumers(connection), None
+    if matching is None:
+        world = read_trees(connection, wanted or ())
+        return world, read_consumers(connection, world.allocations), None
+    group = parse_group(matching, "matching", read_known_names(connection))
+    refuse_unknown_trees_in_database(connection, [("matching", group)])
+    numbers = read_matching(connection, group)
+    if wanted is not None:
+        numbers &= read_tree_numbers(connection, {number for number, _uuid in read_numbers(connection, wanted).values()})
+    world = read_trees_of(connection, numbers)
+    return world, read_consumers(connection, world.allocations), read_uuids(connection, numbers)
 
 
-def _unknown(ledger: Ledger, references: Sequence[str], world: World) -> list[str]:
+def _only(world: World, chosen: Collection[str]) -> World:
+    """Return a world with what is allotted of some providers alone."""
+    held = {
+        consumer: {provider: amounts for provider, amounts in parts.items() if provider in chosen}
+        for consumer, parts in world.allocations.items()
+    }
+    return replace(world, allocations=held)
+
+
+def _placed(providers: Sequence[Provider], world: World) -> list[Provider]:
+    """Return the providers, each below the nearest of those above it that is among them."""
+    parents = {provider.uuid: provider.parent for provider in world.providers}
+    shown = {provider.uuid for provider in providers}
+    placed = []
+    for provider in providers:
+        above = provider.parent
+        while above is not None and above not in shown:
+            above = parents[above]
+        placed.append(replace(provider, parent=above))
+    return placed
+
+
+def _unknown(ledger: Ledger, references: Sequence[str], world: World, matching: t.Any = None) -> list[str]:
     """Return a sentence for each reference that means no provider."""
     by_reference = _by_reference(world.providers)
     missing = [reference for reference in references if find_reference(reference, by_reference) is None]
+    if matching is not None and missing:
+        # Its tree may be left out because nothing in it matches.
+        missing = sorted(set(missing) - ledger.read(partial(read_numbers, references=missing)).keys())
     known = ledger.read(read_some_names) if missing else []
     return [f"there is no provider {reference!r}{suggest(str(reference), known)}" for reference in missing]
+
+
+def _unknown_consumers(references: Sequence[str], world: World, consumers: Mapping[str, Consumer]) -> list[str]:
+    """Return a sentence for each reference that means no consumer of what is looked at."""
+    missing = [reference for reference in references if consumer_uuid(reference) not in world.allocations]
+    known = [consumer.label for consumer in consumers.values()] if missing else []
+    return [f"there is no consumer {reference!r} here{suggest(reference, known)}" for reference in missing]
 
 
 def describe_providers(
@@ -83,16 +152,19 @@ def describe_providers(
     """Return providers with all that is used of them, by provider, by consumer and by project."""
     usages = plain_usages(providers, world.usages())
     return {
-        "providers": [plain_provider(provider) for provider in providers],
-        "trees": _trees(providers),
+        "providers": [plain_provider(provider, world.aggregate_names) for provider in providers],
+        "trees": _trees(_placed(providers, world)),
         "usages": usages,
         "totals": plain_totals(usages),
         "allocations": {consumer: plain_allocations(allocations[consumer]) for consumer in sorted(allocations)},
         "allocations_by_provider": _by_provider(allocations),
         "consumers": {consumer: plain_consumer(consumers[consumer]) for consumer in sorted(allocations)},
-        "projects": _by_project(allocations, consumers),
+        "projects": _by_owner(allocations, {uuid: consumers[uuid].project for uuid in allocations}),
+        "users": _by_owner(allocations, {uuid: consumers[uuid].user for uuid in allocations}),
+        "consumer_types": _by_type(allocations, consumers),
         "custom_traits": sorted(world.custom_traits),
         "custom_classes": sorted(world.custom_classes),
+        "aggregates": {uuid: world.aggregate_names.get(uuid, uuid) for uuid in sorted(_aggregates_of(providers))},
     }
 
 
@@ -111,12 +183,14 @@ def _tree_after_tree(providers: Sequence[Provider]) -> list[Provider]:
 
 
 def _wanted_allocations(world: World, consumers: Mapping[str, Consumer], arguments: Mapping[str, t.Any]) -> dict[str, Allocations]:
-    wanted = None if arguments["consumers"] is None else set(map(canonical_uuid, arguments["consumers"]))
-    projects = None if arguments["projects"] is None else set(arguments["projects"])
+    wanted = None if arguments["consumers"] is None else set(map(consumer_uuid, arguments["consumers"]))
+    owners = [(key, set(arguments[option])) for option, key in _OWNERS.items() if arguments[option] is not None]
     return {
         consumer: parts
         for consumer, parts in world.allocations.items()
-        if parts and (wanted is None or consumer in wanted) and (projects is None or consumers[consumer].project in projects)
+        if parts
+        and (wanted is None or consumer in wanted)
+        and all((getattr(consumers[consumer], key) or "") in chosen for key, chosen in owners)
     }
 
 
@@ -136,14 +210,21 @@ def _by_provider(allocations: Mapping[str, Allocations]) -> dict[str, dict[str, 
     return dict(found)
 
 
-def _by_project(allocations: Mapping[str, Allocations], consumers: Mapping[str, Consumer]) -> dict[str, dict[str, int]]:
-    """Return {project: {class: amount}}; consumers of no project are counted under an empty name."""
+def _by_owner(allocations: Mapping[str, Allocations], owners: Mapping[str, str | None]) -> dict[str, dict[str, int]]:
+    """Return {owner: {class: amount}}; consumers of nobody are counted under an empty name."""
     found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for consumer, parts in allocations.items():
         for amounts in parts.values():
             for name, amount in amounts.items():
-                found[consumers[consumer].project or ""][name] += amount
-    return {project: dict(sorted(found[project].items())) for project in sorted(found)}
+                found[owners[consumer] or ""][name] += amount
+    return {owner: dict(sorted(found[owner].items())) for owner in sorted(found)}
+
+
+def _by_type(allocations: Mapping[str, Allocations], consumers: Mapping[str, Consumer]) -> dict[str, Plain]:
+    """Return {type: {consumers: how many, usages: {class: amount}}}; consumers of no type are counted under an empty name."""
+    types = {uuid: consumers[uuid].type for uuid in allocations}
+    counts = Counter(kind or "" for kind in types.values())
+    return {kind: {"consumers": counts[kind], "usages": usages} for kind, usages in _by_owner(allocations, types).items()}
 
 
 Usages = Mapping[str, Mapping[str, int]]
@@ -188,6 +269,10 @@ def _load(references: Sequence[str], database: str | None, timeout: float) -> Wo
 def _find_all(references: Sequence[str], world: World) -> list[Provider]:
     by_reference = _by_reference(world.providers)
     return [provider for reference in references if (provider := find_reference(reference, by_reference)) is not None]
+
+
+def _aggregates_of(providers: Sequence[Provider]) -> frozenset[str]:
+    return frozenset().union(*(provider.aggregates for provider in providers))
 
 
 def _by_reference(providers: Sequence[Provider]) -> dict[str, Provider]:

@@ -7,26 +7,25 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from ...common.errors import InputError, Mistake
+from ...common.errors import InputError, Mistake, Mistakes
 from ...common.libraries import sa
 from ..ledger.changes import ProviderChange, ProvidersChanged
 from ..ledger.deadline import LONGEST_TIMEOUT
 from ..ledger.open import Ledger, ledger_of, open_ledger
-from ..ledger.parse import parse_changes
-from ..ledger.plain import Plain, plain_stored, plain_world
+from ..ledger.own_names import Names, plain_names, put_names, remove_names
+from ..ledger.parse import parse_changes, parse_names
+from ..ledger.plain import Plain, plain_stored, plain_world, shown_provider
 from ..ledger.providers import put_providers, remove_providers
-from ..ledger.read import read_world
+from ..ledger.read import read_aggregate_names, read_world
 from ..ledger.retry import PATIENT, RetryPolicy
 from ..world.parse import parse_world
 from .recovery import run_recoverably
 
-Work = Callable[[sa.Connection, Sequence[ProviderChange]], ProvidersChanged]
-
-_OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation")
+_OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove")
 
 
 def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
@@ -35,20 +34,35 @@ def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
     Raises InputError, NoSolution, Unavailable.
     """
     several = arguments["providers"] is not None
-    entries = arguments["providers"] if several else [{key: arguments[key] for key in _OWN if arguments[key] is not None}]
-    changes = parse_changes(entries, "providers[{}]" if several else "")
-    work = put_providers if arguments["state"] == "present" else remove_providers
+    own = {key: arguments[key] for key in _OWN if arguments[key] is not None}
+    entries = arguments["providers"] if several else [own] if own else []
+    mistakes = Mistakes()
+    names = parse_names(arguments, mistakes)
+    changes = parse_changes(entries, "providers[{}]" if several else "", mistakes)
+    wanted = partial(_change, changes=changes, names=names, present=arguments["state"] == "present")
     with task_ledger(arguments, dry_run=dry_run) as ledger:
-        return {**run_recoverably(ledger, arguments, partial(_change, work=work, changes=changes)), **inline_world(arguments, ledger)}
+        return {**run_recoverably(ledger, arguments, wanted), **inline_world(arguments, ledger)}
 
 
-def _change(ledger: Ledger, work: Work, changes: Sequence[ProviderChange]) -> Plain:
-    done = ledger.write(lambda connection: work(connection, changes))
-    sides = (("before", done.before), ("after", done.after))
+def _change(ledger: Ledger, changes: Sequence[ProviderChange], names: Names, *, present: bool) -> Plain:
+    def work(connection: sa.Connection) -> tuple[ProvidersChanged, Names, Mapping[str, str]]:
+        # Names go after the providers that use them, and come before.
+        added = put_names(connection, names) if present else Names()
+        done = put_providers(connection, changes) if present else remove_providers(connection, changes)
+        changed = added if present else remove_names(connection, names)
+        return done, changed, read_aggregate_names(connection)
+
+    done, changed, called = ledger.write(work)
+    diff: dict[str, Plain] = {
+        side: {provider.name: shown_provider(provider, called) for provider in found.values()}
+        for side, found in (("before", done.before), ("after", done.after))
+    }
+    if changed:
+        diff["after" if present else "before"].update(plain_names(changed))
     return {
-        "changed": done.changed,
-        "providers": [plain_stored(provider) for provider in done.after.values()],
-        "diff": {side: {provider.name: plain_stored(provider) for provider in found.values()} for side, found in sides},
+        "changed": done.changed or bool(changed),
+        "providers": [plain_stored(provider, called) for provider in done.after.values()],
+        "diff": diff,
         "warnings": list(done.warnings),
     }
 

@@ -63,12 +63,15 @@ class World:
     """All providers and what is allotted of them.
 
     `allocations` is {consumer UUID: {provider UUID: {class: amount}}}; custom names are those that exist although nothing uses them.
+    `consumer_names` and `aggregate_names` are the names, by UUID, of those that have one.
     """
 
     providers: tuple[Provider, ...]
     allocations: Mapping[str, Allocations] = field(default_factory=dict)
     custom_traits: frozenset[str] = frozenset()
     custom_classes: frozenset[str] = frozenset()
+    consumer_names: Mapping[str, str] = field(default_factory=dict)
+    aggregate_names: Mapping[str, str] = field(default_factory=dict)
 
     def known_names(self) -> KnownNames:
         """Return every resource class and trait that exists in this world."""
@@ -76,7 +79,7 @@ class World:
         for provider in self.providers:
             classes.update(provider.inventories)
             traits.update(provider.traits)
-        return known_names(classes, traits)
+        return known_names(classes, traits, self.aggregate_names.values())
 
     def roots(self) -> dict[str, str]:
         """Return the UUID of the root of each provider's tree."""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Names of resource classes, traits, providers and aggregates: which are well formed, which are standard.
+"""Names of resource classes, traits, providers, consumers and aggregates: which are well formed, which are standard.
 
 The standard names are those of the libraries os-resource-classes and os-traits; every other name starts with CUSTOM_,
 as in OpenStack Placement.
@@ -32,14 +32,22 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 CLASS_PATTERN = TRAIT_PATTERN = "^[A-Z][A-Z0-9_]*$"
 UUID_PATTERN = f"^{_UUID.pattern}$"
 _PROVIDER_NAMESPACE = uuid.UUID("6f1c9e0a-7c0b-5e52-9a53-1d3f6c1b7a44")
+_AGGREGATE_NAMESPACE = uuid.UUID("0b8f4c86-4a26-5a0f-8f5c-0f3f2f8f9c17")
+_CONSUMER_NAMESPACE = uuid.UUID("361e6d51-faec-444a-9079-341386da8e2e")
+"""That of Ansible's filter to_uuid, so that a consumer has the same UUID whether a playbook names it or makes the UUID itself."""
+_NEARLY_UUID = re.compile(r"[0-9a-fA-F-]{28,44}|[0-9a-fA-F]{8}-[\w-]{20,30}")
+_AGGREGATE_NAME = re.compile(r"\w([\w ./@+-]*[\w./@+-])?")
+AGGREGATE_PATTERN = f"^{_AGGREGATE_NAME.pattern}$"
+CONSUMER_TYPE_PATTERN = "^[A-Z0-9_]+$"
 
 
 @dataclass(frozen=True)
 class KnownNames:
-    """The resource classes and traits that exist: the standard ones and a world's own."""
+    """The resource classes and traits that exist: the standard ones and a world's own. `aggregates` are those that have names."""
 
     classes: frozenset[str] = STANDARD_CLASSES
     traits: frozenset[str] = STANDARD_TRAITS
+    aggregates: frozenset[str] = frozenset()
 
     def why_not_class(self, name: t.Any) -> str:
         """Return what is wrong with a resource class, or an empty string when it exists."""
@@ -49,10 +57,14 @@ class KnownNames:
         """Return what is wrong with a trait, or an empty string when it exists."""
         return _why_unknown("trait", name, self.traits)
 
+    def why_not_aggregate(self, reference: str) -> str:
+        """Return what is wrong with an aggregate; any UUID is one, if only of no provider."""
+        return "" if not why_no_uuid(reference) else _why_unknown("aggregate", reference, self.aggregates)
 
-def known_names(classes: Iterable[str] = (), traits: Iterable[str] = ()) -> KnownNames:
+
+def known_names(classes: Iterable[str] = (), traits: Iterable[str] = (), aggregates: Iterable[str] = ()) -> KnownNames:
     """Return the standard names together with a world's own."""
-    return KnownNames(STANDARD_CLASSES.union(classes), STANDARD_TRAITS.union(traits))
+    return KnownNames(STANDARD_CLASSES.union(classes), STANDARD_TRAITS.union(traits), frozenset(aggregates))
 
 
 def why_no_class(name: t.Any) -> str:
@@ -72,6 +84,28 @@ def why_no_provider_name(name: t.Any) -> str:
     if not name.isprintable() or name != name.strip():
         return f"{name!r} must be printable characters, without blanks around them"
     return ""
+
+
+def why_no_consumer(value: t.Any) -> str:
+    """Return what is wrong with a consumer's UUID or name, or an empty string."""
+    return "" if not why_no_uuid(value) else why_no_provider_name(value) or _why_nearly_uuid(value)
+
+
+def why_no_aggregate(value: t.Any) -> str:
+    """Return what is wrong with an aggregate's UUID or name, or an empty string."""
+    if not why_no_uuid(value):
+        return ""
+    if not isinstance(value, str) or len(value) > LONGEST_PROVIDER_NAME or _AGGREGATE_NAME.fullmatch(value) is None:
+        return (
+            f"{value!r} is neither the UUID nor the name of an aggregate; a name has 1 to {LONGEST_PROVIDER_NAME} letters, digits, "
+            "blanks and ./@+-_, and begins with a letter or a digit"
+        )
+    return _why_nearly_uuid(value)
+
+
+def _why_nearly_uuid(value: str) -> str:
+    says = why_no_uuid(value)
+    return f"{says}, or give a name that is less like one" if _NEARLY_UUID.fullmatch(value) else ""
 
 
 def why_no_uuid(value: t.Any) -> str:
@@ -94,6 +128,21 @@ def canonical_reference(value: str) -> str:
 def provider_uuid(name: str) -> str:
     """Return the UUID of a provider that was registered without one: always the same for the same name."""
     return str(uuid.uuid5(_PROVIDER_NAMESPACE, name))
+
+
+def consumer_uuid(reference: str) -> str:
+    """Return the UUID of a consumer that is given by UUID or name: always the same for the same name."""
+    return str(uuid.uuid5(_CONSUMER_NAMESPACE, reference)) if why_no_uuid(reference) else canonical_uuid(reference)
+
+
+def aggregate_uuid(reference: str) -> str:
+    """Return the UUID of an aggregate that is given by UUID or name: always the same for the same name."""
+    return str(uuid.uuid5(_AGGREGATE_NAMESPACE, reference)) if why_no_uuid(reference) else canonical_uuid(reference)
+
+
+def names_by_uuid(references: Iterable[str], to_uuid: t.Callable[[str], str]) -> dict[str, str]:
+    """Return the names among references (UUIDs or names), by the UUIDs that they stand for."""
+    return {to_uuid(reference): reference for reference in references if why_no_uuid(reference)}
 
 
 def _why_malformed(kind: str, name: t.Any, standard: frozenset[str]) -> str:

@@ -14,13 +14,19 @@ from ...common.errors import Mistakes, Place, suggest
 from ...common.fields import Also, Anything, Checked, ListOf, MappingOf, Number, Row, Table, Values, Whole, is_whole
 from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Inventory, Provider, World
 from .names import (
+    AGGREGATE_PATTERN,
     CLASS_PATTERN,
     TRAIT_PATTERN,
     UUID_PATTERN,
+    aggregate_uuid,
     canonical_reference,
     canonical_uuid,
+    consumer_uuid,
+    names_by_uuid,
     provider_uuid,
+    why_no_aggregate,
     why_no_class,
+    why_no_consumer,
     why_no_provider_name,
     why_no_trait,
     why_no_uuid,
@@ -31,11 +37,13 @@ _AMOUNT = Whole(1, LARGEST_AMOUNT)
 UUID = Checked(why_no_uuid, "a UUID", UUID_PATTERN, canonical_uuid)
 NAME = Checked(why_no_provider_name, "the name of a provider", r"^\S(.*\S)?$")
 REFERENCE = Checked(why_no_provider_name, "the UUID or the name of a provider", r"^\S(.*\S)?$", canonical_reference)
+CONSUMER = Checked(why_no_consumer, "the UUID or the name of a consumer", r"^\S(.*\S)?$", canonical_reference)
+AGGREGATE = Checked(why_no_aggregate, "the UUID or the name of an aggregate", AGGREGATE_PATTERN, canonical_reference)
 CLASS = Checked(why_no_class, "a resource class", CLASS_PATTERN)
 TRAIT = Checked(why_no_trait, "a trait", TRAIT_PATTERN)
 GENERATION = Whole(0)
 TRAITS = ListOf(TRAIT, "traits")
-AGGREGATES = ListOf(UUID, "UUIDs of aggregates")
+AGGREGATES = ListOf(AGGREGATE, "UUIDs or names of aggregates")
 AMOUNTS = MappingOf(_AMOUNT, "resource classes to amounts", CLASS, least=1)
 
 
@@ -87,8 +95,8 @@ WORLD = Table(
         Row("providers", ListOf(_PROVIDER, "providers"), "All providers.", default=()),
         Row(
             "allocations",
-            MappingOf(MappingOf(AMOUNTS, "providers to amounts"), "consumers", UUID),
-            "What consumers have: amounts by resource class, by provider, by consumer.",
+            MappingOf(MappingOf(AMOUNTS, "providers to amounts"), "consumers", CONSUMER),
+            "What consumers have: amounts by resource class, by provider, by consumer (UUID or name).",
             default={},
         ),
         Row("custom_traits", TRAITS, "Traits that exist although nothing uses them.", default=()),
@@ -100,7 +108,7 @@ WORLD = Table(
 def parse_world(data: t.Any, place: str = "world") -> World:
     """Return the world that plain data describes; `place` is what the mistakes' places start with.
 
-    A provider without `uuid` gets the one that belongs to its name; `parent` and the keys of an allocation are a UUID or a name.
+    A provider without `uuid` gets the one that belongs to its name; `parent`, aggregates and the keys of allocations are UUIDs or names.
     Raises InputError with every mistake.
     """
     mistakes = Mistakes()
@@ -109,12 +117,23 @@ def parse_world(data: t.Any, place: str = "world") -> World:
     found = [provider for where, entry in entries for provider in [_provider(entry, where, mistakes)] if provider is not None]
     by_reference = _references(found, place, mistakes)
     placed = _resolve_parents(found, by_reference, place, mistakes)
+    held = values["allocations"]
     allocations = {
-        consumer: _allocations(entry, by_reference, f"{place}.allocations.{consumer}", mistakes)
-        for consumer, entry in values["allocations"].items()
+        consumer_uuid(consumer): _allocations(entry, by_reference, f"{place}.allocations.{consumer}", mistakes)
+        for consumer, entry in held.items()
     }
+    for consumer in held if len(allocations) < len(held) else ():
+        if consumer_uuid(consumer) in held and consumer_uuid(consumer) != consumer:
+            mistakes.add(f"{place}.allocations.{consumer}", f"is given once more, as {consumer_uuid(consumer)}")
     mistakes.check()
-    return World(tuple(placed), allocations, frozenset(values["custom_traits"]), frozenset(values["custom_classes"]))
+    return World(
+        tuple(placed),
+        allocations,
+        frozenset(values["custom_traits"]),
+        frozenset(values["custom_classes"]),
+        names_by_uuid(held, consumer_uuid),
+        names_by_uuid((name for entry in values["providers"] for name in entry["aggregates"] or ()), aggregate_uuid),
+    )
 
 
 def _provider(values: Values, place: str, mistakes: Mistakes) -> Provider | None:
@@ -131,7 +150,7 @@ def _provider(values: Values, place: str, mistakes: Mistakes) -> Provider | None
         parent=values["parent"],
         inventories={key: inventory for key, inventory in (values["inventories"] or {}).items() if inventory is not None},
         traits=frozenset(values["traits"] or ()),
-        aggregates=frozenset(values["aggregates"] or ()),
+        aggregates=frozenset(map(aggregate_uuid, values["aggregates"] or ())),
         generation=values["generation"] or 0,
     )
 

@@ -50,6 +50,22 @@ def test_none_goes_by_name_whatever_the_order_of_the_providers():
     assert [list(found) for found in named(ask(providers, groups=ONE_VCPU))] == [["a"], ["b"], ["c"]]
 
 
+@pytest.mark.parametrize(
+    ("member_of", "found"),
+    [(["x"], ["nic"]), (["y"], ["nic"]), (["x", "y"], ["nic"]), (["x", "z"], []), ([["x", "z"], "y"], ["nic"])],
+)
+def test_each_aggregate_may_be_that_of_the_provider_or_of_its_root(member_of, found):
+    providers = [
+        {"name": "host", "aggregates": ["y"]},
+        {"name": "nic", "parent": "host", "inventories": {"VCPU": 1}, "aggregates": ["x"]},
+        {"name": "other", "aggregates": ["z"]},
+    ]
+    unsuffixed = {"": {"resources": {"VCPU": 1}, "member_of": member_of}}
+    assert [list(candidate) for candidate in named(ask(providers, groups=unsuffixed))] == [[name] for name in found]
+    granular = {"_A": {"resources": {"VCPU": 1}, "member_of": member_of}}
+    assert len(named(ask(providers, groups=granular))) == (member_of == ["x"])
+
+
 def test_spread_takes_the_least_used_first_and_every_tree_before_a_second_of_any():
     providers = [*host("a", 0, {"a1": 8, "a2": 8}), *host("b", 0, {"b1": 8, "b2": 8})]
     used = {"a1": {"VCPU": 1}, "b1": {"VCPU": 4}, "b2": {"VCPU": 2}}

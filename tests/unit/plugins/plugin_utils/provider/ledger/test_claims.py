@@ -6,12 +6,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claim_first import claim_held_or_first as claim_first
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import ClaimRefused, apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import GenerationMoved
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.plain import plain_claimed
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import consumer_uuid
 from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
 
@@ -145,7 +150,9 @@ def test_consumer_generation_is_honoured(hosts):
     hosts.claim(("vm", {"host1": {"VCPU": 2}}, {"consumer_generation": 0}))
     with pytest.raises(GenerationMoved) as error:
         hosts.claim(("vm", {"host1": {"VCPU": 3}}, {"consumer_generation": 0}))
-    assert error.value.conflict["generations"] == [{"kind": "consumer", "uuid": consumer("vm"), "expected": 0, "found": 1}]
+    assert error.value.conflict["generations"] == [
+        {"kind": "consumer", "uuid": consumer("vm"), "name": consumer("vm"), "expected": 0, "found": 1}
+    ]
     hosts.claim(("vm", {"host1": {"VCPU": 3}}, {"consumer_generation": 1}))
     assert hosts.used == {("host1", "VCPU"): 3}
 
@@ -223,3 +230,36 @@ def test_refusals_name_the_provider_and_the_rule(bench, fields, amount, says):
     with pytest.raises(ClaimRefused) as error:
         bench.claim(("vm", {"disks": {"DISK_GB": amount}}))
     assert str(error.value) == f"DISK_GB of disks: {amount} asked, but one consumer may have {says}"
+
+
+def test_consumers_and_providers_are_shown_by_name(bench):
+    bench.put({"name": "host1", "inventories": {"VCPU": 4}}, {"name": "host2", "inventories": {"VCPU": 4}})
+    claims = parse_claims([{"consumer": "web1", "allocations": {"host1": {"VCPU": 3}}, "consumer_type": "INSTANCE"}], "")
+    shown = plain_claimed(bench.ledger.write(partial(apply_claims, claims=claims)))
+    (state,) = shown["consumers"].values()
+    assert list(shown["consumers"]) == [consumer_uuid("web1")]
+    assert (state["name"], state["consumer_type"]) == ("web1", "INSTANCE")
+    assert shown["diff"]["before"] == {}
+    assert shown["diff"]["after"]["web1"]["allocations"] == {"host1": {"VCPU": 3}}
+    assert set(shown["names"].values()) == {"host1"}
+    with pytest.raises(ClaimRefused) as error:
+        bench.ledger.write(partial(apply_claims, claims=parse_claims([{"consumer": "web2", "allocations": {"host1": {"VCPU": 2}}}], "")))
+    assert error.value.conflict["refused"][0]["consumer_name"] == "web2"
+    assert error.value.conflict["refused"][0]["provider_name"] == "host1"
+    with pytest.raises(StillInUse, match=r"^the inventory cannot go: VCPU of host1 is used by web1$"):
+        bench.put({"name": "host1", "inventories": {}})
+
+
+def test_a_consumer_keeps_its_name_and_its_type_when_its_uuid_is_given(bench):
+    bench.put({"name": "host1", "inventories": {"VCPU": 4}})
+    for who in ({"consumer": "web1", "consumer_type": "INSTANCE"}, {"consumer": consumer_uuid("web1")}):
+        claims = parse_claims([{**who, "allocations": {"host1": {"VCPU": 3}}}], "")
+        claimed = bench.ledger.write(partial(apply_claims, claims=claims))
+    assert not claimed.changed
+    assert [(entry.name, entry.type, entry.generation) for entry in bench.consumers.values()] == [("web1", "INSTANCE", 1)]
+
+
+def test_unknown_provider_gets_a_suggestion(bench):
+    bench.put({"name": "host1", "inventories": {"VCPU": 4}})
+    with pytest.raises(ClaimRefused, match=r"there is no provider hots1 \(did you mean host1\?\)"):
+        bench.claim(("vm", {"hots1": {"VCPU": 1}}))

@@ -30,7 +30,7 @@ def test_all_mistakes_of_providers_at_once():
         {"name": "x" * 201, "uuid": "nonsense", "parent": 7, "generation": -1, "colour": "red"},
         {"name": "ok", "inventories": {"VCPU": {"total": 0, "reserved": -1, "min_unit": 0, "max_unit": 2**31, "step_size": 1.5}}},
         {"name": "also\x00ok", "inventories": {"vcpu": 1, "VCPU": {}, "DISK_GB": {"total": 1, "reserved": 2, "totl": 1}}},
-        {"name": "same", "traits": ["HW_NUMA_RUT", 7], "aggregates": ["x"]},
+        {"name": "same", "traits": ["HW_NUMA_RUT", 7], "aggregates": ["!x"]},
         {"name": "same", "traits": "HW_NUMA_ROOT", "inventories": []},
         "nonsense",
     ]
@@ -62,8 +62,15 @@ def test_all_mistakes_of_providers_at_once():
 
 def test_all_mistakes_of_claims_at_once():
     entries = [
-        {"consumer": "vm1", "allocations": {"host": {"VCPU": 0, "vcpu": 1, "DISK_GB": True, "MEMORY_MB": "1"}}},
-        {"consumer": CONSUMER, "allocations": {"": {"VCPU": 1}, "host": {}}, "project": "", "user": "x" * 256, "consumer_generation": "1"},
+        {"consumer": " vm1", "allocations": {"host": {"VCPU": 0, "vcpu": 1, "DISK_GB": True, "MEMORY_MB": "1"}}},
+        {
+            "consumer": CONSUMER,
+            "allocations": {"": {"VCPU": 1}, "host": {}},
+            "project": "",
+            "user": "x" * 256,
+            "consumer_generation": "1",
+            "consumer_type": "Vm",
+        },
         {"consumer": CONSUMER, "allocations": ["host"], "colour": 1},
     ]
     assert places(parse_claims, entries, "consumers[{}]") == [
@@ -76,6 +83,7 @@ def test_all_mistakes_of_claims_at_once():
         "consumers[1].allocations.host",
         "consumers[1].project",
         "consumers[1].user",
+        "consumers[1].consumer_type",
         "consumers[1].consumer_generation",
         "consumers[2].colour",
         "consumers[2].allocations",
@@ -84,7 +92,7 @@ def test_all_mistakes_of_claims_at_once():
 
 
 def test_a_place_of_one_entry_has_no_number():
-    assert places(parse_claims, [{"consumer": "vm1"}], "") == ["consumer"]
+    assert places(parse_claims, [{"consumer": CONSUMER[:-1]}], "") == ["consumer"]
 
 
 def test_whole_candidate_is_taken_for_its_allocations():

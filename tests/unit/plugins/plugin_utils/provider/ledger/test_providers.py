@@ -138,7 +138,7 @@ def test_generation_of_the_caller_is_honoured(bench):
 def test_inventory_in_use_cannot_go(bench):
     bench.put({"name": "host", "inventories": {"VCPU": 4, "DISK_GB": 10}})
     bench.claim(("vm", {"host": {"VCPU": 1}}))
-    with pytest.raises(StillInUse, match="VCPU of host is used by 1 consumers"):
+    with pytest.raises(StillInUse, match="VCPU of host is used by"):
         bench.put({"name": "host", "inventories": {"DISK_GB": 10}})
     assert bench.put({"name": "host", "inventories": {"VCPU": 4}}).changed
 

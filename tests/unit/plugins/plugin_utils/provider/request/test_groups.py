@@ -117,7 +117,7 @@ def test_every_mistake_of_groups_is_told_at_once():
         "groups.C.required: there is no trait 'CUSTOM_C'",
         "groups.C.colour: is no key of a group",
         "groups.D: requires and forbids CUSTOM_A",
-        "groups.D.member_of[0]: 'x' is not a UUID",
+        "groups.D.member_of: there is no aggregate 'x'",
         "groups.D.in_tree: ' y' must be printable characters, without blanks around them",
         "groups.E: asks for no resources",
         "same_subtree[0]: names 'X'",

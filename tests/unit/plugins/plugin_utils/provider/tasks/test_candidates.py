@@ -32,6 +32,7 @@ DEFAULTS = {
     "budget": 1000000,
     "explain_below": 1,
     "groups": None,
+    "summaries": False,
 }
 NUMA0, NUMA1 = provider_uuid("numa0"), provider_uuid("numa1")
 
@@ -117,3 +118,33 @@ def test_trees_go_by_the_names_of_their_providers(tmp_path):
         assert by_name == run(**where, groups={"A": {"resources": {"VCPU": 6}, "in_tree": NUMA0.upper()}})
         with pytest.raises(InputError, match="groups.A.in_tree: there is no provider 'numa2' .did you mean numa"):
             run(**where, groups={"A": {"resources": {"VCPU": 6}, "in_tree": "numa2"}})
+
+
+@pytest.mark.parametrize("where", ["inline", "database"])
+def test_summaries_tell_of_whole_trees(where, tmp_path):
+    world = {
+        "providers": [
+            *WORLD["providers"],
+            {"name": "nic", "parent": "host", "inventories": {"SRIOV_NET_VF": {"total": 8, "reserved": 1}}},
+            {"name": "elsewhere", "inventories": {"DISK_GB": 1}},
+        ],
+        "allocations": {"web1": {"nic": {"SRIOV_NET_VF": 2}}},
+        "custom_traits": [],
+    }
+    world["providers"][3]["traits"] = ["HW_NUMA_ROOT"]
+    given = {"world": world}
+    if where == "database":
+        given = {"database": f"sqlite:///{tmp_path}/x.sqlite"}
+        with open_ledger(given["database"]) as ledger:
+            ledger.write(lambda connection: store_world(connection, parse_world(world)))
+    found = run(**given, groups={"A": {"resources": {"VCPU": 5}}}, summaries=True)["summaries"]
+    assert [entry["name"] for entry in found.values()] == ["host", "nic", "numa0", "numa1"]
+    assert found[provider_uuid("nic")] == {
+        "name": "nic",
+        "parent": provider_uuid("host"),
+        "root": provider_uuid("host"),
+        "generation": 0,
+        "traits": ["HW_NUMA_ROOT"],
+        "resources": {"SRIOV_NET_VF": {"capacity": 7, "used": 2}},
+    }
+    assert "summaries" not in run(**given, groups={"A": {"resources": {"VCPU": 5}}})

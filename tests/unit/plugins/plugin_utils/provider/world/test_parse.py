@@ -51,12 +51,12 @@ def test_every_mistake_is_told_at_once():
         {
             "providers": [
                 {"name": "a", "inventories": {"VCPU": {"total": "8"}, "VCPUS": {"total": 1}}, "traits": ["HW_CPU_X86_AVX22"]},
-                {"name": "b", "uuid": "b", "parent": "nobody", "aggregates": ["x"], "colour": "red"},
+                {"name": "b", "uuid": "b", "parent": "nobody", "aggregates": ["!x"], "colour": "red"},
                 {"inventories": {}},
                 {"name": "c", "inventories": {"DISK_GB": {"total": 1, "reserved": 2}, "VCPU": {"reserved": 1}}},
                 {"name": "d", "inventories": {"VCPU": {"total": 1, "allocation_ratio": -0.1}}, "generation": -1},
             ],
-            "allocations": {CONSUMER: {"nobody": {"VCPU": 1}, "a": {"MEMORY_MB": 0}}, "me": {}},
+            "allocations": {CONSUMER: {"nobody": {"VCPU": 1}, "a": {"MEMORY_MB": 0}}, CONSUMER[:-1]: {}},
             "custom_traits": ["OWN"],
         }
     )
@@ -65,7 +65,7 @@ def test_every_mistake_is_told_at_once():
     assert "did you mean HW_CPU_X86_AVX2?" in found["world.providers[0].traits[0]"]
     assert "is no key of a provider" in found["world.providers[1].colour"]
     assert "is not a UUID" in found["world.providers[1].uuid"]
-    assert "is not a UUID" in found["world.providers[1].aggregates[0]"]
+    assert "neither the UUID nor the name of an aggregate" in found["world.providers[1].aggregates[0]"]
     assert "needs a name or a uuid" in found["world.providers[2].name"]
     assert found["world.providers[3].inventories.DISK_GB.reserved"] == "is 2, more than the total of 1"
     assert "is missing" in found["world.providers[3].inventories.VCPU.total"]
