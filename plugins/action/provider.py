@@ -42,4 +42,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Make the providers what they are declared to be; in check mode, take it back."""
-        return run_provider(arguments, dry_run=self._task.check_mode)
+        return run_provider(arguments, dry_run=self._task.check_mode, rehearsal=self.rehearsal)

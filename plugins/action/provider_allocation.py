@@ -55,4 +55,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Carry the claims out; in check mode, take them back."""
-        return run_provider_allocation(arguments, dry_run=self._task.check_mode)
+        return run_provider_allocation(arguments, dry_run=self._task.check_mode, rehearsal=self.rehearsal)

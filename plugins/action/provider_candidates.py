@@ -29,4 +29,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Look for candidates; nothing is changed, whether in check mode or not."""
-        return run_provider_candidates(arguments)
+        return run_provider_candidates(arguments, rehearsal=self.rehearsal)

@@ -31,4 +31,4 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Read the ledger."""
-        return run_provider_info(arguments)
+        return run_provider_info(arguments, rehearsal=self.rehearsal)

@@ -57,6 +57,7 @@ import typing as t
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from ..plugin_utils.common.action import rehearsal_folder
 from ..plugin_utils.common.errors import InputError, Unavailable
 from ..plugin_utils.common.libraries import MissingLibraries, refuse_missing
 from ..plugin_utils.common.plain import plain
@@ -70,8 +71,10 @@ class LookupModule(LookupBase):
         """Return one mapping of usages by class for each provider."""
         self.set_options(var_options=variables, direct=kwargs)
         look_up = look_up_tree_usages if self.get_option("tree") else look_up_usages
+        given = plain(terms), plain(self.get_option("database")), self.get_option("timeout")
+        rehearsal = rehearsal_folder(check_mode=bool((variables or {}).get("ansible_check_mode")))
         try:
             refuse_missing()
-            return t.cast("list[t.Any]", plain(look_up(plain(terms), plain(self.get_option("database")), self.get_option("timeout"))))
+            return t.cast("list[t.Any]", plain(look_up(*given, rehearsal)))
         except (InputError, MissingLibraries, Unavailable) as error:
             raise AnsibleLookupError(str(error)) from None

@@ -115,7 +115,9 @@ attributes:
     description: Can run in check mode and return what it would return otherwise.
     support: full
     details:
-      - Everything is carried out and taken back, so that all errors show. A database that is not there yet is not made.
+      - With C(--check) everything is carried out in a copy of the database that lasts as long as the run, so that all errors show, and
+        later tasks see what earlier ones would have changed. A database that is not there yet is not made.
+      - Where the task alone is in check mode, everything is carried out in the database and taken back.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: full

@@ -135,6 +135,7 @@ attributes:
     support: full
     details:
       - Nothing is ever changed.
+      - With C(--check) it sees what M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have changed before.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: N/A
@@ -286,6 +287,12 @@ why:
       description: How many trees have a provider for one group after the other.
       type: list
       elements: dict
+      returned: success
+    excluding:
+      description:
+        - The suffixes of C(groups) that exclude each other although each of them has a provider, as few as possible, and the constraints
+          that they do it C(because) of; none where it is the amounts. Nothing where that is not the reason, or where it cannot be told.
+      type: dict
       returned: success
     relax:
       description: Every single change of the request that brings more candidates, with the C(place) of the argument.

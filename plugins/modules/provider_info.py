@@ -66,6 +66,7 @@ attributes:
     support: full
     details:
       - Nothing is ever changed.
+      - With C(--check) it sees what M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have changed before.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: N/A

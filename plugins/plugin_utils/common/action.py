@@ -12,13 +12,24 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
+from pathlib import Path
 
+from ansible import constants, context
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from .errors import InputError, Mistake, NoSolution, Unavailable, suggest
 from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .plain import plain
+
+
+def rehearsal_folder(*, check_mode: bool) -> Path | None:
+    """Return a folder that lasts as long as this run of Ansible, for what its tasks only rehearse; None where they do not all rehearse.
+
+    A single task in check mode among others that make their changes is to see these changes.
+    """
+    return Path(t.cast("t.Any", constants).DEFAULT_LOCAL_TMP) if check_mode and context.CLIARGS.get("check") else None
+
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
@@ -55,6 +66,11 @@ class PlanningAction(ActionBase):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return the task's result as plain data; raise InputError or NoSolution."""
         raise TypeError(f"{type(self).__name__} does not say what it plans")
+
+    @property
+    def rehearsal(self) -> Path | None:
+        """Where this task finds what those before it have rehearsed, and leaves what it rehearses; None if nothing is rehearsed."""
+        return rehearsal_folder(check_mode=self._task.check_mode)
 
     def show_progress(self, progress: Progress) -> None:
         """Show how far a long solve is; it is what `progress` of common.parallel calls."""

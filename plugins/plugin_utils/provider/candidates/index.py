@@ -193,7 +193,9 @@ def build_index(world: World, used: Mapping[tuple[str, str], int] | None = None)
         shared_tree=shared_tree,
         shared_position=shared_position,
         known=known_names(
-            {name for provider in ordered for name in provider.inventories} | world.custom_classes, world.custom_traits.union(with_trait)
+            {name for provider in ordered for name in provider.inventories} | world.custom_classes,
+            world.custom_traits.union(with_trait),
+            world.aggregate_names.values(),
         ),
     )
 

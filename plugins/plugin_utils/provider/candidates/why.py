@@ -17,6 +17,7 @@ from functools import partial
 from ...common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
 from .columns import Filter, column_amounts, column_filters, request_columns, required_together, root_filters, trees_with
+from .exclusion import Exclusion, find_exclusion
 from .find import SearchOptions, find_candidates
 from .index import Index, Mask
 
@@ -163,8 +164,9 @@ def explain(index: Index, request: Request, have: int = 0) -> dict[str, t.Any]:
 
     `says` are sentences. `first` names the first constraint that leaves nothing (None when single constraints leave something).
     `roots` and `combination` count trees, `groups` counts providers: {suffix: [{resources, constraints: [{kind, says, left}], trees}]},
-    the unsuffixed group with an entry for each class. `relax` lists the single changes that bring more candidates; `largest` the largest
-    piece of each class that is free.
+    the unsuffixed group with an entry for each class. `excluding` are groups that exclude each other, where that is the reason:
+    {groups: [suffixes], because: [places]}. `relax` lists the single changes that bring more candidates; `largest` the largest piece of
+    each class that is free.
     """
     roots = _count_roots(index, request)
     groups = {group.suffix: _count_group(index, request, group) for group in request.groups}
@@ -172,15 +174,22 @@ def explain(index: Index, request: Request, have: int = 0) -> dict[str, t.Any]:
     relax = list(_what_helps(index, request, have))
     largest = [_largest_entry(index, entry) for entry in largest_free(index, request)]
     first = _first_empty(roots, groups, combination)
+    exclusion = find_exclusion(request, partial(_is_impossible, index)) if first is None and not have else None
     return {
-        "says": list(sentences(index.size, first, relax, largest, have)),
+        "says": list(sentences(index.size, first, relax, largest, have, exclusion)),
         "first": first,
         "roots": roots,
         "groups": groups,
         "combination": combination,
+        "excluding": None if exclusion is None else exclusion.as_plain(),
         "relax": relax,
         "largest": largest,
     }
+
+
+def _is_impossible(index: Index, request: Request) -> bool:
+    answer = find_candidates(index, replace(request, limit=1), SearchOptions(budget=TRIAL_BUDGET))
+    return not answer.candidates and not answer.truncated
 
 
 def resource_steps(index: Index, name: str, amount: int, split: bool) -> Iterator[Filter]:
@@ -300,7 +309,12 @@ def _largest_entry(index: Index, entry: tuple[str, str, int, int, int]) -> dict[
 
 
 def sentences(
-    size: int, first: dict[str, t.Any] | None, relax: list[dict[str, str]], largest: list[dict[str, t.Any]], have: int
+    size: int,
+    first: dict[str, t.Any] | None,
+    relax: list[dict[str, str]],
+    largest: list[dict[str, t.Any]],
+    have: int,
+    exclusion: Exclusion | None = None,
 ) -> Iterator[str]:
     """Yield the reasons in a world of so many providers as sentences."""
     if not size:
@@ -308,6 +322,8 @@ def sentences(
         return
     if first is not None:
         yield _sentence_of_first(first)
+    elif exclusion is not None:
+        yield exclusion.says()
     elif have == 0:
         yield "Some trees have a provider for every group, but not for all together: merged amounts, isolation or same_subtree."
     for entry in largest:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes, NoSolution
 from ...common.fields import refuse_less
@@ -141,7 +142,7 @@ def _seen_at(index: Index, position: int) -> Seen:
 _OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation")
 
 
-def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
+def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
     """Give consumers what they are to have, or take it back; several of them, and a reshape, in one transaction.
 
     Raises InputError, NoSolution, Unavailable.
@@ -160,7 +161,7 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool) ->
         wanted = partial(_reshape, forms=forms, claims=_parse_claims(arguments), generations=generations)
     else:
         wanted = partial(_claim, claims=_parse_claims(arguments), generations=generations)
-    with task_ledger(arguments, dry_run=dry_run, policy=policy) as ledger:
+    with task_ledger(arguments, dry_run=dry_run, policy=policy, rehearsal=rehearsal) as ledger:
         return {**run_recoverably(ledger, arguments, wanted), **inline_world(arguments, ledger)}
 
 

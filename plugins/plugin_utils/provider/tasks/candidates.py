@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ...common.errors import Mistakes, suggest
 from ...common.fields import refuse_less
@@ -20,6 +21,7 @@ from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
 from ..ledger.open import open_ledger
 from ..ledger.read import has_more_providers, read_known_names, read_numbers, read_some_names, read_trees, read_world
+from ..ledger.rehearsal import rehearsed
 from ..request.groups import parse_groups
 from ..request.model import Group, Request
 from ..request.query import parse_query
@@ -32,13 +34,13 @@ EXPLAINED_WHOLE = 20_000
 """A ledger with more providers is not loaded to say why there are no candidates."""
 
 
-def run_provider_candidates(arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path | None = None) -> dict[str, t.Any]:
     """Return the candidates, the names of their providers, and the reasons where there are fewer than `explain_below`.
 
     Raises InputError and Unavailable.
     """
     if arguments["world"] is None:
-        with open_ledger(arguments["database"], dry_run=True, timeout=timeout_of(arguments)) as ledger:
+        with open_ledger(rehearsed(arguments["database"], rehearsal), dry_run=True, timeout=timeout_of(arguments)) as ledger:
             return ledger.read(lambda connection: _find_in_database(connection, arguments))
     world = parse_world(arguments["world"])
     index = build_index(world)

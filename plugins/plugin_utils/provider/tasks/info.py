@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 
 from ...common.errors import InputError, Mistake, suggest
 from ...common.libraries import sa
@@ -33,6 +34,7 @@ from ..ledger.read import (
     read_uuids,
     read_world,
 )
+from ..ledger.rehearsal import rehearsed
 from ..request.groups import parse_group
 from ..world.model import Allocations, Provider, World
 from ..world.names import consumer_uuid
@@ -70,10 +72,12 @@ def summary(
     return table(_HEAD, rows, right=_HEAD[2:5])
 
 
-def run_provider_info(arguments: Mapping[str, t.Any]) -> Plain:
+def run_provider_info(arguments: Mapping[str, t.Any], *, rehearsal: Path | None = None) -> Plain:
     """Return the providers, usages and allocations that the filters leave. Raises InputError and Unavailable."""
     wanted = arguments["providers"]
     matching = arguments["matching"]
+    if arguments["world"] is None:
+        arguments = {**arguments, "database": rehearsed(arguments["database"], rehearsal)}
     with task_ledger(arguments, dry_run=True) as ledger:
         world, consumers, chosen = ledger.read(lambda connection: _read(connection, wanted, matching))
         findings = [asdict(finding) for finding in ledger.read(audit)] if arguments["audit"] else None
@@ -230,21 +234,25 @@ def _by_type(allocations: Mapping[str, Allocations], consumers: Mapping[str, Con
 Usages = Mapping[str, Mapping[str, int]]
 
 
-def look_up_usages(references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT) -> list[Usages]:
+def look_up_usages(
+    references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT, rehearsal: Path | None = None
+) -> list[Usages]:
     """Return {class: {capacity, used, free}} of each provider; without references, that of all providers together.
 
     Raises InputError for unknown providers, Unavailable.
     """
-    world = _load(references, database, timeout)
+    world = _load(references, rehearsed(database, rehearsal), timeout)
     usages = plain_usages(world.providers, world.usages())
     if not references:
         return [plain_totals(usages)]
     return [usages[provider.uuid] for provider in _find_all(references, world)]
 
 
-def look_up_tree_usages(references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT) -> list[Usages]:
+def look_up_tree_usages(
+    references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT, rehearsal: Path | None = None
+) -> list[Usages]:
     """Return the same as look_up_usages, but that of each provider together with all below it."""
-    world = _load(references, database, timeout)
+    world = _load(references, rehearsed(database, rehearsal), timeout)
     usages = plain_usages(world.providers, world.usages())
     if not references:
         return [plain_totals(usages)]

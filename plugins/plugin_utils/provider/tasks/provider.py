@@ -10,6 +10,7 @@ import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ...common.libraries import sa
@@ -21,6 +22,7 @@ from ..ledger.parse import parse_changes, parse_names
 from ..ledger.plain import Plain, plain_stored, plain_world, shown_provider
 from ..ledger.providers import put_providers, remove_providers
 from ..ledger.read import read_aggregate_names, read_world
+from ..ledger.rehearsal import rehearse
 from ..ledger.retry import PATIENT, RetryPolicy
 from ..world.parse import parse_world
 from .recovery import run_recoverably
@@ -28,7 +30,7 @@ from .recovery import run_recoverably
 _OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove")
 
 
-def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
+def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
     """Make one provider or a list of them what they are declared to be, or remove them.
 
     Raises InputError, NoSolution, Unavailable.
@@ -40,7 +42,7 @@ def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool) -> Plain:
     names = parse_names(arguments, mistakes)
     changes = parse_changes(entries, "providers[{}]" if several else "", mistakes)
     wanted = partial(_change, changes=changes, names=names, present=arguments["state"] == "present")
-    with task_ledger(arguments, dry_run=dry_run) as ledger:
+    with task_ledger(arguments, dry_run=dry_run, rehearsal=rehearsal) as ledger:
         return {**run_recoverably(ledger, arguments, wanted), **inline_world(arguments, ledger)}
 
 
@@ -68,10 +70,18 @@ def _change(ledger: Ledger, changes: Sequence[ProviderChange], names: Names, *, 
 
 
 @contextmanager
-def task_ledger(arguments: Mapping[str, t.Any], *, dry_run: bool, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
-    """Open the ledger that a task names: a database, or one in memory that holds the world it gives inline."""
+def task_ledger(
+    arguments: Mapping[str, t.Any], *, dry_run: bool, policy: RetryPolicy = PATIENT, rehearsal: Path | None = None
+) -> Iterator[Ledger]:
+    """Open the ledger that a task names: a database, or one in memory that holds the world it gives inline.
+
+    With a folder as `rehearsal` a dry run is made in a copy of the database there, for later ones to see.
+    """
     if arguments["world"] is not None:
         with ledger_of(parse_world(arguments["world"]), policy) as ledger:
+            yield ledger
+    elif dry_run and rehearsal is not None:
+        with open_ledger(rehearse(arguments["database"], rehearsal, timeout_of(arguments)), policy) as ledger:
             yield ledger
     else:
         with open_ledger(arguments["database"], policy, dry_run=dry_run, timeout=timeout_of(arguments)) as ledger:

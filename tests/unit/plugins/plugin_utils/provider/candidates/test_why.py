@@ -81,7 +81,7 @@ def test_groups_that_exist_but_not_in_one_tree():
 def test_groups_that_only_together_do_not_fit():
     found = why(groups={"A": {"resources": {"VCPU": 9}}, "B": {"resources": {"VCPU": 9}}})
     assert found["first"] is None
-    assert "not for all together" in found["says"][0]
+    assert found["says"][0].startswith("Groups A and B exclude each other")
     assert found["relax"] == [
         {"place": "groups.A.resources.VCPU", "says": "with 7 VCPU instead of 9"},
         {"place": "groups.B.resources.VCPU", "says": "with 7 VCPU instead of 9"},
@@ -171,3 +171,29 @@ def test_each_relaxation_drops_exactly_one_constraint():
     ]
     assert len({relaxation.request for relaxation in found}) == len(found)
     assert len(request_columns(index, request)) == 2
+
+
+def vcpu(amount, **more):
+    return {"resources": {"VCPU": amount}, **more}
+
+
+def test_groups_that_exclude_each_other_are_named_with_the_reason():
+    fpga = {"resources": {"FPGA": 1}}
+    apart = why(groups={"A": vcpu(1), "B": {"resources": {"MEMORY_MB": 1000}}, "C": vcpu(6)}, same_subtree=[["A", "B"], ["B", "C"]])
+    assert apart["excluding"] == {"groups": ["B", "C"], "because": ["same_subtree[1] (B, C)"]}
+    assert apart["says"][0] == "Groups B and C exclude each other, because of same_subtree[1] (B, C)."
+    isolated = why(groups={"A": vcpu(9), "B": fpga}, group_policy="isolate")
+    assert isolated["excluding"]["groups"] == ["A", "B"]
+    assert isolated["says"][0] == "Groups A and B exclude each other, because of isolate."
+    full = why(groups={"A": vcpu(9), "B": {"resources": {"FPGA": 1}}, "C": vcpu(8)})
+    assert full["excluding"] == {"groups": ["A", "C"], "because": []}
+    assert full["says"][0].startswith("Groups A and C exclude each other: what they ask of the same providers is more than these can give")
+
+
+def test_a_group_may_exclude_itself():
+    found = why(groups={"": {"resources": {"VCPU": 5, "MEMORY_MB": 600}, "required": ["HW_NUMA_ROOT", "COMPUTE_NODE"]}})
+    assert found["first"] or found["excluding"] == {"groups": [""], "because": []}
+
+
+def test_nobody_is_excluded_where_one_constraint_leaves_nothing():
+    assert why(groups={"A": vcpu(5, required=["HW_NUMA_ROOT"]), "B": vcpu(1)})["excluding"] is None
