@@ -30,8 +30,9 @@ from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
@@ -71,7 +72,7 @@ def claim_ours(folder, seconds):
 
         def claim():
             try:
-                ledger.write(partial(apply_claims, claims=[Claim(str(uuid.uuid4()), AMOUNTS, "project", "user")]))
+                make_claims(ledger, [Claim(str(uuid.uuid4()), AMOUNTS, "project", "user")])
             except NoSolution:
                 return "refused"
             return "granted"

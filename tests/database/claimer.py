@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import sys
 import uuid
-from functools import partial
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 
 
@@ -23,7 +23,7 @@ def main(database, provider):
         while True:
             claim = Claim(str(uuid.uuid4()), {provider: {"VCPU": 1}})
             try:
-                ledger.write(partial(apply_claims, claims=[claim]))
+                make_claims(ledger, [claim])
             except ClaimRefused as error:
                 reasons = {refusal["reason"] for refusal in error.conflict["refused"]}
                 if reasons != {"full"}:

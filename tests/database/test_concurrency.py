@@ -20,8 +20,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import guard_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
@@ -172,9 +173,9 @@ def test_moves_of_consumers_between_two_providers_neither_lose_nor_double(nodes)
                 moved = chance.sample(consumers, 2)
                 claims = [Claim(consumer, {chance.choice(names): {"VCPU": chance.randint(1, 3)}}) for consumer in moved]
                 try:
-                    ledger.write(partial(apply_claims, claims=claims))
+                    make_claims(ledger, claims)
                 except ClaimRefused:
-                    ledger.write(partial(apply_claims, claims=[Claim(consumer, {}) for consumer in moved]))
+                    make_claims(ledger, [Claim(consumer, {}) for consumer in moved])
 
     assert in_threads(4, push) == [None] * 4
     with open_ledger(nodes[0]) as ledger:
@@ -223,7 +224,7 @@ def test_one_consumer_claimed_at_once_is_one_consumer(nodes, provider):
 
     def claim(number):
         with open_ledger(nodes[number % len(nodes)]) as ledger:
-            ledger.write(partial(apply_claims, claims=[Claim(consumer, {provider: {"VCPU": number + 1}})]))
+            make_claims(ledger, [Claim(consumer, {provider: {"VCPU": number + 1}})])
 
     assert in_threads(6, claim) == [None] * 6
     findings, granted, generation = state_of(nodes[0], provider)

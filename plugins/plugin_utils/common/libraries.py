@@ -37,7 +37,6 @@ if t.TYPE_CHECKING:
     import proxmoxer
     import requests
     import sqlalchemy as sa
-    import sqlalchemy.dialects.sqlite as sqlite_dialect
     import yaql
     import yaql.language.contexts as yaql_contexts
     import yaql.language.exceptions as yaql_exceptions
@@ -65,7 +64,6 @@ __all__ = [
     "refuse_missing",
     "requests",
     "sa",
-    "sqlite_dialect",
     "yaql",
     "yaql_contexts",
     "yaql_exceptions",
@@ -92,7 +90,6 @@ _MODULES = {
     "proxmoxer": "proxmoxer",
     "requests": "requests",
     "sa": "sqlalchemy",
-    "sqlite_dialect": "sqlalchemy.dialects.sqlite",
     "yaql": "yaql",
     "yaql_contexts": "yaql.language.contexts",
     "yaql_exceptions": "yaql.language.exceptions",

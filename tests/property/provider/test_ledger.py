@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import partial
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import Ledger, ledger_of
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes, parse_claims, parse_reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers, remove_providers
@@ -174,6 +174,10 @@ class LedgerHistory(RuleBasedStateMachine):
             self.opened.__exit__(None, None, None)
 
     def both(self, work, told):
+        """Run a task, of one transaction, on both; see run_both."""
+        self.run_both(lambda ledger: ledger.write(work), told)
+
+    def run_both(self, work, told):
         """Run a task on both; try it in a dry run first, which must give the same and leave no trace."""
         oracle = copy.deepcopy(self.oracle)
         try:
@@ -200,7 +204,7 @@ class LedgerHistory(RuleBasedStateMachine):
     @staticmethod
     def attempt(ledger, work):
         try:
-            return ledger.write(work)
+            return work(ledger)
         except (InputError, NoSolution):
             return None
 
@@ -235,7 +239,7 @@ class LedgerHistory(RuleBasedStateMachine):
 
     @rule(wanted=claims)
     def claim(self, wanted):
-        self.both(partial(apply_claims, claims=parse_wanted(wanted)), lambda oracle: oracle.claim(wanted))
+        self.run_both(partial(make_claims, claims=parse_wanted(wanted)), lambda oracle: oracle.claim(wanted))
 
     @rule(forms=st.dictionaries(st.sampled_from(NAMES), inventories, min_size=1, max_size=2), wanted=claims)
     def reshape(self, forms, wanted):

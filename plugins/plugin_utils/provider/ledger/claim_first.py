@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from ...common.errors import NoSolution
-from .claims import Claim, Claimed, ClaimRefused, Outdated, apply_claims
+from .at_once import make_claims
+from .claims import Claim, Claimed, ClaimRefused, Outdated
 from .open import Ledger
 from .read import read_holdings, read_numbers
 
@@ -38,7 +38,7 @@ def claim_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
     conflicts = []
     for index in range(len(candidates)):
         try:
-            claimed = ledger.write(partial(apply_claims, claims=[candidates[index]]))
+            claimed = make_claims(ledger, [candidates[index]])
         except (ClaimRefused, Outdated) as error:
             refused.append(str(error))
             conflicts.append({"candidate": index, **error.conflict})

@@ -186,12 +186,16 @@ def apply_claims(connection: sa.Connection, claims: Collection[Claim], generatio
 
     `generations` are those of providers (by UUID or name) that the caller saw. Raises ClaimRefused, GenerationMoved, Outdated, LostRace.
     """
-    plan = plan_claims(connection, claims, generations or {})
+    return apply_plan(connection, plan_claims(connection, claims, generations or {}), claims)
+
+
+def apply_plan(connection: sa.Connection, plan: ClaimPlan, claims: Collection[Claim]) -> Claimed:
+    """Carry out what claims come to, in the transaction in which they were planned. Raises ClaimRefused, GenerationMoved, ..."""
     consumers = guard_consumers(connection, plan.needed)
     guard_providers(connection, plan.providers)
     guarded = read_guarded(connection, plan.providers)
     if plan.needed:
-        _refuse_outdated(connection, [seen for claim in claims for seen in claim.seen], guarded)
+        refuse_outdated(connection, [seen for claim in claims for seen in claim.seen], guarded)
     settle(connection, plan, consumers, guarded)
     return describe_claims(plan, guarded)
 
@@ -234,7 +238,7 @@ def settle(connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, i
     _write(connection, plan.needed, consumers)
 
 
-def _refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Guarded) -> None:
+def refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Guarded) -> None:
     """Raise Outdated for providers that changed since they were seen.
 
     Where a generation has moved, it may have been for another claim; then the provider itself is looked at. Those that the claim takes

@@ -34,6 +34,8 @@ _OWNER: dict[str, t.Any] = {
     "type": sa.bindparam("kind"),
     "name": sa.bindparam("called"),
 }
+_RAISE_AND_TELL = Statement(_RAISE_ANY_PROVIDER.returning(providers.c.generation))
+_GENERATION = Statement(sa.select(providers.c.generation).where(providers.c.id == sa.bindparam("number")))
 _MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, **_OWNER))
 _RAISE_CONSUMER = Statement(
     sa.update(consumers)
@@ -74,17 +76,37 @@ def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None
         raise GenerationMoved(moved)
 
 
+def raise_generations(connection: sa.Connection, numbers: Iterable[int]) -> dict[int, int]:
+    """Raise the generation of each provider by its number; return the new ones. Raises LostRace when a provider has gone."""
+    raised = {}
+    for number in sorted(numbers):
+        if connection.dialect.name == "postgresql":
+            rows = _RAISE_AND_TELL.rows(connection, {"number": number})
+        else:
+            _RAISE_PROVIDER.change(connection, {"number": number})
+            rows = _GENERATION.rows(connection, {"number": number})
+        if not rows:
+            raise LostRace
+        raised[number] = rows[0][0]
+    return raised
+
+
 def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer) -> int:
     """Raise the generation of a consumer from the one that was read, or make the consumer; return its number.
 
     Raises LostRace when it changed since it was read.
     """
-    owner = {"whose": wanted.project, "by": wanted.user, "kind": wanted.type, "called": wanted.name}
+    owner = owner_values(wanted)
     if held is None:
         return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, **owner})
     if _RAISE_CONSUMER.change(connection, {"number": held.id, "expected": held.consumer.generation, **owner}) != 1:
         raise LostRace
     return held.id
+
+
+def owner_values(consumer: Consumer) -> dict[str, str | None]:
+    """Return what is written of a consumer besides its UUID and its generation."""
+    return {"whose": consumer.project, "by": consumer.user, "kind": consumer.type, "called": consumer.name}
 
 
 def drop_consumer(connection: sa.Connection, number: int) -> None:

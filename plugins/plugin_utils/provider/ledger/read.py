@@ -337,13 +337,17 @@ def read_guarded(connection: sa.Connection, numbers: Iterable[int]) -> Guarded:
 
 
 def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, Holding]:
-    """Return the consumers that exist among `uuids`, each with all it has; one statement sees both."""
+    """Return the consumers that exist among `uuids`, each with all it has; one statement sees both.
+
+    Most are new. They are asked for first, by themselves: a server may have planned to read all allocations for a join.
+    """
     present: dict[str, tuple[int, Consumer]] = {}
     amounts: dict[str, dict[tuple[int, str], int]] = defaultdict(dict)
     provider_uuids: dict[str, dict[int, str]] = defaultdict(dict)
     provider_names: dict[str, dict[int, str]] = defaultdict(dict)
     for part in batches(uuids):
-        rows = _holdings_of(padded(len(part))).rows(connection, fill("uuid", part))
+        known = [uuid for (uuid,) in _consumers_of(padded(len(part))).rows(connection, fill("uuid", part))]
+        rows = _holdings_of(padded(len(known))).rows(connection, fill("uuid", known)) if known else []
         for number, uuid, generation, project, user, kind, called, provider, name, used, provider_uuid, provider_name in rows:
             present[uuid] = (number, Consumer(uuid, generation, project, user, kind, called))
             if provider is not None:
@@ -390,6 +394,11 @@ def _numbers_of(count: int) -> Statement:
 def _generations_of(count: int) -> Statement:
     columns = sa.select(providers.c.id, providers.c.uuid, providers.c.generation)
     return Statement(columns.where(providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))))
+
+
+@cache
+def _consumers_of(count: int) -> Statement:
+    return Statement(sa.select(consumers.c.uuid).where(consumers.c.uuid.in_(slots(consumers.c.uuid, "uuid", count))))
 
 
 @cache

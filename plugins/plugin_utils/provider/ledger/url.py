@@ -124,6 +124,7 @@ def _secrets(url: sa.URL) -> set[str]:
     for values in url.query.values():
         given += [value for value in ([values] if isinstance(values, str) else values) if len(value) >= _LEAST_SECRET]
     given += [key for key in url.query if not _KNOWN_KEYS.fullmatch(key) and len(key) >= _LEAST_SECRET]
-    # Drivers say what they read, and some read words: blanks are gone then.
-    given += [word for secret in given for word in secret.split() if len(word) >= _LEAST_SECRET]
+    # Drivers say what they read, and some read words: what stands between these is gone then.
+    words = [word for secret in given for found in (secret.split(), re.split(r"\W+", secret)) for word in found]
+    given += [word for word in words if len(word) >= _LEAST_SECRET]
     return {form for secret in given for form in (secret, urllib.parse.quote(secret, safe=""), urllib.parse.quote_plus(secret)) if form}

@@ -21,8 +21,9 @@ from ..candidates.held import held_candidate
 from ..candidates.index import Index
 from ..candidates.write import Candidate
 from ..feasible.parts import Asker
+from ..ledger.at_once import make_claims
 from ..ledger.claim_first import Chosen, NoneLeft, claim_first, claim_held_or_first
-from ..ledger.claims import Claim, Seen, apply_claims
+from ..ledger.claims import Claim, Seen
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
 from ..ledger.plain import Plain, plain_claimed, plain_inventories
@@ -166,7 +167,7 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, re
 
 
 def _claim(ledger: Ledger, claims: Sequence[Claim], generations: Mapping[str, int]) -> Plain:
-    return plain_claimed(ledger.write(partial(apply_claims, claims=claims, generations=generations)))
+    return plain_claimed(make_claims(ledger, claims, generations))
 
 
 def _reshape(

@@ -62,7 +62,7 @@ TASKS: dict[str, tuple[str, dict[str, t.Any]]] = {
     "mistakes": (PROVIDER, {"name": "bad", "inventories": {"VCPU": {"total": -1}, "NONSENSE": 1}, "traits": ["FAST"]}),
     "no_consumer": (ALLOCATION, {"allocations": {"host": {"VCPU": 1}}}),
     "no_amounts": (ALLOCATION, {"consumer": VM % "vm1"}),
-    "bad_consumer": (ALLOCATION, {"consumer": "vm1", "allocations": {"host": {"VCPU": "many"}}}),
+    "bad_consumer": (ALLOCATION, {"consumer": "vm1 ", "allocations": {"host": {"VCPU": "many"}}}),
     "no_database": (INFO, {"database": "postgresql://nobody:secret@127.0.0.1:1/x"}),
     "no_url": (INFO, {"database": "/tmp/x"}),
 }
@@ -209,7 +209,7 @@ def test_inline_world_is_returned_changed(run: Run) -> None:
         ),
         ("no_consumer", ["one of the following is required: consumer"]),
         ("no_amounts", ["allocations: is needed"]),
-        ("bad_consumer", ["2 mistakes", "consumer: must be a text", "allocations.host.VCPU: is 'many'; must be a whole number"]),
+        ("bad_consumer", ["2 mistakes", "consumer: 'vm1 ' must be printable", "allocations.host.VCPU: is 'many'; must be a whole number"]),
         ("no_database", ["postgresql+psycopg://nobody:***@127.0.0.1:1/x does not answer"]),
         ("no_url", ["database: is no URL", "sqlite:////tmp/x"]),
     ],

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers, remove_providers
@@ -35,7 +35,7 @@ class Bench:
             [{"consumer": consumer(name), "allocations": amounts, **more} for name, amounts, more in map(_with_options, entries)],
             "consumers[{}]",
         )
-        return self.ledger.write(partial(apply_claims, claims=claims, generations=generations))
+        return make_claims(self.ledger, claims, generations)
 
     @property
     def world(self):
