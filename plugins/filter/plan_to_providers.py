@@ -22,6 +22,10 @@ description:
     rounded down. A group that has less than a GiB left has no inventory.
   - A volume group has the trait C(CUSTOM_VG_GROUP), its name in capitals with V(_) for all that is no letter or digit. It has
     V(STORAGE_DISK_SSD) or V(STORAGE_DISK_HDD) too where all of its disks are known to be such.
+  - Each GPU is a provider HOST_gpu_ADDRESS with one C(PGPU), and each network card HOST_nic_NAME with C(SRIOV_NET_VF), as many as it can
+    have, and C(NET_BW_EGR_KILOBIT_PER_SEC) and C(NET_BW_IGR_KILOBIT_PER_SEC), what its link can do. They are below their NUMA node where
+    there is one, else below the host, and have the trait C(CUSTOM_PCI_VENDOR_DEVICE) of their model, such as C(CUSTOM_PCI_10DE_2330).
+    A network card that can have virtual functions has V(HW_NIC_SRIOV).
   - Volumes that a group with O(bareon.allocator.disk_plan#module:schema[].keep_data) holds but the plan does not name are not seen.
     They have to be given as C(reserved) in O(limits).
 positional: _input
@@ -47,6 +51,7 @@ options:
   numa:
     description:
       - The NUMA nodes, each with C(cpus), a number or a list of the kernel such as V(0-3,8-11), and C(memory), MiB or text with a unit.
+      - Default is those of O(node), if it has more than one.
     type: list
     elements: dict
     default: []
@@ -55,9 +60,15 @@ options:
       - The hardware, as M(bareon.allocator.disk_facts) returns it. Tells the types of disks, and the memory if O(facts) do not.
       - Default is C(bareon_hardware) of O(facts).
     type: dict
+  node:
+    description:
+      - What M(bareon.allocator.node_facts) returns. Tells of GPUs, network cards and NUMA nodes, and of CPUs and memory if O(facts) do not.
+      - Default is C(bareon_node) of O(facts).
+    type: dict
   limits:
     description:
-      - By resource class C(VCPU), C(MEMORY_MB) or C(DISK_GB), what else O(bareon.allocator.provider#module:inventories) knows, such as
+      - By resource class C(VCPU), C(MEMORY_MB), C(DISK_GB), C(PGPU), C(SRIOV_NET_VF), C(NET_BW_EGR_KILOBIT_PER_SEC) or
+        C(NET_BW_IGR_KILOBIT_PER_SEC), what else O(bareon.allocator.provider#module:inventories) knows, such as
         C(reserved), C(allocation_ratio) or C(max_unit). It holds for each provider that has the class.
       - No provider has more C(reserved) than there is.
     type: dict
@@ -101,6 +112,18 @@ EXAMPLES = r"""
         allocation_ratio: 4.0
       MEMORY_MB:
         reserved: 512
+
+- name: Look at a host with a GPU
+  ansible.builtin.debug:
+    msg: "{{ planned.plan | bareon.allocator.plan_to_providers('host1', {}, node=node) }}"
+  vars:
+    node:
+      cpus: 32
+      memory: 131072
+      gpus:
+        - address: "0000:3b:00.0"
+          vendor: 10de
+          device: "2330"
 
 - name: Look at a host with two NUMA nodes
   ansible.builtin.debug:
@@ -152,12 +175,19 @@ from ..plugin_utils.common.plain import plain
 
 
 def plan_to_providers(
-    plan: t.Any, host: t.Any, facts: t.Any, numa: t.Any = None, hardware: t.Any = None, limits: t.Any = None, volume_groups: t.Any = None
+    plan: t.Any,
+    host: t.Any,
+    facts: t.Any,
+    numa: t.Any = None,
+    hardware: t.Any = None,
+    limits: t.Any = None,
+    volume_groups: t.Any = None,
+    node: t.Any = None,
 ) -> list[dict[str, t.Any]]:
     """Return the providers of a host; AnsibleFilterError with everything that is wrong with the input."""
     try:
         refuse_missing()
-        given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups)]
+        given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups, node)]
         return plan_inventory.plan_to_providers(*given)
     except (InputError, MissingLibraries, TypeError) as error:
         raise AnsibleFilterError(f"plan_to_providers: {error}") from error

@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 import re
 import typing as t
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..common.errors import Mistakes, suggest
-from ..common.fields import Anything, Kind, ListOf, Row, Size, Table, Text, Values, Whole, is_whole
+from ..common.fields import Anything, Checked, Kind, ListOf, Row, Size, Table, Text, Values, Whole, is_whole
 from ..common.libraries import os_traits
 from ..provider.world.model import LARGEST_AMOUNT
 from ..provider.world.names import LONGEST_NAME, why_no_provider_name
@@ -26,7 +27,16 @@ from .planned_groups import PlannedGroup, planned_groups
 
 Plain = dict[str, t.Any]
 
-_VCPU, _MEMORY, _DISK = CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
+_VCPU, _MEMORY, _DISK, _GPU, _FUNCTION, _OUT, _IN = CLASSES = (
+    "VCPU",
+    "MEMORY_MB",
+    "DISK_GB",
+    "PGPU",
+    "SRIOV_NET_VF",
+    "NET_BW_EGR_KILOBIT_PER_SEC",
+    "NET_BW_IGR_KILOBIT_PER_SEC",
+)
+_KILOBITS = 1000
 _MIB_OF_GIB = 1024
 _TRAITS_OF_DISKS = {"ssd": os_traits.STORAGE_DISK_SSD, "hdd": os_traits.STORAGE_DISK_HDD}
 _CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
@@ -56,17 +66,48 @@ class _Limits(Kind):
 
 
 _COUNT = Whole(1)
+
+
+def _why_no_number(value: t.Any) -> str:
+    """Return what is wrong with the number of a maker or a model of PCI devices."""
+    return "" if isinstance(value, str) and re.fullmatch("[0-9a-fA-F]{4}", value) else f"is {value!r}; must be four hexadecimal digits"
+
+
+_HEXADECIMAL = Checked(_why_no_number, "four hexadecimal digits")
 _FACTS = Table(
     "the facts",
     [
         *(Row(name, _COUNT) for name in ("processor_vcpus", "processor_count", "memtotal_mb")),
         *(Row(name, _COUNT, default=1) for name in ("processor_cores", "processor_threads_per_core")),
         Row("bareon_hardware", Anything()),
+        Row("bareon_node", Anything()),
     ],
     others=True,
 )
 _HARDWARE = Table("the hardware", [Row("ram", Size(math.floor)), Row("disks", Anything())], others=True)
 _NUMA_NODE = Table("a NUMA node", [Row("cpus", _Cpus(), required=True), Row("memory", Size(math.floor), required=True)])
+_PCI = (
+    Row("address", Text(filled=True), required=True),
+    *(Row(name, _HEXADECIMAL) for name in ("vendor", "device")),
+    Row("numa_node", Whole(0)),
+)
+_GPU_TABLE = Table("a GPU", _PCI, others=True)
+_NIC_TABLE = Table(
+    "a network card",
+    [*_PCI, Row("name", Text(filled=True), required=True), Row("speed", Whole(1)), Row("vfs", Whole(0), default=0)],
+    others=True,
+)
+_NODE = Table(
+    "the node",
+    [
+        Row("cpus", _COUNT),
+        Row("memory", _COUNT),
+        Row("numa", Anything()),
+        Row("gpus", ListOf(_GPU_TABLE, "GPUs"), default=()),
+        Row("nics", ListOf(_NIC_TABLE, "network cards"), default=()),
+    ],
+    others=True,
+)
 _NUMA = ListOf(_NUMA_NODE, "nodes, each with cpus and memory")
 _NAMES = ListOf(Text(filled=True), "names")
 _LIMITS = Table("the limits", [Row(name, _Limits()) for name in CLASSES])
@@ -81,33 +122,99 @@ class _Machine:
 
 
 def plan_to_providers(
-    plan: t.Any, host: t.Any, facts: t.Any, numa: t.Any = None, hardware: t.Any = None, limits: t.Any = None, volume_groups: t.Any = None
+    plan: t.Any,
+    host: t.Any,
+    facts: t.Any,
+    numa: t.Any = None,
+    hardware: t.Any = None,
+    limits: t.Any = None,
+    volume_groups: t.Any = None,
+    node: t.Any = None,
 ) -> list[Plain]:
-    """Return a host as the option `providers` of the module `provider` takes it: the root, its NUMA nodes, its volume groups.
+    """Return a host as the option `providers` of the module `provider` takes it: root, NUMA nodes, volume groups, GPUs, network cards.
 
     `plan` is a plan of disk_plan. `facts` has processor_vcpus (or processor_count, processor_cores, processor_threads_per_core) and
     memtotal_mb as Ansible gathers them; where memory is not told, `hardware` (of disk_facts; default facts.bareon_hardware) tells it.
-    `numa` is [{cpus: number or list of the kernel, such as `0-3,8-11`; memory: MiB or a size}].
+    `node` is what node_facts returns (default facts.bareon_node). `numa`, by default that of the node where it has more than one, is
+    [{cpus: number or list of the kernel, such as `0-3,8-11`; memory: MiB or a size}].
     `limits` {class: {reserved, allocation_ratio, min_unit, max_unit, step_size}} holds for each provider with that class.
     `volume_groups` names those that are offered, default all. DISK_GB is whole GiB, rounded down.
     Raises InputError with everything that is wrong.
     """
     mistakes = Mistakes()
     known = _FACTS.read_nested(facts, "facts", mistakes)
+    server = _NODE.read_nested((known["bareon_node"] or {}) if node is None else node, "node", mistakes)
+    if not numa and isinstance(server["numa"], (list, tuple)) and len(server["numa"]) > 1:
+        numa = server["numa"]
     disks = _HARDWARE.read_nested((known["bareon_hardware"] or {}) if hardware is None else hardware, "hardware", mistakes)
     read = [] if numa is None else _NUMA.read_nested(numa, "numa", mistakes)
     nodes = [_Machine(node["cpus"], node["memory"]) for node in read]
-    whole = _machine(known, disks, bool(nodes), mistakes)
+    whole = _machine(_with_node(known, server), disks, bool(nodes), mistakes)
     _refuse_too_large(nodes, whole, mistakes)
     groups = _chosen(planned_groups(plan, mistakes), volume_groups, mistakes)
     rules = _limits(limits, mistakes)
     _check_names(host, groups, mistakes)
+    parts = [*map(_Part.of_gpu, server["gpus"]), *map(_Part.of_nic, server["nics"])]
+    _check_parts(host, parts, mistakes)
     mistakes.check()
     return [
         {"name": host, "inventories": {} if nodes else _computing(whole, rules)},
         *(_numa_provider(host, number, node, rules) for number, node in enumerate(nodes)),
         *(_group_provider(host, group, _disk_types(disks), rules) for group in groups),
+        *(_part_provider(host, part, len(nodes), rules) for part in parts),
     ]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A device of a host: what its provider is called after the host's name, its totals, its model, and its NUMA node."""
+
+    name: str
+    totals: Mapping[str, int]
+    model: tuple[str | None, str | None]
+    numa_node: int | None
+    traits: tuple[str, ...] = ()
+
+    @classmethod
+    def of_gpu(cls, gpu: Values) -> _Part:
+        """Return the part that a GPU is."""
+        return cls(f"gpu_{gpu['address']}", {_GPU: 1}, (gpu["vendor"], gpu["device"]), gpu["numa_node"])
+
+    @classmethod
+    def of_nic(cls, nic: Values) -> _Part:
+        """Return the part that a network card is."""
+        bandwidth = (nic["speed"] or 0) * _KILOBITS
+        totals = {_FUNCTION: nic["vfs"], _OUT: bandwidth, _IN: bandwidth}
+        traits = (os_traits.HW_NIC_SRIOV,) if nic["vfs"] else ()
+        return cls(f"nic_{nic['name']}", totals, (nic["vendor"], nic["device"]), nic["numa_node"], traits)
+
+
+def _part_provider(host: str, part: _Part, nodes: int, rules: Mapping[str, Plain]) -> Plain:
+    at_node = part.numa_node is not None and part.numa_node < nodes
+    models = [f"CUSTOM_PCI_{part.model[0]}_{part.model[1]}".upper()] if all(part.model) else []
+    return {
+        "name": f"{host}_{part.name}",
+        "parent": f"{host}_numa{part.numa_node}" if at_node else host,
+        "inventories": _inventories(part.totals, rules),
+        "traits": [*models, *part.traits],
+    }
+
+
+def _check_parts(host: t.Any, parts: Sequence[_Part], mistakes: Mistakes) -> None:
+    for name, count in Counter(part.name for part in parts).items():
+        says = why_no_provider_name(f"{host}_{name}")
+        if says or count > 1:
+            mistakes.add("node", says or f"has {name} {count} times")
+
+
+def _with_node(facts: Values, node: Values) -> Values:
+    """Return facts with what the node tells of CPUs and memory where they do not."""
+    told = facts["processor_vcpus"] or facts["processor_count"]
+    return {
+        **facts,
+        "processor_vcpus": facts["processor_vcpus"] if told else node["cpus"],
+        "memtotal_mb": facts["memtotal_mb"] or node["memory"],
+    }
 
 
 def _numa_provider(host: str, number: int, node: _Machine, rules: Mapping[str, Plain]) -> Plain:

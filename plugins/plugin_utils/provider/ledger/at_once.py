@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The usual claim, of one new consumer, in six statements: what it asks for is counted as used where there is room, in one update.
+"""The usual claim, of one new consumer and one provider: what it asks for is counted as used where there is room, in one update.
 
-On PostgreSQL a claim of one provider is one statement. How many inventories were counted is the check. Where they are too few, nothing is
-left of it, and the claim is made once more the long way, which finds out why. Everything else is made the long way from the start.
+On PostgreSQL all of it is one statement, elsewhere there are a few. How many inventories were counted is the check. Where they are too few,
+or the consumer is not new, nothing is left of it, and the claim is made once more the long way, which finds out why. Everything else is
+made the long way from the start.
 """
 
 from __future__ import annotations
@@ -16,21 +17,10 @@ from functools import cache, partial
 
 from ...common.libraries import sa
 from ..world.names import canonical_uuid
-from .claims import (
-    Change,
-    Claim,
-    Claimed,
-    ClaimPlan,
-    ConsumerState,
-    apply_plan,
-    describe_claims,
-    guard_consumers,
-    plan_claims,
-    refuse_outdated,
-)
-from .guards import owner_values, raise_generations
+from .claims import Claim, Claimed, ConsumerState, apply_plan, plan_claims, refuse_outdated
+from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
-from .read import Consumer, Guarded
+from .read import Consumer, Guarded, read_identities
 from .statements import Statement
 from .tables import allocations, inventories
 
@@ -55,48 +45,56 @@ def make_claims(ledger: Ledger, claims: Collection[Claim], generations: Mapping[
 
 
 def _claim_at_once(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> Claimed:
-    if connection.dialect.name == "postgresql" and _is_of_one_new_consumer(claims, generations):
-        return _claim_in_one(connection, *claims)
-    plan = plan_claims(connection, claims, generations)
-    if not _is_usual(plan):
-        return apply_plan(connection, plan, claims)
-    (change,) = plan.needed
-    numbers = guard_consumers(connection, plan.needed)
-    raised = raise_generations(connection, plan.providers)
-    _count_and_take(connection, change, numbers[change.wanted.uuid])
-    guarded = Guarded(raised, plan.names, {})
-    refuse_outdated(connection, [seen for claim in claims for seen in claim.seen], guarded)
-    return describe_claims(plan, guarded)
+    if len(claims) != 1 or generations:
+        return apply_plan(connection, plan_claims(connection, claims, generations), claims)
+    (claim,) = claims
+    if claim.generation or len(claim.amounts) != 1 or not all(1 <= len(amounts) <= _MOST_PARTS for amounts in claim.amounts.values()):
+        return apply_plan(connection, plan_claims(connection, claims, generations), claims)
+    found, generation = (_claim_in_one if connection.dialect.name == "postgresql" else _claim_in_six)(connection, claim)
+    number, uuid, name = found
+    if claim.seen:
+        refuse_outdated(connection, claim.seen, Guarded({number: generation}, {number: name}, {}))
+    (amounts,) = claim.amounts.values()
+    return Claimed({}, {claim.consumer: ConsumerState(_new(claim, 1), {uuid: dict(amounts)})}, {uuid: generation}, {uuid: name})
 
 
-def _is_usual(plan: ClaimPlan) -> bool:
-    if len(plan.needed) != 1 or any(plan.expected.values()):
-        return False
-    change = plan.needed[0]
-    return change.held is None and 1 <= len(change.amounts) <= _MOST_PARTS
+def _new(claim: Claim, generation: int) -> Consumer:
+    return Consumer(claim.consumer, generation, claim.project, claim.user, claim.type, claim.name)
 
 
-def _is_of_one_new_consumer(claims: Collection[Claim], generations: Mapping[str, int]) -> bool:
-    """Whether one statement on PostgreSQL may do: one claim of one provider; that the consumer is new, it finds out itself."""
-    (claim, *others) = claims
-    if others or generations or claim.generation:
-        return False
-    return len(claim.amounts) == 1 and all(1 <= len(amounts) <= _MOST_PARTS for amounts in claim.amounts.values())
-
-
-def _claim_in_one(connection: sa.Connection, claim: Claim) -> Claimed:
-    """Find the provider, make the consumer, raise the generation, count and take, all in one statement. Raises _TooLittle."""
+def _claim_in_six(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
+    """Return the provider's number, UUID and name, and its generation. Raises _TooLittle, also where the consumer is not new."""
     ((reference, amounts),) = claim.amounts.items()
-    wanted = Consumer(claim.consumer, 1, claim.project, claim.user, claim.type, claim.name)
+    found = read_identities(connection, [reference]).get(reference)
+    if found is None:
+        raise _TooLittle
+    try:
+        consumer = guard_consumer(connection, None, _new(claim, 0))
+    except sa.exc.IntegrityError:
+        raise _TooLittle from None
+    generation = raise_generation(connection, found[0])
+    values: dict[str, int | str] = {"consumer": consumer, "provider": found[0]}
+    for position, name in enumerate(sorted(amounts)):
+        values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
+    if _counting(len(amounts)).change(connection, values) != len(amounts):
+        raise _TooLittle
+    # Only now: on MariaDB a new allocation would lock its inventory against the update.
+    _taking(len(amounts)).change(connection, values)
+    return found, generation
+
+
+def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
+    """Return the same; all that the other way does is one statement here."""
+    ((reference, amounts),) = claim.amounts.items()
+    wanted = _new(claim, 1)
     values: dict[str, int | str | None] = {"uuid": canonical_uuid(reference), "called_so": reference, "who": wanted.uuid}
     for position, name in enumerate(sorted(amounts)):
-        values |= {f"name{position}": name, f"amount{position}": amounts[name]}
+        values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
     rows = _whole(len(amounts)).rows(connection, {**values, **owner_values(wanted)})
     if not rows or rows[0][-1] != len(amounts):
         raise _TooLittle
     number, uuid, name, generation, _counted = rows[0]
-    refuse_outdated(connection, claim.seen, Guarded({number: generation}, {number: name}, {}))
-    return Claimed({}, {wanted.uuid: ConsumerState(wanted, {uuid: dict(amounts)})}, {uuid: generation}, {uuid: name})
+    return (number, uuid, name), generation
 
 
 @cache
@@ -132,60 +130,32 @@ def _whole(parts: int) -> Statement:
     return Statement(sa.text(text))
 
 
-def _values(change: Change) -> dict[str, int | str | None]:
-    values: dict[str, int | str | None] = {}
-    for position, key in enumerate(sorted(change.amounts)):
-        values |= {f"provider{position}": key[0], f"name{position}": key[1], f"amount{position}": change.amounts[key]}
-    return values
-
-
-def _count_and_take(connection: sa.Connection, change: Change, consumer: int) -> None:
-    parts, values = len(change.amounts), {**_values(change), "consumer": consumer}
-    if _counting(parts).change(connection, values) != parts:
-        raise _TooLittle
-    # Only now: on MariaDB a new allocation would lock its inventory against the update.
-    _taking(parts).change(connection, values)
-
-
 @cache
 def _counting(parts: int) -> Statement:
-    return Statement(_counts(parts))
+    keys = [inventories.c.resource_class == sa.bindparam(f"name{position}") for position in range(parts)]
+    amounts = [sa.bindparam(f"amount{position}", type_=sa.BigInteger) for position in range(parts)]
+    fits = [sa.and_(key, _gives(amount)) for key, amount in zip(keys, amounts, strict=True)]
+    more = amounts[0] if parts == 1 else sa.case(*zip(keys, amounts, strict=True))
+    chosen = sa.and_(inventories.c.provider_id == sa.bindparam("provider"), sa.or_(*fits))
+    return Statement(sa.update(inventories).where(chosen).values(used=inventories.c.used + more))
 
 
 @cache
 def _taking(parts: int) -> Statement:
-    return Statement(sa.insert(allocations).values(_rows(parts)))
-
-
-def _counts(parts: int) -> sa.Update:
-    keys, amounts = zip(*map(_part, range(parts)), strict=True)
-    fits = [sa.and_(key, _gives(amount)) for key, amount in zip(keys, amounts, strict=True)]
-    more = amounts[0] if parts == 1 else sa.case(*zip(keys, amounts, strict=True))
-    return sa.update(inventories).where(sa.or_(*fits)).values(used=inventories.c.used + more)
-
-
-def _rows(parts: int) -> list[dict[str, sa.BindParameter[t.Any]]]:
-    return [
+    rows: list[dict[str, sa.BindParameter[t.Any]]] = [
         {
             "consumer_id": sa.bindparam("consumer", type_=sa.BigInteger),
-            "provider_id": sa.bindparam(f"provider{position}", type_=sa.BigInteger),
+            "provider_id": sa.bindparam("provider", type_=sa.BigInteger),
             "resource_class": sa.bindparam(f"name{position}", type_=inventories.c.resource_class.type),
             "used": sa.bindparam(f"amount{position}", type_=sa.BigInteger),
         }
         for position in range(parts)
     ]
-
-
-def _part(position: int) -> tuple[sa.ColumnElement[bool], sa.BindParameter[int]]:
-    is_key = sa.and_(
-        inventories.c.provider_id == sa.bindparam(f"provider{position}"), inventories.c.resource_class == sa.bindparam(f"name{position}")
-    )
-    return is_key, sa.bindparam(f"amount{position}", type_=sa.BigInteger)
+    return Statement(sa.insert(allocations).values(rows))
 
 
 def _gives(amount: sa.BindParameter[int]) -> sa.ColumnElement[bool]:
     """Return the condition that an inventory has this amount free, and gives it in one piece: that of Inventory.allows_piece."""
     stepped = sa.or_(inventories.c.min_unit == amount, amount % inventories.c.step_size == 0)
-    return sa.and_(
-        inventories.c.used + amount <= inventories.c.capacity, amount.between(inventories.c.min_unit, inventories.c.max_unit), stepped
-    )
+    has_room = inventories.c.used + amount <= inventories.c.capacity
+    return sa.and_(has_room, amount.between(inventories.c.min_unit, inventories.c.max_unit), stepped)

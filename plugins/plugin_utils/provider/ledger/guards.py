@@ -34,7 +34,6 @@ _OWNER: dict[str, t.Any] = {
     "type": sa.bindparam("kind"),
     "name": sa.bindparam("called"),
 }
-_RAISE_AND_TELL = Statement(_RAISE_ANY_PROVIDER.returning(providers.c.generation))
 _GENERATION = Statement(sa.select(providers.c.generation).where(providers.c.id == sa.bindparam("number")))
 _MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, **_OWNER))
 _RAISE_CONSUMER = Statement(
@@ -76,19 +75,11 @@ def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None
         raise GenerationMoved(moved)
 
 
-def raise_generations(connection: sa.Connection, numbers: Iterable[int]) -> dict[int, int]:
-    """Raise the generation of each provider by its number; return the new ones. Raises LostRace when a provider has gone."""
-    raised = {}
-    for number in sorted(numbers):
-        if connection.dialect.name == "postgresql":
-            rows = _RAISE_AND_TELL.rows(connection, {"number": number})
-        else:
-            _RAISE_PROVIDER.change(connection, {"number": number})
-            rows = _GENERATION.rows(connection, {"number": number})
-        if not rows:
-            raise LostRace
-        raised[number] = rows[0][0]
-    return raised
+def raise_generation(connection: sa.Connection, number: int) -> int:
+    """Raise the generation of a provider by its number; return the new one. Raises LostRace when the provider has gone."""
+    if _RAISE_PROVIDER.change(connection, {"number": number}) != 1:
+        raise LostRace
+    return t.cast("int", _GENERATION.rows(connection, {"number": number})[0][0])
 
 
 def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer) -> int:

@@ -211,3 +211,78 @@ def test_damaged_plans_give_mistakes_only(key, wrong):
     plan = on_ssd()
     plan["schema"][key] = wrong
     assert mistakes_of(plan, "host1", FACTS)
+
+
+NODE = {
+    "cpus": 16,
+    "memory": 32000,
+    "numa": [{"cpus": "0-7", "memory": 16000}, {"cpus": "8-15", "memory": 16000}],
+    "gpus": [
+        {"address": "0000:3b:00.0", "vendor": "10de", "device": "2330", "numa_node": 1},
+        {"address": "0000:c1:00.0", "numa_node": None},
+    ],
+    "nics": [
+        {
+            "name": "ens1",
+            "address": "0000:1a:00.0",
+            "vendor": "15b3",
+            "device": "101d",
+            "numa_node": 0,
+            "speed": 25000,
+            "vfs": 8,
+            "mac": "x",
+        },
+        {"name": "ens2", "address": "0000:1a:00.1", "numa_node": 5, "speed": None, "vfs": 0},
+    ],
+}
+
+
+def test_gpus_and_network_cards_are_below_their_numa_nodes():
+    found = {entry["name"]: entry for entry in plan_to_providers(on_ssd(), "host", {}, node=NODE, limits={"SRIOV_NET_VF": {"reserved": 2}})}
+    assert found["host"]["inventories"] == {}
+    assert found["host_numa1"]["inventories"] == {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 16000}}
+    assert found["host_gpu_0000:3b:00.0"] == {
+        "name": "host_gpu_0000:3b:00.0",
+        "parent": "host_numa1",
+        "inventories": {"PGPU": {"total": 1}},
+        "traits": ["CUSTOM_PCI_10DE_2330"],
+    }
+    assert (found["host_gpu_0000:c1:00.0"]["parent"], found["host_gpu_0000:c1:00.0"]["traits"]) == ("host", [])
+    assert found["host_nic_ens1"] == {
+        "name": "host_nic_ens1",
+        "parent": "host_numa0",
+        "inventories": {
+            "SRIOV_NET_VF": {"total": 8, "reserved": 2},
+            "NET_BW_EGR_KILOBIT_PER_SEC": {"total": 25_000_000},
+            "NET_BW_IGR_KILOBIT_PER_SEC": {"total": 25_000_000},
+        },
+        "traits": ["CUSTOM_PCI_15B3_101D", "HW_NIC_SRIOV"],
+    }
+    assert (found["host_nic_ens2"]["parent"], found["host_nic_ens2"]["inventories"]) == ("host", {})
+    parse_changes(list(found.values()), "providers[{}]")
+
+
+def test_facts_carry_the_node_and_go_before_it():
+    one = {**NODE, "numa": NODE["numa"][:1]}
+    found = plan_to_providers(on_ssd(), "host", {"bareon_node": one, "memtotal_mb": 31000})
+    assert found[0]["inventories"] == {"VCPU": {"total": 16}, "MEMORY_MB": {"total": 31000}}
+    assert {entry.get("parent") for entry in found} == {None, "host"}
+    assert plan_to_providers(on_ssd(), "host", {"bareon_node": NODE}, node={**one, "gpus": [], "nics": []}) == [
+        {"name": "host", "inventories": {"VCPU": {"total": 16}, "MEMORY_MB": {"total": 32000}}},
+        found[1],
+    ]
+
+
+def test_what_is_wrong_with_a_node_is_told_at_once():
+    broken = {
+        "cpus": 4,
+        "memory": 1,
+        "gpus": [{"address": "a", "vendor": "NVIDIA"}, {"address": "a"}],
+        "nics": [{"address": "b", "vfs": -1}],
+    }
+    assert mistakes_of(on_ssd(), "host", {}, node=broken) == {
+        "node.gpus[0].vendor": "is 'NVIDIA'; must be four hexadecimal digits",
+        "node.nics[0].name": "is missing; must be text",
+        "node.nics[0].vfs": "is -1; must be a whole number, 0 or more",
+        "node": "has gpu_a 2 times",
+    }

@@ -1,0 +1,170 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Facts of a server besides its disks."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: node_facts
+short_description: Gather the CPUs, memory, NUMA nodes, GPUs and network cards of a server
+version_added: 0.1.0
+description:
+  - Gathers what a server has besides its disks, of which M(bareon.allocator.disk_facts) tells.
+  - The result is what the filter P(bareon.allocator.plan_to_providers#filter) takes, to register the server as resource providers.
+  - Reads sysfs and C(/proc/meminfo), needs no tool, and works without root.
+author:
+  - The bareon.allocator maintainers (@bareon)
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+    details:
+      - Nothing is ever changed.
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: N/A
+    details:
+      - Nothing is ever changed.
+  facts:
+    description: Returns an C(ansible_facts) dictionary that becomes facts of the host.
+    support: full
+  idempotent:
+    description: A second run changes nothing.
+    support: full
+    details:
+      - Nothing is ever changed.
+  platform:
+    description: Systems that the module runs on.
+    platforms: Linux
+    support: full
+seealso:
+  - module: bareon.allocator.disk_facts
+  - plugin: bareon.allocator.plan_to_providers
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+---
+- name: Read what the server has
+  bareon.allocator.node_facts:
+
+- name: Show its GPUs
+  ansible.builtin.debug:
+    var: ansible_facts.bareon_node.gpus
+"""
+
+RETURN = r"""
+---
+ansible_facts:
+  description: The facts.
+  returned: always
+  type: dict
+  contains:
+    bareon_node:
+      description: What the server has.
+      returned: always
+      type: dict
+      contains:
+        cpus:
+          description: How many CPUs are online. Nothing where that cannot be told.
+          returned: always
+          type: int
+          sample: 64
+        memory:
+          description: MiB of memory that the kernel manages. Nothing where that cannot be told.
+          returned: always
+          type: int
+          sample: 257612
+        numa:
+          description: The NUMA nodes in their order.
+          returned: always
+          type: list
+          elements: dict
+          contains:
+            cpus:
+              description: Its CPUs, as the kernel lists them. Empty for a node without CPUs.
+              returned: always
+              type: str
+              sample: 0-15,32-47
+            memory:
+              description: MiB of its memory.
+              returned: always
+              type: int
+              sample: 128806
+        gpus:
+          description:
+            - The GPUs and other accelerators, by PCI address. A display controller counts if it is of NVIDIA or AMD; others are the console
+              of a server, or part of its CPU. Virtual functions do not count.
+          returned: always
+          type: list
+          elements: dict
+          contains: &pci
+            address:
+              description: The PCI address.
+              returned: always
+              type: str
+              sample: "0000:3b:00.0"
+            vendor:
+              description: The number of the maker, four hexadecimal digits.
+              returned: always
+              type: str
+              sample: 10de
+            device:
+              description: The number that the maker has given the model, four hexadecimal digits.
+              returned: always
+              type: str
+              sample: "2330"
+            numa_node:
+              description: The number of the NUMA node that it is at. Nothing where that cannot be told.
+              returned: always
+              type: int
+              sample: 0
+        nics:
+          description: The network interfaces that belong to a card, by name, without bridges, bonds, virtual functions and the like.
+          returned: always
+          type: list
+          elements: dict
+          contains:
+            <<: *pci
+            name:
+              description: The name of the interface.
+              returned: always
+              type: str
+              sample: ens1f0np0
+            mac:
+              description: Its address.
+              returned: always
+              type: str
+              sample: "08:c0:eb:00:00:01"
+            speed:
+              description: Mbit/s of its link now. Nothing where there is no link.
+              returned: always
+              type: int
+              sample: 25000
+            vfs:
+              description: How many virtual functions (SR-IOV) it can have.
+              returned: always
+              type: int
+              sample: 127
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import LocalHost
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.node import read_node
+
+
+def main() -> t.NoReturn:
+    """Gather the facts and leave."""
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module.exit_json(changed=False, ansible_facts={"bareon_node": read_node(LocalHost())})
+
+
+if __name__ == "__main__":
+    main()
