@@ -92,6 +92,8 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_planning.py
 	PYTHONPATH=.venv/collections "$$(tests/peers/placement-venv)" tests/bench/provider_candidates.py
 	$(BENCH) tests/bench/provider_scale.py
+	tests/database/install-servers
+	$(BENCH) tests/bench/provider_claims.py
 	PYTHONPATH=.venv/collections "$$(tests/peers/placement-venv)" tests/bench/provider_ledger.py
 
 bench-balance: $(DEVELOP) ## Measure balancing beside hbal to its end, which takes it an hour of CPU
