@@ -4,7 +4,8 @@
 
 """One deadline for all that a task waits for: connecting, locks, a server that went silent, and what is run again.
 
-Only the time inside the database counts. A plan that takes its time to compute must not fail on a busy machine.
+All time inside a transaction counts, so also that of a search for candidates, which reads as it goes on and ends by `budget`. What is
+computed between transactions does not count: a plan that takes its time must not fail on a busy machine.
 """
 
 from __future__ import annotations
