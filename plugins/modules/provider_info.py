@@ -94,12 +94,11 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ ledger.summary.splitlines() }}"
 
-- name: List the GPUs of one rack that are free
+- name: List the GPUs that are free
   bareon.allocator.provider_info:
     matching:
       resources:
         PGPU: 1
-      in_tree: host1
 
 - name: Look at what a project has on one host, and whether the books are right
   bareon.allocator.provider_info:
