@@ -36,7 +36,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.c
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
-from ansible_collections.bareon.allocator.tests.database.servers import mariadb, postgresql
+from ansible_collections.bareon.allocator.tests.support.provider.servers import mariadb, postgresql
 
 LEAST = {"postgresql": 0.8, "mariadb": 0.5, "sqlite": 0.5}
 CLAIMERS = 8

@@ -6,14 +6,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-
-_SPEC = importlib.util.spec_from_file_location("bareon_test_servers", Path(__file__).with_name("servers.py"))
-servers = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(servers)
+from ansible_collections.bareon.allocator.tests.support.provider import servers
 
 
 @pytest.fixture(scope="session")

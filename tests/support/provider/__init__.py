@@ -4,5 +4,6 @@
 
 """Allocation candidates in tests: worlds and requests go in, the answers of two other readings of the rules come out.
 
-`worlds` and `random_requests` make them, `oracle` answers slowly, `placement_peer` asks OpenStack Placement; `consumers` names claims.
+`worlds` and `random_requests` make them, `oracle` answers slowly, `placement_peer` asks OpenStack Placement; `consumers` names claims, and
+`servers` starts real databases.
 """
