@@ -54,6 +54,13 @@ DATA: list[Plain] = [
     {"id": "plain", "type": "partition", "size": 700},
     {"id": "exchange", "type": "partition", "size": 600, "fs_type": "vfat", "fs_label": "SMALL", "mount": "/exchange"},
 ]
+SYSTEM: list[Plain] = [
+    {"id": "boot", "type": "raid", "level": "raid1", "legs": 2, "size": 1024, "fs_type": "ext4", "mount": "/boot", "boot": True},
+    {"id": "mirror", "type": "raid", "level": "raid1", "legs": 2, "size": 6000},
+    {"id": "os", "type": "vg", "contains": ["mirror", "root", "home"], "encrypt": True},
+    {"id": "root", "type": "lv", "size": 4096, "fs_type": "ext4", "mount": "/", "fs_label": "root"},
+    {"id": "home", "type": "lv", "size": 1024, "fs_type": "xfs", "mount": "/home", "mount_options": "nodev,nosuid"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +129,21 @@ def test_ignition_makes_the_plan_and_its_units_use_it(host: LayoutHost) -> None:
     assert "noexec" in host.shell("findmnt --noheadings --output OPTIONS /logs")
 
 
+def test_ignition_keeps_what_is_to_be_kept(host: LayoutHost) -> None:
+    schema: list[Plain] = [
+        {"id": "kept", "type": "partition", "size": 2000, "fs_type": "xfs", "mount": "/kept", "disks": [DISKS[0].link]},
+        {"id": "new", "type": "partition", "size": 3000, "fs_type": "ext4", "mount": "/new", "disks": [DISKS[0].link]},
+    ]
+    plan, _hardware = plan_anew(host, schema, DISKS[:1])
+    ignite(host, plan)
+    host.shell("echo precious >/kept/file; echo old >/new/file; umount /kept /new; rm -rf /run/ignition/*")
+    schema[0]["keep_data"] = True
+    again = Planner(schema, Objective.FAIR, 0).plan(facts(host, DISKS[:1]))
+    ignite(host, again)
+    assert host.shell("cat /kept/file; ls /new").split() == ["precious", "lost+found"]
+    assert differences(host, again, DISKS[:1]) == []
+
+
 def test_setup_storage_makes_partitions_an_array_and_luks(host: LayoutHost) -> None:
     plan, hardware = plan_anew(host, DATA, DISKS[:2])
     assert set_up_storage(host, plan, hardware) == ()
@@ -130,3 +152,9 @@ def test_setup_storage_makes_partitions_an_array_and_luks(host: LayoutHost) -> N
         "partition 4 (secret) is of type 0fc63daf-8483-4772-8e79-3d69d8477de4, in the plan of ca7d7ccb-63ed-4c53-861c-1742536059cc",
         "partition 7 (exchange) is of type ebd0a0a2-b9e5-4433-87c0-68b6b72699c7, in the plan of 0fc63daf-8483-4772-8e79-3d69d8477de4",
     ]
+
+
+def test_setup_storage_makes_volumes_on_luks_on_mirrors(host: LayoutHost) -> None:
+    plan, hardware = plan_anew(host, SYSTEM, DISKS[:2])
+    assert set_up_storage(host, plan, hardware) == ()
+    assert differences(host, plan, DISKS[:2], "/target") == []
