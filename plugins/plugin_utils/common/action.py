@@ -22,15 +22,6 @@ from .errors import InputError, Mistake, NoSolution, Unavailable, suggest
 from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .plain import plain
 
-
-def rehearsal_folder(*, check_mode: bool) -> Path | None:
-    """Return a folder that lasts as long as this run of Ansible, for what its tasks only rehearse; None where they do not all rehearse.
-
-    A single task in check mode among others that make their changes is to see these changes.
-    """
-    return Path(t.cast("t.Any", constants).DEFAULT_LOCAL_TMP) if check_mode and context.CLIARGS.get("check") else None
-
-
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
 
@@ -46,6 +37,14 @@ class Progress(t.Protocol):
 def failure(message: str) -> dict[str, t.Any]:
     """Return the result of a task that fails with this message."""
     return {"failed": True, "msg": message}
+
+
+def rehearsal_folder(*, check_mode: bool) -> Path | None:
+    """Return a folder that lasts as long as this run of Ansible, for what its tasks only rehearse; None where they do not all rehearse.
+
+    A single task in check mode among others that make their changes is to see these changes.
+    """
+    return Path(t.cast("t.Any", constants).DEFAULT_LOCAL_TMP) if check_mode and context.CLIARGS.get("check") else None
 
 
 class PlanningAction(ActionBase):

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import math
 import typing as t
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 from .errors import Mistakes, Place, suggest
 from .units import SIZE_PATTERN, parse_mib
+from .words import listed
 
 Json = dict[str, t.Any]
 Values = dict[str, t.Any]
@@ -387,7 +388,7 @@ class Table(Kind):
         self.keys = tuple(row.name for row in self.rows)
         self._known = frozenset(self.keys)
         needed = [row.name for row in self.rows if row.required]
-        self.wanted = f"a mapping with {_listed(needed)}" if needed else "a mapping"
+        self.wanted = f"a mapping with {listed(needed)}" if needed else "a mapping"
         self.blank = {row.name: row.kind.blank if row.required else row.default for row in self.rows}
         self._plans: dict[tuple[type, ...], _Plan] = {}
 
@@ -460,7 +461,7 @@ class Table(Kind):
             if key not in self._known:
                 hint = suggest(str(key)[:_LONGEST_SHOWN], self.keys)
                 if not hint and len(self.keys) <= _FEW_KEYS:
-                    hint = f"; there are {_listed(self.keys)}"
+                    hint = f"; there are {listed(self.keys)}"
                 mistakes.add((place, self._separator, str(key)), f"is no key of {self.name}{hint}")
 
     def _add_missing(self, name: str, kind: Kind, data: Mapping[t.Any, t.Any], place: Place, mistakes: Mistakes) -> None:
@@ -554,7 +555,3 @@ def _range(least: float | None, most: float | None) -> str:
 
 def _bounds(least: float | None, most: float | None) -> Json:
     return ({} if least is None else {"minimum": least}) | ({} if most is None else {"maximum": most})
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

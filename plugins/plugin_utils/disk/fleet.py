@@ -10,6 +10,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ..common.errors import NoSolution
+from ..common.words import listed
 from .planner import Fleet
 from .render.text import summary
 
@@ -28,7 +29,7 @@ def fleet_warnings(plans: Mapping[str, t.Any], left_out: Sequence[str]) -> list[
     for host, plan in plans.items():
         for warning in plan["warnings"]:
             hosts.setdefault(warning, []).append(host)
-    return [*_of_left_out(left_out), *(f"{_named(about)}: {warning}" for warning, about in hosts.items())]
+    return [*_of_left_out(left_out), *(f"{listed(about, _MOST_NAMES)}: {warning}" for warning, about in hosts.items())]
 
 
 def describe_failures(fleet: Fleet) -> str:
@@ -50,8 +51,4 @@ def failures(fleet: Fleet) -> dict[str, t.Any]:
 
 def _of_left_out(hosts: Sequence[str]) -> list[str]:
     reason = "without bareon_hardware, so left out of the plans; run bareon.allocator.disk_facts on them when they can be reached"
-    return [f"{_named(hosts)}: {reason}"] if hosts else []
-
-
-def _named(hosts: Sequence[str]) -> str:
-    return ", ".join(hosts[:_MOST_NAMES]) + (f" and {len(hosts) - _MOST_NAMES} more" if len(hosts) > _MOST_NAMES else "")
+    return [f"{listed(hosts, _MOST_NAMES)}: {reason}"] if hosts else []

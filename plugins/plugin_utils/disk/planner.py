@@ -16,6 +16,7 @@ from enum import StrEnum
 from ..common.errors import InputError, NoSolution
 from ..common.fields import Size, read_all
 from ..common.units import format_mib
+from ..common.words import listed
 from .fair.solve import allocate_fair
 from .model import Allocation, Hardware, Schema, SpaceType
 from .ordered.convert import allocate_ordered
@@ -312,15 +313,11 @@ def _mixed_blocks(hardware: Hardware, solved: _Solved) -> list[str]:
     for piece in solved.allocation.pieces:
         blocks.setdefault(piece.space, set()).add(hardware.disks[piece.disk].logical_block)
     return [
-        f"{solved.schema.spaces[position].id}: its disks have logical blocks of {_listed(sizes)} bytes, which LVM only joins when told to;"
-        " keep them apart with disks or best_with_disks and logical_block"
+        f"{solved.schema.spaces[position].id}: its disks have logical blocks of {listed([str(size) for size in sorted(sizes)])} bytes,"
+        " which LVM only joins when told to; keep them apart with disks or best_with_disks and logical_block"
         for position, sizes in blocks.items()
         if solved.schema.spaces[position].type is SpaceType.VOLUME_GROUP and len(sizes) > 1
     ]
-
-
-def _listed(sizes: set[int]) -> str:
-    return " and ".join(map(str, sorted(sizes)))
 
 
 def _without_room_for_table(hardware: Hardware, allocation: Allocation) -> list[str]:

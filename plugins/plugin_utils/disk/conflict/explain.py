@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ....module_utils.storage import lvm
 from ...common.units import format_mib
+from ...common.words import listed
 from ..problem.model import BootPartition, Demand, Kind, Pool, Problem
 from .contradiction import minimal_conflict
 from .least import Change, least_to_give_up, least_to_grow
@@ -75,8 +76,7 @@ def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str
             areas |= {area for pool in problem.pools if pool.name == name for area in pool.areas}
             areas |= {area for boot in problem.boot_partitions if boot.name == name for area, _size in boot.sizes}
             disks = sorted({problem.disk_names[problem.areas[area].disk] for area in areas})
-            listed = ", ".join(disks[:_FEW]) + (f" and {len(disks) - _FEW} more" if len(disks) > _FEW else "")
-            found.append({"name": f"disks:{name}", "says": f"{name} may use {listed} only ({restricted[name]})"})
+            found.append({"name": f"disks:{name}", "says": f"{name} may use {listed(disks, _FEW)} only ({restricted[name]})"})
     return found
 
 

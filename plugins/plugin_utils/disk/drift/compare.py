@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -146,38 +146,53 @@ def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Fi
     if not told:
         return
     holders = [holder for those in told for holder in those]
-    volumes = {(holder.get("volume_group"), holder.get("name")): holder for holder in holders if holder.get("type") == "lvm"}
-    groups = {volume["vgname"] for volume in schema.get("lvs") or ()}
-    for volume in schema.get("lvs") or ():
-        place = f"{volume['vgname']}/{volume['name']}"
-        there = volumes.pop((volume["vgname"], volume["name"]), None)
-        if there is None:
-            yield Finding(place, State.DIFFERS, "the volume is not there")
-            continue
-        yield from _made_size(place, "the volume", volume["size"], there.get("size"))
-        device = mapper_node(volume["vgname"], volume["name"])
-        if there.get("active", True):
-            yield from _content(place, "the volume", device, there, known, root)
-    for group, name in volumes:
-        if group in groups:
-            yield Finding(f"{group}/{name}", State.DIFFERS, "the volume is not in the plan")
-    arrays = {str(holder.get("name")).rsplit("/", 1)[-1]: holder for holder in holders if str(holder.get("type")).startswith("raid")}
-    for array in schema.get("mds") or ():
-        name = array["name"].rsplit("/", 1)[-1]
-        there = arrays.get(name) or next((one for key, one in arrays.items() if key.endswith(f":{name}")), None)
-        if there is None:
-            yield Finding(array["name"], State.DIFFERS, "the array is not there")
-        elif there["type"] != array["level"]:
-            yield Finding(array["name"], State.DIFFERS, f"the array is a {there['type']}, in the plan a {array['level']}")
-        elif len(there.get("members") or ()) != len(array["devices"]) + len(array.get("spares") or ()):
-            found, planned = len(there.get("members") or ()), len(array["devices"]) + len(array.get("spares") or ())
-            yield Finding(array["name"], State.DIFFERS, f"the array has {found} members, not {planned}")
-        elif not there.get("active", True):
-            yield Finding(array["name"], State.DIFFERS, "the array does not run")
-        else:
-            yield from _content(array["name"], "the array", array["name"], there, known, root)
+    yield from _volumes(schema, holders, known, root)
+    yield from _arrays(schema, holders, known, root)
     opened = {holder.get("name"): holder for holder in holders if holder.get("type") == "crypt" and holder.get("active", True)}
     for container in schema.get("luks") or ():
         if container["name"] in opened:
             device = f"/dev/mapper/{container['name']}"
             yield from _content(device, "the LUKS container", device, opened[container["name"]], known, root)
+
+
+def _volumes(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -> Iterator[Finding]:
+    present = {(holder.get("volume_group"), holder.get("name")): holder for holder in holders if holder.get("type") == "lvm"}
+    groups = {volume["vgname"] for volume in schema.get("lvs") or ()}
+    for volume in schema.get("lvs") or ():
+        place = f"{volume['vgname']}/{volume['name']}"
+        there = present.pop((volume["vgname"], volume["name"]), None)
+        if there is None:
+            yield Finding(place, State.DIFFERS, "the volume is not there")
+            continue
+        yield from _made_size(place, "the volume", volume["size"], there.get("size"))
+        if there.get("active", True):
+            yield from _content(place, "the volume", mapper_node(volume["vgname"], volume["name"]), there, known, root)
+    for group, name in present:
+        if group in groups:
+            yield Finding(f"{group}/{name}", State.DIFFERS, "the volume is not in the plan")
+
+
+def _arrays(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -> Iterator[Finding]:
+    present = {str(holder.get("name")).rsplit("/", 1)[-1]: holder for holder in holders if str(holder.get("type")).startswith("raid")}
+    for array in schema.get("mds") or ():
+        name = array["name"].rsplit("/", 1)[-1]
+        # An array that was made elsewhere has the name of its home before its own.
+        there = present.get(name) or next((one for key, one in present.items() if key.endswith(f":{name}")), None)
+        if there is None:
+            yield Finding(array["name"], State.DIFFERS, "the array is not there")
+            continue
+        wrong = _wrong_array(array, there)
+        if wrong:
+            yield Finding(array["name"], State.DIFFERS, wrong)
+        else:
+            yield from _content(array["name"], "the array", array["name"], there, known, root)
+
+
+def _wrong_array(planned: Plain, there: Plain) -> str:
+    """Return what is wrong with an array as such; nothing when all is as planned."""
+    members, wanted = len(there.get("members") or ()), len(planned["devices"]) + len(planned.get("spares") or ())
+    if there["type"] != planned["level"]:
+        return f"the array is a {there['type']}, in the plan a {planned['level']}"
+    if members != wanted:
+        return f"the array has {members} members, not {wanted}"
+    return "" if there.get("active", True) else "the array does not run"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import typing as t
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake
@@ -51,6 +51,25 @@ class Folder:
             return json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError) as error:
             raise InputError([Mistake(f"{self._option}.{host}", f"{path} cannot be read as JSON: {error}")]) from None
+
+
+def by_host(option: str, given: t.Any) -> tuple[Collection[str], Callable[[str], t.Any]]:
+    """Return the hosts of a folder or a mapping, and what gives the data of one, None for others. Raises InputError."""
+    if isinstance(given, str):
+        folder = Folder(option, Path.cwd() / Path(given).expanduser())
+        return folder.hosts, folder.read
+    if isinstance(given, Mapping):
+        return given.keys(), given.get
+    raise InputError([Mistake(option, "must be a mapping by host, or the path of a folder with a file for each host")])
+
+
+def split_by_plan(asked: Collection[str], planned: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the hosts with a plan and those without. Raises InputError when none has one."""
+    known = set(planned)
+    with_plan = [host for host in asked if host in known]
+    if not with_plan:
+        raise InputError([Mistake("plans", "has none of the hosts" if known else "has no host")])
+    return with_plan, [host for host in asked if host not in known]
 
 
 def facts_in(kept: t.Any) -> t.Any:

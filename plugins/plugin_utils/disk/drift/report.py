@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ...common.fields import ListOf, Row, Table, Text, Whole
 from ...common.table import table
+from ...common.words import listed
+from ..known_hardware import FACT
 from ..schema.hardware import parse_hardware
 from ..static.table import STATIC
 from .compare import ORDER, Finding, Plain, State, compare
 
+_MOST_NAMES = 5
 _OTHER_FORM = (KeyError, TypeError, AttributeError, ValueError)
 _DISK = Table("a disk", [Row("disk_id", Text(filled=True), required=True), Row("size", Whole(0), required=True)], others=True)
 _PLAN = Table("a plan", [Row("schema", STATIC, required=True), Row("disks", ListOf(_DISK, "disks"), required=True)], others=True)
@@ -67,6 +70,20 @@ class Drift:
         """Return the hosts on which something was found in one of the states."""
         wanted = set(states)
         return [host for host, findings in self.findings.items() if any(finding.state in wanted for finding in findings)]
+
+    def refuse_silence(self, *, must_all: bool) -> None:
+        """Raise InputError where nothing is known of hosts that are all to be compared, or of any."""
+        if self.left_out and (must_all or not self.findings):
+            raise InputError([Mistake("hardware", self._silent())])
+
+    def warnings(self, unplanned: Sequence[str]) -> list[str]:
+        """Return which hosts were not compared; `unplanned` are those asked for that have no plan."""
+        said = [self._silent()] if self.left_out else []
+        return said + ([f"there is no plan of {listed(unplanned, _MOST_NAMES)}"] if unplanned else [])
+
+    def _silent(self) -> str:
+        hosts = listed(self.left_out, _MOST_NAMES)
+        return f"nothing is known of {hosts}; run bareon.allocator.disk_facts there, or keep {FACT} in a file"
 
     def _states(self) -> dict[str, State]:
         return {host: self.state(host) for host in self.findings}

@@ -15,6 +15,7 @@ from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id, media, na
 from ....module_utils.storage.units import MIB
 from ...common.errors import InputError, Mistake
 from ...common.fields import Whole, Word, read_all
+from ...common.words import listed
 from ..model import Firmware
 
 Facts = dict[str, t.Any]
@@ -83,14 +84,14 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     unknown = [*recorded.unknown]
     unknown += [] if memory else ["how much memory there is"]
     unknown += [] if boots else ["how the machine boots"]
-    warnings = [f"{recorded.source} does not tell {_listed(unknown)}"] if unknown else []
+    warnings = [f"{recorded.source} does not tell {listed(unknown)}"] if unknown else []
     for disk in facts["disks"]:
         if not disk["id"].startswith(_DURABLE):
             warnings.append(f"{recorded.source} gives {disk['id']} no durable name; a plan fits as long as the disk keeps this one")
     guessed = [disk.dev for disk in disks if disk.rotational is None and media(_transport(disk), None) == "hdd"]
     if guessed:
         verb = "rotates" if len(guessed) == 1 else "rotate"
-        warnings.append(f"{recorded.source} does not tell whether {_listed(guessed)} {verb}; taken for hdd")
+        warnings.append(f"{recorded.source} does not tell whether {listed(guessed)} {verb}; taken for hdd")
     return facts, (*warnings, *paths, *recorded.warnings)
 
 
@@ -148,7 +149,3 @@ def _links_of_wwn(wwn: str | None) -> tuple[str, ...]:
         return (f"{BY_ID}wwn-0x{naa[1]}",)
     nvme = re.fullmatch(r"((?:eui|uuid|nvme)\.[0-9a-f-]+)", name)
     return (f"{BY_ID}nvme-{nvme[1]}",) if nvme else ()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -15,8 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...common.errors import suggest
 from ...common.fields import kind_of
+from ...common.words import listed
 from ..model import Disk, Hardware, LeftOutDisk
 from .yaql import is_expression
+
+_MOST_NAMES = 6
 
 
 class UnknownDisk(ValueError):
@@ -68,7 +71,7 @@ class DiskNames:
         if value in self._left_out and value not in self._positions:
             raise LeftOut(self._left_out[value])
         if value not in self._positions:
-            raise UnknownDisk(f"there is no disk {value!r}{suggest(value, self._ids)}; the disks are {_listed(self._ids)}")
+            raise UnknownDisk(f"there is no disk {value!r}{suggest(value, self._ids)}; the disks are {listed(self._ids, _MOST_NAMES)}")
         return frozenset({self._positions[value]})
 
 
@@ -99,7 +102,3 @@ def _other_names(disk: Disk) -> list[str]:
     links = disk.facts.get("links")
     names = (disk.path, disk.dev, *(links if isinstance(links, (list, tuple)) else ()))
     return [name for name in names if isinstance(name, str) and name]
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

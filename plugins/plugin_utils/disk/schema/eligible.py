@@ -18,6 +18,7 @@ from enum import StrEnum
 from ....module_utils.storage.derived import table_uuid
 from ...common.errors import InputError, Mistake
 from ...common.fields import ListOf, Word, read_all
+from ...common.words import listed
 from ..model import Disk, Hardware, LeftOutDisk
 
 Facts = Mapping[str, t.Any]
@@ -39,6 +40,7 @@ class EligibleKind(StrEnum):
 ELIGIBLE = ListOf(Word(EligibleKind), "kinds of disks", single=True)
 _MULTIPATH = "mpath"
 _MOST_NAMES = 3
+_MOST_WORDS = 4
 
 
 def parse_eligible(value: t.Any, place: str = "eligible") -> frozenset[EligibleKind]:
@@ -78,7 +80,7 @@ def not_empty(disk: Disk) -> str:
     partitions = len(_entries(facts, "partitions"))
     if not found and (partitions or facts.get("table")):
         found = [f"a partition table with {partitions} partitions"]
-    return _listed(list(dict.fromkeys(found)))
+    return listed(list(dict.fromkeys(found)), _MOST_WORDS)
 
 
 def made_by_a_plan(disk: Disk) -> bool:
@@ -133,9 +135,9 @@ def _use(facts: Facts) -> str:
     below = [*_entries(facts, "partitions"), *_entries(facts, "holders")]
     mounts = [str(mount) for entry in below for mount in entry.get("mountpoints") or () if mount]
     if mounts:
-        return f" (mounted at {_listed(list(dict.fromkeys(mounts)))})"
+        return f" (mounted at {listed(list(dict.fromkeys(mounts)), _MOST_WORDS)})"
     active = [str(entry.get("name") or entry.get("dev")) for entry in _entries(facts, "holders") if entry.get("active")]
-    return f" ({_listed(list(dict.fromkeys(active)))} is active)" if active else ""
+    return f" ({listed(list(dict.fromkeys(active)), _MOST_WORDS)} is active)" if active else ""
 
 
 def _holds_one_of(disk: Disk, kept: frozenset[str]) -> bool:
@@ -155,9 +157,3 @@ def _asking(left_out: Sequence[LeftOutDisk]) -> str:
 def _entries(facts: Facts, key: str) -> list[Facts]:
     found = facts.get(key)
     return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, (list, tuple)) else []
-
-
-def _listed(words: Sequence[str], most: int = 4) -> str:
-    if len(words) > most:
-        return f"{', '.join(words[:most])} and {len(words) - most} more"
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -129,9 +129,9 @@ class InstanceFacts:
     restarts: Booleans
     """Whether it runs on storage that others reach, so that it can be started anywhere when its node fails."""
     along: Booleans
-    stopped_to_move: Booleans
-    """Runs, and is stopped and started again to be moved."""
     """Whether its disks lie within its only node, and are copied when it moves."""
+    stopped_to_move: Booleans
+    """Whether it runs, and is stopped and started again to be moved."""
     spindles_known: Booleans
     exclusion: tuple[tuple[int, ...], ...]
     """Positions of its slots: exclusion tags and rules."""

@@ -19,6 +19,7 @@ from ...common.libraries import np
 from ...common.parallel import Resources, Solved
 from ...common.table import table
 from ...common.units import format_mib, parse_mib
+from ...common.words import listed
 from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
 from ..balance.search import BalanceOptions
@@ -290,7 +291,7 @@ def summary(plans: Sequence[GroupPlan], told: Plain) -> str:
 
 def _remarks(told: Plain) -> list[str]:
     """Return what a reader has to know beside the scores, a line each."""
-    late = [f"there was no time for {_few(told['unfinished'])}"] if told["unfinished"] else []
+    late = [f"there was no time for {listed(told['unfinished'], _MOST_NAMES)}"] if told["unfinished"] else []
     return [remark for one in told["groups"] for remark in _group_remarks(one)] + late
 
 
@@ -300,13 +301,8 @@ def _group_remarks(one: Plain) -> list[str]:
         (one["blocked"], "there is a better place for them, but no way to it that keeps all limits"),
         (one["restarts"], "they are stopped and started again, as they cannot be moved while they run"),
     )
-    remarks = [f"{one['group']}: {says}: {_few(names)}" for names, says in left if names]
+    remarks = [f"{one['group']}: {says}: {listed(names, _MOST_NAMES)}" for names, says in left if names]
     return remarks if one["complete"] else [*remarks, f"{one['group']}: time was up before the search was; a longer one may find more"]
-
-
-def _few(names: Sequence[str]) -> str:
-    """Return names as text; of many the first, and how many more there are."""
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
 def _group_row(one: Plain, found: GroupPlan) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from ...common.errors import Mistakes
 from ...common.fields import refuse_less
 from ...common.table import table
 from ...common.units import format_mib, parse_mib
+from ...common.words import listed
 from ..balance.storages import DiskMove, Key, Storage, StorageOptions, StoragePlan, even_storages
 from ..cluster.model import Cluster
 from ..sources.loaded import Loaded
@@ -146,11 +147,8 @@ def summary(plan: StoragePlan, told: Plain) -> str:
 
 
 def _level_row(before: Storage, after: Storage) -> tuple[str, ...]:
-    nodes = ", ".join(before.nodes[:_MOST_NAMES]) + (
-        f" and {len(before.nodes) - _MOST_NAMES} more" if len(before.nodes) > _MOST_NAMES else ""
-    )
     sizes = (format_mib(before.total), format_mib(before.used), format_mib(after.used))
-    return before.name.pool, nodes, *sizes, f"{before.level:.1%}", f"{after.level:.1%}"
+    return before.name.pool, listed(before.nodes, _MOST_NAMES), *sizes, f"{before.level:.1%}", f"{after.level:.1%}"
 
 
 def _move_rows(plan: StoragePlan) -> list[tuple[str, ...]]:
@@ -166,7 +164,4 @@ def _staying(plan: StoragePlan) -> Sequence[str]:
     by_reason: dict[str, list[str]] = collections.defaultdict(list)
     for one in plan.stays:
         by_reason[one.why].append(f"{one.instance} {one.disk}")
-    return [
-        f"stay, as {why}: {', '.join(names[:_MOST_NAMES])}" + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
-        for why, names in by_reason.items()
-    ]
+    return [f"stay, as {why}: {listed(names, _MOST_NAMES)}" for why, names in by_reason.items()]

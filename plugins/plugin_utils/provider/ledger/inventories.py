@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...common.errors import NoSolution
 from ...common.libraries import sa
+from ...common.words import listed
 from ..world.model import Inventory
 from ..world.names import SHARING_TRAIT
 from ..world.parse import INVENTORY_FIELDS
@@ -75,7 +76,7 @@ def write_inventories(connection: sa.Connection, wanted: Sequence[tuple[StoredPr
 Use = tuple[StoredProvider, str, list[tuple[str, str]]]
 """A provider, a class, and the consumers that use it: UUIDs and labels."""
 
-_MOST_SHOWN = 3
+MOST_SHOWN = 3
 
 
 def used_by(used: Iterable[Use]) -> dict[str, dict[str, list[str]]]:
@@ -89,14 +90,7 @@ def used_by(used: Iterable[Use]) -> dict[str, dict[str, list[str]]]:
 def says_used(use: Use) -> str:
     """Return who uses a class of a provider as a sentence without its end."""
     provider, name, consumers = use
-    return f"{name} of {provider.name} is used by {shown_labels([label for _uuid, label in consumers])}"
-
-
-def shown_labels(labels: Sequence[str]) -> str:
-    """Return a few of many labels, and how many more there are."""
-    if len(labels) <= _MOST_SHOWN + 1:
-        return " and ".join([", ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
-    return f"{', '.join(labels[:_MOST_SHOWN])} and {len(labels) - _MOST_SHOWN} more"
+    return f"{name} of {provider.name} is used by {listed([label for _uuid, label in consumers], MOST_SHOWN)}"
 
 
 def _refuse_to_drop(connection: sa.Connection, gone: Sequence[tuple[StoredProvider, str]]) -> None:

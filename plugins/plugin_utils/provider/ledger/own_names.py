@@ -10,8 +10,9 @@ import typing as t
 from dataclasses import dataclass
 
 from ...common.libraries import sa
+from ...common.words import listed
 from .import_world import ensure_names
-from .inventories import StillInUse, shown_labels
+from .inventories import MOST_SHOWN, StillInUse
 from .read import batches
 from .tables import inventories, provider_traits, providers, resource_classes, traits
 
@@ -46,7 +47,7 @@ def remove_names(connection: sa.Connection, names: Names) -> Names:
         **_users(connection, inventories, "resource_class", names.classes),
     }
     if users:
-        says = "; ".join(f"{name} is had by {shown_labels(sorted(found))}" for name, found in sorted(users.items()))
+        says = "; ".join(f"{name} is had by {listed(sorted(found), MOST_SHOWN)}" for name, found in sorted(users.items()))
         raise StillInUse(f"the names cannot go: {says}", {"had_by": {name: sorted(found) for name, found in sorted(users.items())}})
     found = Names(_present(connection, traits, names.traits), _present(connection, resource_classes, names.classes))
     for table, gone in ((traits, found.traits), (resource_classes, found.classes)):

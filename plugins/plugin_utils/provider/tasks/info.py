@@ -16,10 +16,11 @@ from pathlib import Path
 from ...common.errors import InputError, Mistake, suggest
 from ...common.libraries import sa
 from ...common.table import table
+from ...common.words import listed
 from ..feasible.matching import read_matching
 from ..ledger.audit import audit
 from ..ledger.deadline import DEFAULT_TIMEOUT
-from ..ledger.inventories import shown_labels
+from ..ledger.inventories import MOST_SHOWN
 from ..ledger.open import Ledger, open_ledger
 from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
 from ..ledger.read import (
@@ -65,7 +66,7 @@ def summary(
         label = "  " * depths[provider.uuid] + provider.name
         for name, amounts in usages[provider.uuid].items():
             users = [labels[uuid] for uuid, held in allocations.get(provider.uuid, {}).items() if name in held]
-            rows.append((label, name, *(str(amounts[key]) for key in ("used", "capacity", "free")), shown_labels(sorted(users))))
+            rows.append((label, name, *(str(amounts[key]) for key in ("used", "capacity", "free")), listed(sorted(users), MOST_SHOWN)))
             label = ""
         if label:
             rows.append((label, "", "", "", "", ""))
