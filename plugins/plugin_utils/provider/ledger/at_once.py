@@ -28,8 +28,8 @@ _MOST_PARTS = 16
 """Claims of more inventories than this are made the long way; for each number of them there is a statement."""
 
 
-class _TooLittle(Exception):
-    """Some inventory lacks room, or gives no such piece."""
+class _NotAtOnce(Exception):
+    """The consumer is not new, the provider is not known, or some inventory lacks room or gives no such piece."""
 
 
 def make_claims(ledger: Ledger, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
@@ -40,7 +40,7 @@ def make_claims(ledger: Ledger, claims: Collection[Claim], generations: Mapping[
     expected = generations or {}
     try:
         return ledger.write(partial(_claim_at_once, claims=claims, generations=expected))
-    except _TooLittle:
+    except _NotAtOnce:
         return ledger.write(lambda connection: apply_plan(connection, plan_claims(connection, claims, expected), claims))
 
 
@@ -63,21 +63,21 @@ def _new(claim: Claim, generation: int) -> Consumer:
 
 
 def _claim_in_six(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
-    """Return the provider's number, UUID and name, and its generation. Raises _TooLittle, also where the consumer is not new."""
+    """Return the provider's number, UUID and name, and its generation. Raises _NotAtOnce, also where the consumer is not new."""
     ((reference, amounts),) = claim.amounts.items()
     found = read_identities(connection, [reference]).get(reference)
     if found is None:
-        raise _TooLittle
+        raise _NotAtOnce
     try:
         consumer = guard_consumer(connection, None, _new(claim, 0))
     except sa.exc.IntegrityError:
-        raise _TooLittle from None
+        raise _NotAtOnce from None
     generation = raise_generation(connection, found[0])
     values: dict[str, int | str] = {"consumer": consumer, "provider": found[0]}
     for position, name in enumerate(sorted(amounts)):
         values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
     if _counting(len(amounts)).change(connection, values) != len(amounts):
-        raise _TooLittle
+        raise _NotAtOnce
     # Only now: on MariaDB a new allocation would lock its inventory against the update.
     _taking(len(amounts)).change(connection, values)
     return found, generation
@@ -92,7 +92,7 @@ def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, s
         values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
     rows = _whole(len(amounts)).rows(connection, {**values, **owner_values(wanted)})
     if not rows or rows[0][-1] != len(amounts):
-        raise _TooLittle
+        raise _NotAtOnce
     number, uuid, name, generation, _counted = rows[0]
     return (number, uuid, name), generation
 
@@ -119,8 +119,7 @@ def _whole(parts: int) -> Statement:
         ), asked (class, amount) AS (VALUES {pieces}), counted AS (
             UPDATE inventories i SET used = i.used + asked.amount FROM raised, asked
             WHERE i.provider_id = raised.id AND i.resource_class = asked.class
-            AND i.used + asked.amount <= i.capacity AND asked.amount BETWEEN i.min_unit AND i.max_unit
-            AND (asked.amount = i.min_unit OR asked.amount % i.step_size = 0)
+            AND {_gives(inventories.alias("i").c, sa.literal_column("asked.amount", sa.BigInteger))}
             RETURNING i.provider_id, i.resource_class, asked.amount
         ), taken AS (
             INSERT INTO allocations (consumer_id, provider_id, resource_class, used)
@@ -134,7 +133,7 @@ def _whole(parts: int) -> Statement:
 def _counting(parts: int) -> Statement:
     keys = [inventories.c.resource_class == sa.bindparam(f"name{position}") for position in range(parts)]
     amounts = [sa.bindparam(f"amount{position}", type_=sa.BigInteger) for position in range(parts)]
-    fits = [sa.and_(key, _gives(amount)) for key, amount in zip(keys, amounts, strict=True)]
+    fits = [sa.and_(key, _gives(inventories.c, amount)) for key, amount in zip(keys, amounts, strict=True)]
     more = amounts[0] if parts == 1 else sa.case(*zip(keys, amounts, strict=True))
     chosen = sa.and_(inventories.c.provider_id == sa.bindparam("provider"), sa.or_(*fits))
     return Statement(sa.update(inventories).where(chosen).values(used=inventories.c.used + more))
@@ -154,8 +153,7 @@ def _taking(parts: int) -> Statement:
     return Statement(sa.insert(allocations).values(rows))
 
 
-def _gives(amount: sa.BindParameter[int]) -> sa.ColumnElement[bool]:
+def _gives(of: sa.ColumnCollection[str, sa.Column[t.Any]], amount: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """Return the condition that an inventory has this amount free, and gives it in one piece: that of Inventory.allows_piece."""
-    stepped = sa.or_(inventories.c.min_unit == amount, amount % inventories.c.step_size == 0)
-    has_room = inventories.c.used + amount <= inventories.c.capacity
-    return sa.and_(has_room, amount.between(inventories.c.min_unit, inventories.c.max_unit), stepped)
+    stepped = sa.or_(of.min_unit == amount, amount % of.step_size == sa.literal_column("0"))
+    return sa.and_(of.used + amount <= of.capacity, amount.between(of.min_unit, of.max_unit), stepped)

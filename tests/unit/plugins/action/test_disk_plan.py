@@ -281,7 +281,7 @@ def test_warnings_are_shown(run: Run) -> None:
 
 
 def test_a_warning_about_several_hosts_is_shown_once(run: Run) -> None:
-    assert "[WARNING]: localhost, big: schema[0].best_with_disks: no disk matches" in run.output
+    assert "[WARNING]: localhost and big: schema[0].best_with_disks: no disk matches" in run.output
 
 
 def test_nothing_else_is_printed(run: Run) -> None:

@@ -20,7 +20,7 @@ def test_a_warning_names_five_hosts_and_counts_the_rest() -> None:
 
 
 def test_hosts_that_are_left_out_come_first() -> None:
-    assert fleet_warnings({"db": {"warnings": ["slow"]}}, ["dead", "gone"])[0].startswith("dead, gone: without bareon_hardware")
+    assert fleet_warnings({"db": {"warnings": ["slow"]}}, ["dead", "gone"])[0].startswith("dead and gone: without bareon_hardware")
 
 
 def test_failures_are_told_with_their_reasons() -> None:

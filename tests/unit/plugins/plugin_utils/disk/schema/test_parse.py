@@ -307,7 +307,7 @@ def test_nothing_given_is_changed() -> None:
         ([{**LV, "disks": 5}], "schema[0].disks", "has a number"),
         ([{**LV, "disks": "yaql=$.ram"}], "schema[0].disks", "has a number"),
         ([{**LV, "best_with_disks": "yaql=$"}], "schema[0].best_with_disks", "without 'id'"),
-        ([{**LV, "avoid_disks": ["sdz"]}], "schema[0].avoid_disks", "the disks are sda, sdb, sdc"),
+        ([{**LV, "avoid_disks": ["sdz"]}], "schema[0].avoid_disks", "the disks are sda, sdb and sdc"),
         ([{**LV, "contains": ["b"]}], "schema[0].contains", "makes no sense for the type lv"),
         ([{**LV, "level": "raid1"}], "schema[0].level", "is for raid"),
         ([{"id": "r", "type": "raid"}], "schema[0].level", "is missing"),
