@@ -205,6 +205,11 @@ def _thrifty(
     state: ClusterState, offers: Sequence[Offer], allowed: ClusterState, passing: dict[int, float], mode: ScoreMode, effort: Effort
 ) -> Relocation:
     """Return places with the fewest leavers, proven apart from how few the moves are, which are then made few with little effort."""
+    if all(offer.groups == (state.group_of(offer.instance),) for offer in offers):
+        inside = relocate(state, offers, allowed, mode, Effort(MOVE_EFFORT), passing)
+        if not inside.unplaced:
+            # Nobody can leave, so that there is nothing to prove.
+            return dataclasses.replace(inside, proven=True)
     first = relocate(state, offers, allowed, mode, effort, passing, FEWEST_LEAVE)
     if first.unplaced:
         return first
