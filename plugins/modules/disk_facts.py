@@ -495,6 +495,12 @@ ansible_facts:
               returned: always
               type: bool
               sample: true
+            mountpoints:
+              description: Where the disk itself is mounted, which has a file system without a partition. V([SWAP]) stands for swap in use.
+              returned: always
+              type: list
+              elements: str
+              sample: []
             probed:
               description: Whether the disk and everything on it could be read for signatures.
               returned: always

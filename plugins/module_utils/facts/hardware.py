@@ -86,6 +86,7 @@ def _describe_use(tree: Tree, disk: Disk) -> Facts:
     in_use = is_visibly_used(device, below) or any(part.claimed for part in (device, *below)) or _other_path_used(tree, disk)
     return {
         "in_use": in_use,
+        "mountpoints": list(device.mountpoints),
         "probed": probed,
         "empty": probed and not in_use and not below and not device.signatures and device.table is None,
     }

@@ -90,6 +90,7 @@ def _disk(values: Values) -> RecordedDisk:
     # What is active on a disk uses it, be it mounted or not: a volume may be the disk of a guest.
     active = any(device.get("type") not in (None, "part") for device in below)
     more: Facts = {"partitions": partitions, "in_use": bool(mounts) or active, "empty": not (values["pttype"] or content or below)}
+    more |= {"mountpoints": _mounts(values)} if _mounts(values) else {}
     more |= {"table": values["pttype"]} if values["pttype"] else {}
     more |= {"read_only": values["ro"]} if values["ro"] is not None else {}
     more |= {"firmware_revision": values["rev"].strip()} if values["rev"] else {}

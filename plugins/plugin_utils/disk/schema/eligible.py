@@ -132,8 +132,8 @@ def _doubts(disk: Disk) -> Iterator[tuple[EligibleKind, str]]:
 
 def _use(facts: Facts) -> str:
     """Return where what is on a disk is mounted, or what is active on it, as an addition in brackets."""
-    below = [*_entries(facts, "partitions"), *_entries(facts, "holders")]
-    mounts = [str(mount) for entry in below for mount in entry.get("mountpoints") or () if mount]
+    parts = [facts, *_entries(facts, "partitions"), *_entries(facts, "holders")]
+    mounts = [str(mount) for part in parts for mount in part.get("mountpoints") or () if mount]
     if mounts:
         return f" (mounted at {listed(list(dict.fromkeys(mounts)), _MOST_WORDS)})"
     active = [str(entry.get("name") or entry.get("dev")) for entry in _entries(facts, "holders") if entry.get("active")]

@@ -77,6 +77,11 @@ def test_the_multipath_device_is_used_rather_than_its_paths() -> None:
     assert used(plan(multipath)) == ["mpatha"]
 
 
+def test_a_disk_that_is_mounted_without_a_partition_is_named_with_its_place() -> None:
+    [left_out] = plan(other(in_use=True, mountpoints=["/srv"]))["left_out_disks"]
+    assert left_out["reason"] == "is in use (mounted at /srv)"
+
+
 def test_all_kinds_of_a_disk_have_to_be_asked_for() -> None:
     facts = other(transport="usb", in_use=True, holders=[{"name": "data", "active": True}])
     [left_out] = plan(facts, eligible=["usb"])["left_out_disks"]
