@@ -55,7 +55,7 @@ def test_the_guide_shows_what_is_written(language: str) -> None:
     schema, target, options = WRITTEN[language]
     plan = make_plan(yaml.safe_load(blocks("yaml")[schema]), HARDWARE)
     made = write_plan(target, plan, None, lossy=False, **options)
-    assert made.warnings == ()
+    assert all(warning.endswith("gives partitions UUIDs of its own, not those of the plan") for warning in made.warnings)
     value = made.value["010-data.conf"] if language == "repart" else made.value
     (shown,) = blocks(language)
     assert read(language, shown) == (value.strip() if isinstance(value, str) else value)

@@ -26,7 +26,7 @@ Plain = dict[str, t.Any]
 
 IMAGE = Path(__file__).parents[2] / ".build" / "installers" / "trixie"
 GIB = 1024**3
-DISKS = [Disk("FIRST", 10 * GIB), Disk("SECOND", 10 * GIB)]
+DISKS = [Disk("FIRST", 10 * GIB), Disk("SECOND", 10 * GIB), Disk("SCSI", 12 * GIB, bus="scsi")]
 # What Ignition brings into the initramfs of its systems: the program, and a rule by which systemd sees what LUKS has opened.
 IGNITION = "/usr/lib/dracut/modules.d/30ignition"
 CLEAN = """
@@ -61,6 +61,14 @@ SYSTEM: list[Plain] = [
     {"id": "root", "type": "lv", "size": 4096, "fs_type": "ext4", "mount": "/", "fs_label": "root"},
     {"id": "home", "type": "lv", "size": 1024, "fs_type": "xfs", "mount": "/home", "mount_options": "nodev,nosuid"},
 ]
+UUIDS = ("FAI: setup-storage gives partitions UUIDs of its own, not those of the plan",)
+OPENED = "setup-storage chooses the name of the LUKS container, which is {name} in the plan"
+WIDE: list[Plain] = [
+    {"id": "esp", "type": "esp", "size": 512, "mount": "/boot/efi"},
+    {"id": "data", "type": "vg", "contains": ["one", "two"]},
+    {"id": "one", "type": "lv", "size": 20000, "fs_type": "ext4", "mount": "/"},
+    {"id": "two", "type": "lv", "size": 4000, "fs_type": "xfs", "mount": "/two"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +83,10 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[LayoutHost]:
         yield found
 
 
-def plan_anew(host: LayoutHost, schema: list[Plain], disks: t.Sequence[Disk]) -> tuple[Plain, Plain]:
+def plan_anew(host: LayoutHost, schema: list[Plain], disks: t.Sequence[Disk], firmware: str = "bios") -> tuple[Plain, Plain]:
     """Empty all disks, and plan on some of them; return the plan and the hardware."""
     host.machine.run("bash", "-s", "--", *(disk.link for disk in DISKS), text=CLEAN)
-    hardware = facts(host, disks)
+    hardware = facts(host, disks) | {"firmware": firmware}
     assert all(not disk["partitions"] for disk in hardware["disks"])
     return Planner(schema, Objective.FAIR, 0).plan(hardware), hardware
 
@@ -146,7 +154,7 @@ def test_ignition_keeps_what_is_to_be_kept(host: LayoutHost) -> None:
 
 def test_setup_storage_makes_partitions_an_array_and_luks(host: LayoutHost) -> None:
     plan, hardware = plan_anew(host, DATA, DISKS[:2])
-    assert set_up_storage(host, plan, hardware) == ()
+    assert set_up_storage(host, plan, hardware) == (*UUIDS, "FAI: secret: " + OPENED.format(name="secret-crypt"))
     # Types of partitions follow from what it knows to be on them.
     assert differences(host, plan, DISKS[:2], "/target") == [
         "partition 4 (secret) is of type 0fc63daf-8483-4772-8e79-3d69d8477de4, in the plan of ca7d7ccb-63ed-4c53-861c-1742536059cc",
@@ -156,5 +164,11 @@ def test_setup_storage_makes_partitions_an_array_and_luks(host: LayoutHost) -> N
 
 def test_setup_storage_makes_volumes_on_luks_on_mirrors(host: LayoutHost) -> None:
     plan, hardware = plan_anew(host, SYSTEM, DISKS[:2])
-    assert set_up_storage(host, plan, hardware) == ()
+    assert set_up_storage(host, plan, hardware)[:2] == (*UUIDS, "FAI: os: " + OPENED.format(name="os-crypt"))
     assert differences(host, plan, DISKS[:2], "/target") == []
+
+
+def test_setup_storage_makes_a_group_over_disks_of_two_kinds(host: LayoutHost) -> None:
+    plan, hardware = plan_anew(host, WIDE, DISKS, "uefi")
+    assert set_up_storage(host, plan, hardware) == UUIDS
+    assert differences(host, plan, DISKS, "/target") == []

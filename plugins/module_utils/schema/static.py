@@ -130,10 +130,9 @@ def _check_mounts(layout: Layout) -> Iterator[str]:
     yield from _doubles("mount", mounted)
 
 
-LEGACY_BOOT = "legacy_boot"
 LEGACY_BOOT_ATTRS = "LegacyBIOSBootable"
 """sfdisk's word for the flag."""
-_FLAGS = (*gpt.TYPES_BY_FLAG, LEGACY_BOOT)
+_FLAGS = (*gpt.TYPES_BY_FLAG, gpt.LEGACY_BOOT)
 
 _METADATA = {"default": "1.2", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2"}
 _LVM_NAME = re.compile(r"^(?!-)(?!\.{1,2}$)[a-zA-Z0-9+_.-]{1,127}$")
@@ -226,7 +225,7 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
         type=_uuid(item, "guid") or implied,
         uuid=final,
         label=space[: gpt.LONGEST_NAME],
-        attrs=LEGACY_BOOT_ATTRS if LEGACY_BOOT in flags else None,
+        attrs=LEGACY_BOOT_ATTRS if gpt.LEGACY_BOOT in flags else None,
         keep_data=item.flag("keep_data"),
     )
 

@@ -31,6 +31,8 @@ BASIC_DATA = "ebd0a0a2-b9e5-4433-87c0-68b6b72699c7"
 
 TYPES_BY_FLAG: Mapping[str, str] = {"bios_grub": BIOS_BOOT, "boot": ESP, "raid": RAID, "lvm": LVM}
 """Types of partitions by parted's flags."""
+LEGACY_BOOT = "legacy_boot"
+"""The flag of a partition that a BIOS is to start from; it says nothing of the type."""
 FLAGS_BY_TYPE: Mapping[str, str] = {guid: flag for flag, guid in TYPES_BY_FLAG.items()}
 
 _LINK_FOLDERS = ("/dev/disk/by-", "/dev/mapper/")

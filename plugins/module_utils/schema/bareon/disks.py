@@ -297,7 +297,7 @@ def _plain(disk: FoundDisk, device: str, pieces: Sequence[Piece]) -> Plain:
 
 def _flags(piece: Piece) -> list[str]:
     if piece.volume is not None and piece.volume.kind == "boot":
-        return ["legacy_boot"]
+        return [gpt.LEGACY_BOOT]
     return [gpt.FLAGS_BY_TYPE[piece.guid]] if piece.guid in gpt.FLAGS_BY_TYPE else []
 
 

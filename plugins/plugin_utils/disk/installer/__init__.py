@@ -5,7 +5,8 @@
 """A plan in the words of installers: Kickstart, curtin, Ignition and Butane, FAI, systemd-repart, disko.
 
 In comes a plan as plain data, and options of the target; out goes what the target reads, and what it cannot say. A layout is read once
-(layout.py) and written by one file for each target. What a target has no words for is a loss, with the space and the reason (losses.py):
-an error, or a warning where the caller has agreed to lose it. What would destroy data that are to be kept is never agreed to.
-In reading order: losses, layout, write (from a plan to a text), then the targets. Sizes are whole MiB.
+(layout.py), looked at as a whole (checks.py) and written by one file for each target. What a target has no words for is a loss, with the
+space and the reason (losses.py): an error, or a warning where the caller has agreed to lose it. What no target would be refused for, such
+as the UUIDs of partitions, is a warning. What would destroy data that are to be kept is never agreed to.
+In reading order: layout, checks, losses, write (from a plan to a text), then the targets. Sizes are whole MiB.
 """

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ....module_utils.storage import gpt
 from ....module_utils.storage.units import MIB
 from .layout import Carrier, Disk, Filesystem, Layout, Partition
-from .losses import Losses, lose_types
+from .losses import Losses, lose_types, note_boot_flags, note_uuids
 from .write import Target
 
 Action = dict[str, t.Any]
@@ -35,6 +35,8 @@ def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None)
         lose_types(layout, losses, "curtin's version 1 knows no such type; version=2 does", _FLAGS)
         for disk in layout.disks:
             _lose_places(disk, losses)
+        note_uuids(layout, losses, "curtin's version 1")
+    note_boot_flags(layout, losses, "curtin")
     config = [action for disk in layout.disks for action in _disk(disk, layout, ids, exact=exact)]
     for array in layout.arrays:
         metadata = {} if array.metadata == "default" else {"metadata": array.metadata}

@@ -16,7 +16,7 @@ import typing as t
 from ....module_utils.storage import gpt
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from .layout import Array, Container, Disk, Filesystem, Group, Layout
-from .losses import Losses
+from .losses import Losses, note_boot_flags, note_uuids
 from .write import Target
 
 Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
@@ -27,6 +27,8 @@ _INDENT = "  "
 
 def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
     """Return the module; `password_file` holds the passphrase of LUKS where disko runs, which asks for it otherwise."""
+    for note in (note_uuids, note_boot_flags):
+        note(layout, losses, "disko")
     devices: dict[str, Nix] = {"disk": {disk.name: _disk(disk, layout, losses, password_file) for disk in layout.disks}}
     if layout.arrays:
         devices["mdadm"] = {array.name: _array(array, layout, losses, password_file) for array in layout.arrays}

@@ -18,7 +18,7 @@ from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.identity import BY_PATH
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
-from .losses import Losses, lose_types
+from .losses import Losses, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
 
 _BIOS_BOOT_SIZE = 1
@@ -29,6 +29,8 @@ _OVERHEAD = 100
 def write(layout: Layout, losses: Losses, *, passphrase: str | None) -> str:
     """Return a disk_config; without a passphrase setup-storage makes key files for LUKS."""
     lose_types(layout, losses, "setup-storage sets types by what lies on a partition", (gpt.ESP, gpt.BIOS_BOOT))
+    for note in (note_uuids, note_container_names, note_boot_flags):
+        note(layout, losses, "setup-storage")
     sections = [list(_disk(disk, layout, losses)) for disk in layout.disks]
     numbers = _nodes(layout)
     if layout.arrays:
@@ -78,7 +80,7 @@ def _disk(disk: Disk, layout: Layout, losses: Losses) -> Iterator[str]:
 
 
 def _label(layout: Layout, partition: Partition) -> str:
-    return layout.title(partition)[: gpt.LONGEST_NAME].replace("=", "_")
+    return re.sub(r"[\s=]", "_", layout.title(partition)[: gpt.LONGEST_NAME])
 
 
 def _use(carrier: Carrier, layout: Layout, losses: Losses, size: str) -> str:
@@ -94,9 +96,12 @@ def _filesystem(filesystem: Filesystem, losses: Losses, size: str) -> str:
     options = filesystem.options or ("sw" if filesystem.is_swap else "defaults")
     row = FILESYSTEMS[filesystem.type]
     make = [row.label_option, shlex.quote(filesystem.label)] if filesystem.label else []
-    if ":" in mount:
-        losses.lose(filesystem.space, f"setup-storage takes no colon in {mount}, so that it is not mounted there")
+    if re.search(r"[\s:]", mount):
+        losses.lose(filesystem.space, f"setup-storage takes no colon and no space in {mount}, so that it is not mounted there")
         mount = "-"
+    if re.search(r"\s", options):
+        losses.lose(filesystem.space, f"setup-storage takes no spaces in the mount options {options}")
+        options = "defaults"
     words = " ".join([*make, *([filesystem.make_options] if filesystem.make_options else [])])
     if '"' in words:
         losses.lose(filesystem.space, f"setup-storage takes no quotation marks in {words}")

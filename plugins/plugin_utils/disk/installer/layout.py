@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....module_utils.storage import gpt
-from ....module_utils.storage.filesystems import DEFAULT, NOT_MOUNTED, SWAP
+from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, fill
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
 from ....module_utils.storage.lvm import mapper_node
 from ...common.errors import Mistakes
@@ -24,7 +25,10 @@ _DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: `begin` in MiB from the start of its disk, `guid` of its type, `uuid` its own (may be empty)."""
+    """A partition: `begin` in MiB from the start of its disk, `guid` of its type, `uuid` its own (may be empty).
+
+    `boots`: a BIOS is to start from it, by the flag that is called legacy_boot.
+    """
 
     space: str
     device: str
@@ -87,11 +91,12 @@ class Container:
 
 @dataclass(frozen=True)
 class Group:
-    """A volume group."""
+    """A volume group; `metadata` says what is unusual about that of its physical volumes, in words that follow `with`, or is empty."""
 
     space: str
     name: str
     devices: tuple[str, ...]
+    metadata: str
     kept: bool
 
 
@@ -222,23 +227,16 @@ def read_layout(schema: t.Any, hardware: t.Any, place: str) -> Layout:
         for position, part in enumerate(disk["partitions"], start=1)
         if str(disk["name"]) != names[str(disk["name"])]
     }
-    layout = Layout(
+    return Layout(
         disks=tuple(_disk(disk, names[str(disk["name"])], renamed) for disk in values["parteds"]),
         arrays=tuple(_array(array, renamed) for array in values["mds"]),
         containers=tuple(_container(container, renamed) for container in values["luks"]),
-        groups=tuple(
-            Group(_space(group), group["name"], tuple(renamed.get(name, name) for name in group["pvnames"]), group["keep_data"])
-            for group in values["vgs"]
-        ),
+        groups=tuple(_group(group, values["pvs"], renamed) for group in values["vgs"]),
         volumes=tuple(
             Volume(_space(volume), volume["vgname"], volume["name"], volume["size"], volume["keep_data"]) for volume in values["lvs"]
         ),
         filesystems=tuple(_filesystem(entry, _nodes(values["lvs"]), renamed) for entry in values["fss"]),
     )
-    for where, says in _broken(layout, place):
-        mistakes.add(where, says)
-    mistakes.check()
-    return layout
 
 
 def unstable_disks(layout: Layout) -> tuple[str, ...]:
@@ -275,7 +273,7 @@ def _disk(values: Values, device: str, renamed: Mapping[str, str]) -> Disk:
             size=part["end"] - part["begin"],
             guid=_type_guid(part),
             uuid=(part["uuid"] or "").lower(),
-            boots="legacy_boot" in part["flags"],
+            boots=gpt.LEGACY_BOOT in part["flags"],
             kept=part["keep_data"],
         )
         for position, part in enumerate(values["partitions"], start=1)
@@ -304,6 +302,20 @@ def _container(values: Values, renamed: Mapping[str, str]) -> Container:
     return Container(_space(values), values["name"], renamed.get(values["device"], values["device"]), values["keep_data"])
 
 
+def _group(values: Values, volumes: Sequence[Values], renamed: Mapping[str, str]) -> Group:
+    words = [word for volume in volumes if volume["name"] in values["pvnames"] for word in _unusual_metadata(volume)]
+    names = tuple(renamed.get(name, name) for name in values["pvnames"])
+    return Group(_space(values), values["name"], names, " and ".join(dict.fromkeys(words)), values["keep_data"])
+
+
+def _unusual_metadata(volume: Values) -> Iterator[str]:
+    size, copies = volume["metadatasize"], volume["metadatacopies"]
+    if size:
+        yield f"{size} MiB of metadata"
+    if copies not in (None, 1):
+        yield f"{copies} copies of the metadata"
+
+
 def _nodes(volumes: Sequence[Values]) -> dict[str, str]:
     """Return the mapper nodes of volumes by the other names they have."""
     nodes = {f"/dev/{volume['vgname']}/{volume['name']}": mapper_node(volume["vgname"], volume["name"]) for volume in volumes}
@@ -313,39 +325,24 @@ def _nodes(volumes: Sequence[Values]) -> dict[str, str]:
 def _filesystem(values: Values, nodes: Mapping[str, str], renamed: Mapping[str, str]) -> Filesystem:
     mount = values["mount"] or NOT_MOUNTED
     device = values["device"]
+    kind = values["fs_type"] or (SWAP if mount == SWAP else DEFAULT)
     return Filesystem(
         space=_space(values),
         device=renamed.get(device, nodes.get(device, device)),
-        type=values["fs_type"] or (SWAP if mount == SWAP else DEFAULT),
+        type=kind,
         mount=mount if mount.startswith("/") and values["fstab_enabled"] else "",
         label=values["fs_label"] or "",
-        make_options=values["fs_options"] or "",
+        make_options=" ".join([*_identity(kind, values["uuid"]), *([values["fs_options"]] if values["fs_options"] else [])]),
         mount_options=values["fstab_options"] or "defaults",
         kept=values["keep_data"],
     )
 
 
-def _broken(layout: Layout, place: str) -> Iterable[tuple[str, str]]:
-    """Give what refers to nothing, and what begins where another still is; positions in lists are those of the schema."""
-    there = {carrier.device for carrier in layout.carriers()}
-    groups = {group.name for group in layout.groups}
-    uses: list[tuple[str, str]] = []
-    for at, array in enumerate(layout.arrays):
-        uses += [(f"{place}.mds[{at}].devices", device) for device in (*array.members, *array.spares)]
-    uses += [(f"{place}.luks[{at}].device", container.below) for at, container in enumerate(layout.containers)]
-    for at, group in enumerate(layout.groups):
-        uses += [(f"{place}.vgs[{at}].pvnames", device) for device in group.devices]
-    uses += [(f"{place}.fss[{at}].device", filesystem.device) for at, filesystem in enumerate(layout.filesystems)]
-    first: dict[str, str] = {}
-    for where, device in uses:
-        if device not in there:
-            yield where, f"{device} is no partition, array, LUKS container or volume of the schema"
-        elif first.setdefault(device, where) != where:
-            yield where, f"{device} is used by {first[device]} already"
-    for at, volume in enumerate(layout.volumes):
-        if volume.group not in groups:
-            yield f"{place}.lvs[{at}].vgname", f"there is no vg {volume.group}"
-    for disk in layout.disks:
-        for before, after in zip(disk.partitions, disk.partitions[1:]):
-            if after.begin < before.begin + before.size:
-                yield f"{place}.parteds", f"{after.device} begins before {before.device} ends"
+def _identity(kind: str, uuid: str | None) -> list[str]:
+    """Return the options of mkfs that give a file system its UUID; none where the schema leaves that open."""
+    if not uuid:
+        return []
+    _program, *words = FILESYSTEMS[kind].make
+    # The words that do not depend on it are about what is printed, but for vfat, of which every target makes FAT32 as well.
+    named = [at for at, word in enumerate(words) if "{" in word]
+    return [shlex.quote(word) for at in named for word in fill(tuple(words[at - 1 : at + 1]), uuid=uuid, serial=uuid.replace("-", ""))]

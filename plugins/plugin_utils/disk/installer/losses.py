@@ -54,3 +54,22 @@ def lose_types(layout: Layout, losses: Losses, reason: str, known: Container[str
     for partition in layout.partitions():
         if partition.guid not in _BY_CONTENT and partition.guid not in known:
             losses.lose(partition.space, f"its type is {partition.guid}; {reason}")
+
+
+def note_uuids(layout: Layout, losses: Losses, who: str) -> None:
+    """Tell that partitions get other UUIDs than those of the plan."""
+    if any(partition.uuid and not partition.kept for partition in layout.partitions()):
+        losses.note(f"{who} gives partitions UUIDs of its own, not those of the plan")
+
+
+def note_container_names(layout: Layout, losses: Losses, who: str) -> None:
+    """Tell that LUKS containers are opened by other names than those of the plan."""
+    for container in layout.containers:
+        losses.note(f"{container.space}: {who} chooses the name of the LUKS container, which is {container.name} in the plan")
+
+
+def note_boot_flags(layout: Layout, losses: Losses, who: str) -> None:
+    """Tell which partitions do not get the flag by which a BIOS finds what it is to start."""
+    for partition in layout.partitions():
+        if partition.boots and not partition.kept:
+            losses.note(f"{partition.space}: {who} sets no flag legacy_boot, which GRUB does without")

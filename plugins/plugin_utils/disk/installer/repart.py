@@ -16,6 +16,8 @@ from .losses import Losses
 from .write import Target
 
 ENCRYPTIONS = ("key-file", "tpm2", "key-file+tpm2")
+_LEGACY_BOOT = 1 << 2
+"""The attribute of a GPT partition that a BIOS is to start from (UEFI specification, 5.3.3)."""
 _FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "swap")
 
 
@@ -57,6 +59,7 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
     user = layout.user(partition.device)
     encrypted = isinstance(user, Container)
     if isinstance(user, Container):
+        losses.note(f"{user.space}: systemd-repart gives the LUKS container no name, which is {user.name} in the plan")
         user = layout.user(user.device)
     if isinstance(user, (Array, Group)):
         kind = "md array" if isinstance(user, Array) else "LVM"
@@ -71,6 +74,7 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
         f"Type={partition.guid}",
         f"Label={filesystem.label if filesystem is not None and filesystem.label else layout.title(partition)[: gpt.LONGEST_NAME]}",
         *([f"UUID={partition.uuid}"] if partition.uuid else []),
+        *([f"Flags={_LEGACY_BOOT:#x}"] if partition.boots else []),
         f"SizeMinBytes={size}",
         f"SizeMaxBytes={size}",
     ]

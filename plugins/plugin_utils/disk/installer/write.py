@@ -10,8 +10,9 @@ import typing as t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...common.errors import InputError, Mistake
+from ...common.errors import InputError, Mistake, Mistakes
 from ...common.fields import Truth, read_all
+from .checks import broken
 from .layout import Layout, read_layout, unstable_disks
 from .losses import Losses
 
@@ -44,6 +45,9 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     if not target.keeps_data:
         for space in layout.kept():
             losses.refuse(space, f"its data are to be kept, and {target.name} is told here to begin with empty disks")
+    for group in layout.groups:
+        if group.metadata and not group.kept:
+            losses.lose(group.space, f"{target.name} makes physical volumes as LVM does by itself, not with {group.metadata}")
     for device in unstable_disks(layout):
         losses.note(f"{device} is a name that may change with the next start; hardware with links would give a durable one")
     value = target.write(layout, losses, **options)
@@ -53,7 +57,12 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
 def _layout(plan: t.Any, hardware: t.Any) -> Layout:
     if not isinstance(plan, Mapping):
         raise InputError([Mistake("plan", "must be a plan of disk_plan, or its schema")])
-    layout = read_layout(plan["schema"], hardware, "plan.schema") if "schema" in plan else read_layout(plan, hardware, "schema")
+    schema, place = (plan["schema"], "plan.schema") if "schema" in plan else (plan, "schema")
+    layout = read_layout(schema, hardware, place)
+    mistakes = Mistakes()
+    for where, says in broken(layout, schema, place):
+        mistakes.add(where, says)
+    mistakes.check()
     if not layout.disks:
         raise InputError([Mistake("plan", "makes nothing on any disk")])
     return layout

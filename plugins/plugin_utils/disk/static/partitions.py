@@ -127,4 +127,4 @@ def _flags(space: Space, firmware: Firmware | None) -> tuple[str, ...]:
     """Return the flags in parted's words, as Bareon has them."""
     if space.type in _FLAGS:
         return (_FLAGS[space.type],)
-    return ("legacy_boot",) if space.boot and firmware is Firmware.BIOS else ()
+    return (gpt.LEGACY_BOOT,) if space.boot and firmware is Firmware.BIOS else ()

@@ -10,7 +10,9 @@ The host has its own reader, which needs nothing but Python (module_utils/schema
 from __future__ import annotations
 
 import typing as t
+import uuid
 
+from ....module_utils.storage import gpt
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.raid import RaidLevel, parse_level
 from ...common.fields import Anything, Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
@@ -28,6 +30,23 @@ class _Level(Kind):
         return {"enum": [*RaidLevel, *(level.removeprefix("raid") for level in RaidLevel), "stripe", "mirror"]}
 
 
+class _Guid(Kind):
+    """A GUID; it may be empty, which leaves it open."""
+
+    wanted, blank = f"a GUID such as {gpt.LINUX}", ""
+
+    def read(self, value: t.Any) -> str:
+        if not isinstance(value, str):
+            self.refuse(value)
+        try:
+            return str(uuid.UUID(value)) if value else ""
+        except ValueError:
+            self.refuse(value)
+
+    def json_schema(self) -> Json:
+        return {"type": "string"}
+
+
 _NAME, _TEXT, _FLAG, _UUID = Text(filled=True), Text(), Truth(), "A UUID; by default one that follows from what it is of."
 _DEVICES = ListOf(_NAME, "devices", least=1)
 _KEPT = [
@@ -43,9 +62,9 @@ _PARTITION = Table(
         Row("begin", Whole(1), "The MiB where it begins.", required=True),
         Row("end", Whole(2), "The MiB where it ends, exclusively.", required=True),
         Row("partition_type", Word(("primary",)), "A GPT knows no other."),
-        Row("guid", _TEXT, "The GUID of its type; by default that of its flags, else Linux data."),
-        Row("uuid", _TEXT, _UUID),
-        Row("flags", ListOf(_TEXT, "flags"), "parted's flags.", default=()),
+        Row("guid", _Guid(), "The GUID of its type; by default that of its flags, else Linux data."),
+        Row("uuid", _Guid(), _UUID),
+        Row("flags", ListOf(Word((*gpt.TYPES_BY_FLAG, gpt.LEGACY_BOOT)), "flags"), "parted's flags.", default=()),
         Row("configdrive", Anything(), "Bareon's; says nothing here."),
         *_KEPT,
     ],

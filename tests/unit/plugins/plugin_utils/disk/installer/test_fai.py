@@ -109,7 +109,7 @@ def test_a_group_has_one_part_in_a_hundred_that_setup_storage_gives_nobody() -> 
     assert f"{over} MiB of big are missing" in made.warnings[0]
     lines = {line[0]: line[2] for line in sections(made.value)["lvm"] if line[0] != "vg"}
     assert lines == {"os-big": f"{4900 - over}-4900", "os-small": "84"}
-    assert written(with_volumes(4000)).warnings == ()
+    assert not any("missing" in warning for warning in written(with_volumes(4000)).warnings)
 
 
 def test_a_type_that_says_more_than_what_lies_there_is_a_loss() -> None:

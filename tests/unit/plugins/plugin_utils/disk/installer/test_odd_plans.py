@@ -94,10 +94,19 @@ def test_fai_reads_a_colon_where_nothing_is_built_on_partitions() -> None:
 @pytest.mark.parametrize("target", ["fai", "repart"])
 def test_a_colon_in_a_mount_point_is_a_loss(target: str) -> None:
     made = plan(NAMES[0], {"id": "a", "type": "partition", "size": 1000, "fs_type": "ext4", "mount": "/a:b"})
-    with pytest.raises(InputError, match="a: .* takes no colon in /a:b"):
+    with pytest.raises(InputError, match="a: .* takes no colon.* in /a:b"):
         written(target, made)
     text = written(target, made, lossy=True)
     assert "/a:b" not in str(text)
+
+
+def test_fai_takes_no_spaces_in_mount_points_and_options() -> None:
+    made = plan(NAMES[0], {"id": "a", "type": "partition", "size": 1000, "fs_type": "ext4", "mount": "/a"})
+    (filesystem,) = made["schema"]["fss"]
+    filesystem |= {"mount": "/my data", "fstab_options": "x-comment=my data"}
+    with pytest.raises(InputError, match="no space in /my data(.|\n)*no spaces in the mount options x-comment=my data"):
+        written("fai", made)
+    assert "p=a - 1000 ext4 defaults" in written("fai", made, lossy=True)
 
 
 @pytest.mark.parametrize("passphrase", ["it's", 'a "word"', "two\nlines"])

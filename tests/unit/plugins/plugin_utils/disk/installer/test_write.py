@@ -27,6 +27,13 @@ TARGETS: dict[str, tuple[Target, Plain]] = {
     "disko": (disko.TARGET, {"password_file": None}),
 }
 
+UUIDS = {
+    "kickstart": ("Kickstart: Anaconda gives partitions UUIDs of its own, not those of the plan",),
+    "fai": ("FAI: setup-storage gives partitions UUIDs of its own, not those of the plan",),
+    "disko": ("disko: disko gives partitions UUIDs of its own, not those of the plan",),
+}
+"""What is told of every plan."""
+
 
 def written(target: str, plan: t.Any, *, facts: t.Any = None, lossy: t.Any = False) -> Written:
     chosen, options = TARGETS[target]
@@ -40,10 +47,10 @@ def small_plan(**disk: t.Any) -> Plain:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_same_plan_gives_the_same_text_and_no_warning(target: str) -> None:
+def test_the_same_plan_gives_the_same_text_and_no_warning_but_of_uuids(target: str) -> None:
     first, second = written(target, small_plan()), written(target, small_plan())
     assert first == second
-    assert first.warnings == ()
+    assert first.warnings == UUIDS.get(target, ())
     assert first.value == written(target, small_plan()["schema"]).value, "the schema alone will do"
 
 
@@ -89,7 +96,7 @@ def test_a_name_that_may_change_is_replaced_by_a_link_of_the_hardware_or_told(ta
     told = written(target, plan)
     assert any("/dev/sda is a name that may change" in warning for warning in told.warnings)
     durable = written(target, plan, facts={"disks": [{"id": "/dev/sda", "dev": "/dev/sda", "links": links}]})
-    assert durable.warnings == ()
+    assert durable.warnings == UUIDS.get(target, ())
     assert "/dev/sda" not in str(durable.value)
     assert target == "repart" or "wwn-0x5000c500a1b2c3d4" in str(durable.value)
 
@@ -121,3 +128,83 @@ def test_lossy_as_text_loses_nothing_unless_it_says_yes(no: t.Any) -> None:
         written("ignition", profile_plan("general"), lossy=no)
     with pytest.raises(InputError, match="lossy: .*must be true or false"):
         written("ignition", profile_plan("general"), lossy="perhaps")
+
+
+def hand_written(**changes: t.Any) -> Plain:
+    """Return a static schema as people write it: a partition with a file system, and a volume group on another."""
+    disk = "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"
+    part = {"name": f"{disk}-part1", "begin": 1, "end": 1001, "space_id": "data"}
+    schema: Plain = {
+        "parteds": [{"disk_id": disk, "disk_size": 5000, "partitions": [part, {"name": f"{disk}-part2", "begin": 1001, "end": 2001}]}],
+        "fss": [{"device": f"{disk}-part1", "mount": "/data", "fs_type": "ext4", "space_id": "data"}],
+        "pvs": [{"name": f"{disk}-part2"}],
+        "vgs": [{"name": "os", "pvnames": [f"{disk}-part2"]}],
+    }
+    for path, value in changes.items():
+        *steps, last = [int(step) if step.isdecimal() else step for step in path.split("__")]
+        place: t.Any = schema
+        for step in steps:
+            place = place[step]
+        place[last] = value
+    return schema
+
+
+@pytest.mark.parametrize("target", ["kickstart", "curtin", "ignition", "butane", "fai", "disko"])
+def test_the_uuid_of_a_file_system_becomes_an_option_of_its_program(target: str) -> None:
+    own = "0f31cc3b-d2c4-4af9-8a35-a2ab05e7f3f0"
+    assert own in str(written(target, hand_written(fss__0__uuid=own), lossy=True).value)
+    assert own not in str(written(target, hand_written(), lossy=True).value)
+
+
+def test_repart_takes_no_uuid_of_a_file_system() -> None:
+    with pytest.raises(InputError, match="data: systemd-repart takes options of mkfs .* as -U 0f31cc3b"):
+        written("repart", hand_written(fss__0__uuid="0f31cc3b-d2c4-4af9-8a35-a2ab05e7f3f0"))
+
+
+@pytest.mark.parametrize("target", ["kickstart", "curtin", "fai", "disko"])
+def test_metadata_of_physical_volumes_are_a_loss(target: str) -> None:
+    with pytest.raises(InputError, match="os: .* not with 64 MiB of metadata and 2 copies of the metadata"):
+        written(target, hand_written(pvs__0__metadatasize=64, pvs__0__metadatacopies=2))
+    assert "metadata" not in " ".join(written(target, hand_written(pvs__0__metadatasize=0, pvs__0__metadatacopies=1)).warnings)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_flag_of_a_partition_that_a_bios_starts_from_is_written_or_told(target: str) -> None:
+    made = written(target, hand_written(parteds__0__partitions__0__flags=["legacy_boot"]), lossy=True)
+    told = any("data: " in warning and "legacy_boot" in warning for warning in made.warnings)
+    assert told == (target != "repart")
+    if target == "repart":
+        assert "Flags=0x4\n" in made.value["010-data.conf"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "says"),
+    [
+        ({"parteds__0__partitions__0__begin": 2000}, "parteds[0].partitions", "ends at 1001 MiB; that must be behind its begin, 2000"),
+        ({"parteds__0__partitions__1__end": 6000}, "parteds[0].partitions", "ends at 6000 MiB, and the disk has 5000"),
+        ({"parteds__0__partitions__1__begin": 900}, "parteds", "-part2 begins before "),
+        ({"parteds__0__partitions__1__count": 1}, "parteds[0].partitions", "partition 1 is there twice"),
+        ({"parteds__0__partitions__0__guid": "linux"}, "parteds[0].partitions[0].guid", "must be a GUID"),
+        ({"parteds__0__partitions__0__flags": ["hidden"]}, "parteds[0].partitions[0].flags[0]", "must be one of"),
+        ({"fss__0__mount": "/a\nreboot"}, "fss[0].mount", "must have no line breaks"),
+        ({"vgs__0__name": "my group"}, "vgs[0].name", "must have no spaces"),
+        ({"vgs__0__pvnames": ["/dev/sdz1"]}, "vgs[0].pvnames", "/dev/sdz1 is no partition"),
+        ({"lvs": [{"name": "a", "vgname": "os", "size": 4}] * 2}, "lvs[1].name", "os/a is that of schema.lvs[0].name already"),
+        ({"fss__0__fs_type": "zfs"}, "fss[0].fs_type", "must be one of"),
+    ],
+)
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_schema_that_is_broken_is_refused_with_its_place(target: str, changes: Plain, place: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        written(target, hand_written(**changes), lossy=True)
+    assert any(mistake.place == f"schema.{place}" and says in mistake.says for mistake in caught.value.mistakes), caught.value
+
+
+def test_a_disk_and_a_mount_point_are_there_once() -> None:
+    schema = hand_written()
+    schema["parteds"].append(schema["parteds"][0])
+    schema["fss"].append({**schema["fss"][0], "device": "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part2"})
+    with pytest.raises(InputError) as caught:
+        written("kickstart", schema)
+    places = {mistake.place for mistake in caught.value.mistakes}
+    assert {"schema.parteds[1].disk_id", "schema.fss[1].mount"} <= places
