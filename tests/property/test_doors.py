@@ -11,6 +11,8 @@ import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, disko, fai, ignition, kickstart, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import Target, write_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner, parse_reserve
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.picture import picture
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
@@ -19,6 +21,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import known_names
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.disk.planned import whole_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +90,16 @@ REQUEST = {
     "limit": 5,
 }
 CLAIMS = [{"consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "user": "u", "consumer_generation": 1}]
+WRITERS: list[tuple[Target, dict[str, t.Any]]] = [
+    (kickstart.TARGET, {"version": "RHEL9", "passphrase": None}),
+    (curtin.TARGET, {"version": "1", "key_file": "/key"}),
+    (curtin.TARGET, {"version": "2", "key_file": None}),
+    (ignition.TARGET, {"key_file": None, "tpm2": True}),
+    (ignition.BUTANE_TARGET, {"variant": "fcos", "key_file": None, "tpm2": False}),
+    (fai.TARGET, {"passphrase": "secret"}),
+    (repart.TARGET, {"disk": "/dev/disk/by-id/wwn-0x5000c500a1b20000", "encrypt": "tpm2"}),
+    (disko.TARGET, {"password_file": None}),
+]
 WORDS_OF_QUERIES = ["resources", "=", "VCPU:1", "&", "required", "1", "!", "in:", ",", "limit", UUID, "member_of"]
 KNOWN = known_names([], ["CUSTOM_A"])
 
@@ -145,6 +158,13 @@ def test_schemas_of_disks(schema: t.Any, objective: Objective) -> None:
 @given(damaged(HARDWARE))
 def test_hardware(hardware: t.Any) -> None:
     answered_or_refused(lambda: plan_and_draw(SCHEMA, hardware))
+
+
+@settings(max_examples=600, deadline=None)
+@given(damaged(whole_plan("bios")), st.sampled_from(WRITERS), st.booleans())
+def test_plans_for_installers(plan: t.Any, writer: tuple[Target, dict[str, t.Any]], lossy: bool) -> None:
+    target, options = writer
+    answered_or_refused(lambda: write_plan(target, plan, None, lossy=lossy, **options))
 
 
 @pytest.mark.parametrize("objective", list(Objective))

@@ -2,41 +2,41 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the guide to installers shows is what the filters write, and the filters that it names are there."""
+"""The guide to installers: its playbooks run as they are written, and write what it shows; its tables name the filters that are there.
+
+A block that comes after `<!-- file: NAME -->` is a file; one run of ansible-playbook takes all that are playbooks.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import re
+import subprocess
+import sys
 import typing as t
 
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.report import drift
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, disko, fai, ignition, kickstart, repart
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import Target, write_plan
-from ansible_collections.bareon.allocator.tests.support.disk.planned import make_plan
 
 Plain = dict[str, t.Any]
 
 ROOT = pathlib.Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "installers.md").read_text(encoding="utf-8")
-HARDWARE = {
-    "ram": 32768,
-    "firmware": "uefi",
-    "disks": [{"id": "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "type": "ssd", "size": 457862}],
-}
+FILES = dict(re.findall(r"^<!-- file: (\S+) -->\n```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 SCREEN = 60
-WRITTEN: dict[str, tuple[int, Target, Plain]] = {
-    "kickstart": (0, kickstart.TARGET, {"version": "RHEL9", "passphrase": None}),
-    "fai": (0, fai.TARGET, {"passphrase": None}),
-    "disko": (0, disko.TARGET, {"password_file": None}),
-    "curtin": (1, curtin.TARGET, {"version": "1", "key_file": None}),
-    "ignition": (1, ignition.TARGET, {"key_file": None, "tpm2": False}),
-    "butane": (1, ignition.BUTANE_TARGET, {"variant": "fcos", "key_file": None, "tpm2": False}),
-    "repart": (1, repart.TARGET, {"disk": None, "encrypt": "tpm2"}),
+SHOWN = {
+    "kickstart": "web1.ks",
+    "fai": "web1.fai",
+    "curtin": "store1-curtin.yml",
+    "ignition": "store1.ign",
+    "butane": "store1.bu",
+    "repart": "repart.d/010-data.conf",
+    "disko": "store1.nix",
 }
+"""The file that each block shows, by its language."""
 
 
 def blocks(language: str) -> list[str]:
@@ -44,25 +44,55 @@ def blocks(language: str) -> list[str]:
 
 
 def read(language: str, text: str) -> t.Any:
-    """Return what a block stands for: data where the target reads data, else the text."""
+    """Return what a file stands for: data where the target reads data, else the text."""
     if language == "ignition":
         return json.loads(text)
     return yaml.safe_load(text) if language in {"curtin", "butane"} else text.strip()
 
 
-@pytest.mark.parametrize("language", WRITTEN)
-def test_the_guide_shows_what_is_written(language: str) -> None:
-    schema, target, options = WRITTEN[language]
-    plan = make_plan(yaml.safe_load(blocks("yaml")[schema]), HARDWARE)
-    made = write_plan(target, plan, None, lossy=False, **options)
-    assert all(warning.endswith("gives partitions UUIDs of its own, not those of the plan") for warning in made.warnings)
-    value = made.value["010-data.conf"] if language == "repart" else made.value
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Run all playbooks of the guide in a folder of their own, that which plans first."""
+    folder = tmp_path_factory.mktemp("guide")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    environment |= {
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"),
+        "ANSIBLE_HOME": str(folder / ".ansible"),
+        "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    names = sorted(FILES.keys() - {"hosts.yml", "plan.yml"})
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", "--inventory", "hosts.yml", "plan.yml", *names],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@pytest.mark.parametrize("language", SHOWN)
+def test_the_playbooks_of_the_guide_write_what_it_shows(written: pathlib.Path, language: str) -> None:
     (shown,) = blocks(language)
-    assert read(language, shown) == (value.strip() if isinstance(value, str) else value)
+    assert read(language, shown) == read(language, (written / SHOWN[language]).read_text(encoding="utf-8"))
+
+
+def test_each_target_has_a_playbook() -> None:
+    filters = {path.stem for path in (ROOT / "plugins" / "filter").glob("plan_to_*.py")} - {"plan_to_svg", "plan_to_providers"}
+    assert filters == {f"plan_to_{name}" for name in SHOWN}
+    for name in SHOWN:
+        assert f"bareon.allocator.plan_to_{name}" in FILES[f"{name}.yml"]
 
 
 def test_the_table_of_drift() -> None:
-    plan = make_plan(yaml.safe_load(blocks("yaml")[1]), HARDWARE)
+    disk = "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"
+    plan = {"schema": {}, "disks": [{"disk_id": disk, "size": 457862}]}
     assert drift(["node1"], {"node1": plan}.get, {"node1": {"disks": []}}.get).to_plain()["summary"] == blocks("drift")[0]
 
 
@@ -73,5 +103,5 @@ def test_every_filter_is_in_a_table_and_each_door_fits_a_screen() -> None:
     rows = [line for line in TEXT.splitlines() if line.startswith("|")]
     named = {name for line in rows for name in re.findall(r"`([a-z_]+)`", line)}
     assert outward | inward <= named
-    doors = [part for part in re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:] if not part.startswith("disko")]
+    doors = re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]
     assert all(len(part.split("\n# ")[0].splitlines()) <= SCREEN for part in doors)

@@ -61,6 +61,12 @@ def with_metadata(version: str) -> Plain:
     return {**made, "schema": {**made["schema"], "mds": [{**made["schema"]["mds"][0], "metadata": version}]}}
 
 
+def with_uuid(uuid: str) -> Plain:
+    """Return a plan of one partition whose file system has a UUID."""
+    made = plan(DATA)
+    return {**made, "schema": {**made["schema"], "fss": [{**made["schema"]["fss"][0], "uuid": uuid}]}}
+
+
 PAIR = {"id": "pair", "type": "raid", "level": "raid1", "legs": 2, "size": 1000, "fs_type": "ext4", "mount": "/pair"}
 WRITTEN: dict[str, list[Plain]] = {
     "several disks in one plan": [plan(DATA, {**DATA, "id": "more", "mount": "/more", "size": 10000}, disks=2)],
@@ -83,6 +89,9 @@ WRITTEN: dict[str, list[Plain]] = {
 }
 # Where a target makes what it makes and says nothing of it, the words are looked for.
 WORDS: dict[str, tuple[Plain, str]] = {
+    "flag `legacy_boot`": (of_partition(flags=["legacy_boot"]), "flags=0x4"),
+    "names of LUKS containers": (plan({**DATA, "encrypt": True}), "data-crypt"),
+    "UUIDs of file systems": (with_uuid("0f31cc3b-d2c4-4af9-8a35-a2ab05e7f3f0"), "0f31cc3b-d2c4-4af9-8a35-a2ab05e7f3f0"),
     "UUIDs of partitions": (of_partition(uuid="603baf1c-1ae0-541f-b2e1-b3d3fefceca8"), "603baf1c-1ae0-541f-b2e1-b3d3fefceca8"),
     "types of partitions": (of_partition(guid=PREP), PREP),
     "version of md's metadata": (with_metadata("1.0"), "1.0"),

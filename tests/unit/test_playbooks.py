@@ -192,7 +192,7 @@ def test_machines_without_a_system_are_planned_from_records(tmp_path):
     """Each host has a record of another source; none of them exists, and none is asked."""
     (tmp_path / "records").mkdir()
     hosts = {}
-    for source in ("ironic", "maas", "redfish"):
+    for source in ("ironic", "maas", "redfish", "lshw", "lsblk", "ansible_devices"):
         record = ROOT / "tests" / "unit" / "data" / "recorded" / f"{source}.json"
         (tmp_path / "records" / f"of-{source}.json").write_text(record.read_text(encoding="utf-8"), encoding="utf-8")
         hosts[f"of-{source}"] = {"bareon_source": source, "ansible_host": "192.0.2.1"}
@@ -200,7 +200,9 @@ def test_machines_without_a_system_are_planned_from_records(tmp_path):
     inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts}}), encoding="utf-8")
     local = {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}, "here": {"hosts": local}}), encoding="utf-8")
-    text = play("recorded", tmp_path, inventory=inventory, bareon_hosts="all:!here")
+    (tmp_path / "mine.yml").write_text(json.dumps({"schema": [{"id": "data", "type": "partition", "mount": "/srv"}]}), encoding="utf-8")
+    options = {"bareon_firmware": "uefi", "bareon_eligible": ["in_use", "usb"], "bareon_profile": "./mine.yml"}
+    text = play("recorded", tmp_path, inventory=inventory, bareon_hosts="all:!here", **options)
     assert "does not tell whether disks are in use and what is on the disks" in " ".join(text.split())
     plans = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "plans").iterdir()}
     assert set(plans) == set(hosts)

@@ -136,4 +136,10 @@ def order_key(place: t.Optional[str], dev: str) -> tuple[t.Any, ...]:
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return what sorts text as people do: numbers by value, PCI addresses (hexadecimal, of one width) by their digits."""
-    return tuple((1, int(digits), "") if digits else (0, 0, address or other) for address, digits, other in _TOKENS.findall(text))
+    return tuple(_by_value(digits) if digits else (0, 0, address or other) for address, digits, other in _TOKENS.findall(text))
+
+
+def _by_value(digits: str) -> tuple[int, int, str]:
+    """Return what sorts numbers by their value; Python makes no number of thousands of digits."""
+    significant = digits.lstrip("0")
+    return 1, len(significant), significant

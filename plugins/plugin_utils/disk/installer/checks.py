@@ -18,7 +18,8 @@ from .layout import Layout
 Found = tuple[str, str]
 """A place in the schema, and what is wrong there."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+"""What a text of one line does not have."""
 
 
 def broken(layout: Layout, schema: t.Any, place: str) -> Iterator[Found]:
@@ -31,7 +32,7 @@ def broken(layout: Layout, schema: t.Any, place: str) -> Iterator[Found]:
 
 def _control_characters(value: t.Any, place: str) -> Iterator[Found]:
     """Give texts of several lines: in most files that are written here the next line would be a command of its own."""
-    if isinstance(value, str) and _CONTROL.search(value):
+    if isinstance(value, str) and CONTROL.search(value):
         yield place, f"is {value!r}; it must have no line breaks and no other control characters"
     elif isinstance(value, Mapping):
         for key, item in value.items():

@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Truth, read_all
-from .checks import broken
+from ...common.fields import Truth, read_all, shown
+from .checks import CONTROL, broken
 from .layout import Layout, read_layout, unstable_disks
 from .losses import Losses
+
+_SECRETS = frozenset({"passphrase"})
+_TEXTS = _SECRETS | {"key_file", "password_file", "disk"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     Raises InputError with all that is wrong with the plan, or else with all that the target cannot say.
     """
     losses = Losses(target.name, lossy=read_all(Truth(words=True), lossy, "lossy"))
+    options = _read_options(options)
     layout = _layout(plan, hardware)
     if not target.keeps_data:
         for space in layout.kept():
@@ -52,6 +56,17 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
         losses.note(f"{device} is a name that may change with the next start; hardware with links would give a durable one")
     value = target.write(layout, losses, **options)
     return Written(value, losses.check())
+
+
+def _read_options(options: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the options of a target; those that are texts may be left out, or else are of one line."""
+    mistakes = Mistakes()
+    for name in sorted(_TEXTS & options.keys()):
+        value = options[name]
+        if value is not None and (not isinstance(value, str) or not value or CONTROL.search(value)):
+            mistakes.add(name, f"is {shown(value) if name not in _SECRETS else 'something else'}; must be text of one line")
+    mistakes.check()
+    return dict(options)
 
 
 def _layout(plan: t.Any, hardware: t.Any) -> Layout:

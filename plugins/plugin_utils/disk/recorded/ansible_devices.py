@@ -14,7 +14,7 @@ from ....module_utils.storage.identity import BY_ID
 from ....module_utils.storage.units import MIB
 from ...common.errors import Mistakes
 from ...common.fields import Anything, MappingOf, Row, Table, Text, Truth, Values, Whole, is_whole
-from .machine import IN_USE, Facts, Recorded, RecordedDisk
+from .machine import IN_USE, Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512
 _DEVICE = Table(
@@ -55,7 +55,7 @@ def read(data: t.Any) -> Recorded:
     mounted = {str(mount.get("device")) for mount in mounts or () if isinstance(mount, Mapping)}
     in_use = IN_USE if mounts is None else "whether disks are in use that nothing of is mounted"
     return Recorded(
-        source="Ansible's devices",
+        source="Ansible",
         disks=tuple(_disk(name, values, mounted) for name, values in found.items()),
         unknown=(in_use, "what is on disks without partitions", "physical blocks"),
         ram=memory,
@@ -63,8 +63,7 @@ def read(data: t.Any) -> Recorded:
 
 
 def _disk(name: str, values: Values, mounted: Container[str]) -> RecordedDisk:
-    links = values["links"] if isinstance(values["links"], Mapping) else {}
-    ids = [str(one) for one in links.get("ids") or () if isinstance(one, str)]
+    ids = _links(values, "ids")
     parts = values["partitions"] if isinstance(values["partitions"], Mapping) else {}
     partitions = [found for part, about in parts.items() if (found := _partition(str(part), about)) is not None]
     holders = bool(values["holders"]) or any(isinstance(about, Mapping) and about.get("holders") for about in parts.values())
@@ -84,12 +83,19 @@ def _disk(name: str, values: Values, mounted: Container[str]) -> RecordedDisk:
     )
 
 
+def _links(about: Facts, kind: str) -> list[str]:
+    """Return the links of a kind that a device or a partition has."""
+    links = about.get("links")
+    found = links.get(kind) if isinstance(links, Mapping) else None
+    return [one for one in (found if isinstance(found, (list, tuple)) else ()) if isinstance(one, str)]
+
+
 def _partition(name: str, about: t.Any) -> Facts | None:
-    if not isinstance(about, Mapping) or not all(str(about.get(key, "")).isdecimal() for key in ("start", "sectors")):
+    first, sectors = (whole(about.get(key)) if isinstance(about, Mapping) else None for key in ("start", "sectors"))
+    if first is None or sectors is None:
         return None
-    start, size = int(about["start"]) * _SECTOR, int(about["sectors"]) * _SECTOR
+    start, size = first * _SECTOR, sectors * _SECTOR
     number = re.search(r"([0-9]+)$", name)
-    links = about.get("links") if isinstance(about.get("links"), Mapping) else {}
-    label = next(iter((links or {}).get("labels") or ()), "")
+    label = next(iter(_links(about, "labels")), "")
     numbered = {"number": int(number[1])} if number else {}
-    return {**numbered, "start": start // MIB, "start_bytes": start, "size": size // MIB, "size_bytes": size, "label": str(label)}
+    return {**numbered, "start": start // MIB, "start_bytes": start, "size": size // MIB, "size_bytes": size, "label": label}

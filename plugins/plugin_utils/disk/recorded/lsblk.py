@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 
 from ....module_utils.storage.units import MIB
 from ...common.errors import Mistakes
-from ...common.fields import Anything, Kind, ListOf, Row, Table, Text, Values, Whole, is_whole
-from .machine import Facts, Recorded, RecordedDisk
+from ...common.fields import Anything, Kind, ListOf, Row, Table, Text, Values, Whole
+from .machine import Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512
 _UNITS = {letter: 1024**power for power, letter in enumerate("BKMGTPE")}
@@ -34,9 +34,8 @@ class _Bytes(Kind):
         if found is not None:
             least = float(found[1].replace(",", ".")) - (_ROUNDING if found[2] != "B" else 0)
             return max(0, math.floor(least * _UNITS[found[2]]))
-        if isinstance(value, str) and value.isdecimal():
-            return int(value)
-        return int(value) if is_whole(value) and value >= 0 else self.refuse(value)
+        number = whole(value)
+        return number if number is not None else self.refuse(value)
 
 
 class _Flag(Kind):
@@ -130,7 +129,7 @@ def _mounts(device: Mapping[str, t.Any]) -> list[str]:
 
 def _partition(device: Mapping[str, t.Any]) -> Facts | None:
     """Return a partition as disk_facts has it; None where lsblk is too old to tell where it begins."""
-    start, size = (_whole(device.get(key)) for key in ("start", "size"))
+    start, size = (whole(device.get(key)) for key in ("start", "size"))
     number = re.search(r"([0-9]+)$", str(device.get("name", "")))
     if start is None or size is None:
         return None
@@ -148,10 +147,3 @@ def _partition(device: Mapping[str, t.Any]) -> Facts | None:
         "mountpoints": _mounts(device),
     }
     return {key: value for key, value in facts.items() if value is not None}
-
-
-def _whole(value: t.Any) -> int | None:
-    """Return a number that lsblk, before 2.33, writes as text; None for anything else."""
-    if isinstance(value, str) and value.isdecimal():
-        return int(value)
-    return value if is_whole(value) and value >= 0 else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ...common.errors import InputError, Mistake
 from ...common.fields import is_whole, shown
-from .machine import IN_USE, Recorded, RecordedDisk
+from .machine import IN_USE, Recorded, RecordedDisk, whole
 
 _Node = Mapping[str, t.Any]
 _CHARACTER = re.compile(r"^/dev/(ng[0-9]+n[0-9]+|nvme[0-9]+|hwmon[0-9]+)$")
@@ -82,14 +82,10 @@ def _disk(node: _Node, above: _Node | None) -> RecordedDisk:
         vendor=_text(about.get("vendor")),
         transport="usb" if bus.startswith("usb") else None,
         rotational=True if rotates else None,
-        logical_block=_number(configuration.get("logicalsectorsize")),
-        physical_block=_number(configuration.get("sectorsize")),
+        logical_block=whole(configuration.get("logicalsectorsize")),
+        physical_block=whole(configuration.get("sectorsize")),
     )
 
 
 def _text(value: t.Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _number(value: t.Any) -> int | None:
-    return int(value) if isinstance(value, (str, int)) and str(value).isdecimal() else None

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id, media, natural_key
 from ....module_utils.storage.units import MIB
-from ...common.errors import InputError, Mistake
-from ...common.fields import Whole, Word, read_all
+from ...common.errors import InputError, Mistake, Mistakes
+from ...common.fields import Whole, Word, is_whole, read_all
 from ...common.words import listed
 from ..model import Firmware
 
 Facts = dict[str, t.Any]
 
 _NOT_DISKS = re.compile(r"^/dev/(loop|ram|zram|sr|scd|fd|dm-|md|drbd|nbd|rbd|zd|mmcblk[0-9]+(boot|rpmb))")
+_UNITS = {"size_bytes": "bytes", "serial": "as serial numbers"}
 _DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")
 
 
@@ -59,6 +60,13 @@ IN_USE = "whether disks are in use"
 CONTENTS = "what is on the disks"
 
 
+def whole(value: t.Any) -> int | None:
+    """Return a whole number, which many write as text; None for anything else."""
+    if isinstance(value, str):
+        return int(value) if re.fullmatch("[0-9]{1,20}", value) else None
+    return value if is_whole(value) and value >= 0 else None
+
+
 def hardware_from(
     read: Callable[[t.Any], Recorded], data: t.Any, ram: t.Any = None, firmware: t.Any = None
 ) -> tuple[Facts, tuple[str, ...]]:
@@ -73,7 +81,8 @@ def hardware_from(
 
 def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None = None) -> tuple[Facts, tuple[str, ...]]:
     """Return hardware and warnings; `ram` (MiB) and `firmware` are the caller's, who knows better. Raises InputError without a disk."""
-    disks = [disk for disk in recorded.disks if not _NOT_DISKS.match(disk.dev) and disk.size >= MIB]
+    named = [disk for disk in recorded.disks if not _NOT_DISKS.match(disk.dev)]
+    disks = [disk for disk in named if disk.size >= MIB]
     if not disks:
         raise InputError([Mistake("", f"{recorded.source} tells of no disk")])
     found, paths = _once([_facts(disk) for disk in sorted(disks, key=lambda disk: natural_key(disk.dev))])
@@ -92,19 +101,29 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     if guessed:
         verb = "rotates" if len(guessed) == 1 else "rotate"
         warnings.append(f"{recorded.source} does not tell whether {listed(guessed)} {verb}; taken for hdd")
+    warnings += [f"{recorded.source} tells no size of {disk.dev}, which is left out" for disk in named if disk.size < MIB]
     return facts, (*warnings, *paths, *recorded.warnings)
 
 
 def _once(disks: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
-    """Return every disk once, and warnings about others of the same durable name: these are further paths to it."""
+    """Return every disk once, and warnings about others of the same name: these are further paths to it.
+
+    Raises InputError where they cannot be, as they have other sizes or serial numbers.
+    """
     first: dict[str, Facts] = {}
     warnings = []
+    mistakes = Mistakes()
     for disk in disks:
         known = first.setdefault(disk["id"] if disk["id"].startswith(_DURABLE) else disk["dev"], disk)
-        if known is not disk:
+        differs = next((key for key in ("size_bytes", "serial") if known.get(key, disk.get(key)) != disk.get(key, known.get(key))), None)
+        if differs is not None:
+            words = f"{known[differs]} and {disk[differs]} {_UNITS[differs]}"
+            mistakes.add("", f"two disks are both {disk['id']}, one {known['dev']}, one {disk['dev']}, with {words}")
+        elif known is not disk:
             warnings.append(
                 f"{disk['dev']} and {known['dev']} are both {disk['id']}, taken for two paths to one disk; the latter is planned"
             )
+    mistakes.check()
     return list(first.values()), warnings
 
 

@@ -208,3 +208,15 @@ def test_a_disk_and_a_mount_point_are_there_once() -> None:
         written("kickstart", schema)
     places = {mistake.place for mistake in caught.value.mistakes}
     assert {"schema.parteds[1].disk_id", "schema.fss[1].mount"} <= places
+
+
+@pytest.mark.parametrize(
+    ("target", "option"),
+    [("kickstart", "passphrase"), ("fai", "passphrase"), ("curtin", "key_file"), ("disko", "password_file"), ("repart", "disk")],
+)
+@pytest.mark.parametrize("value", [1234, ["x"], "two\nlines", ""])
+def test_texts_are_texts_of_one_line(target: str, option: str, value: t.Any) -> None:
+    chosen, options = TARGETS[target]
+    with pytest.raises(InputError, match=f"{option}: is .*; must be text of one line") as caught:
+        write_plan(chosen, small_plan(), None, lossy=True, **{**options, option: value})
+    assert option != "passphrase" or "1234" not in str(caught.value), "a secret is not shown"

@@ -172,7 +172,9 @@ def places(value: t.Any, path: tuple[t.Any, ...] = ()) -> t.Iterator[tuple[t.Any
 def test_damage_is_a_message_or_no_harm(source: str, data: st.DataObject) -> None:
     damaged = copy.deepcopy(sample(source))
     path = data.draw(st.sampled_from(list(places(damaged))))
-    wrong = data.draw(st.sampled_from([None, [], {}, "", "x", -1, 1.5, True, 10**30, ["x"], {"x": 1}, [None]]))
+    wrong = data.draw(
+        st.sampled_from([None, [], {}, "", "x", -1, 1.5, True, 10**30, ["x"], {"x": 1}, [None], "1" * 5000, "\x00", "\ud800", 10**400])
+    )
     if path:
         at = damaged
         for key in path[:-1]:

@@ -167,3 +167,24 @@ def test_mounts_tell_of_ansibles_devices_whether_they_are_in_use(mounts: list[Pl
     assert found["/dev/sda"].get("in_use") is in_use
     assert warns in warnings
     assert "whether disks are in use" in disks(ansible_devices.read({"sda": SDA}))[1]
+
+
+@pytest.mark.parametrize("other", [{"serial": "B"}, {"size": 2**31}])
+def test_two_disks_of_one_name_are_not_two_paths_to_one(other: Plain) -> None:
+    first = {"name": "sda", "size": 2**30, "serial": "A", "id_path": "/dev/disk/by-id/wwn-0x5002538f42900001"}
+    with pytest.raises(InputError, match="two disks are both /dev/disk/by-id/wwn-0x5002538f42900001, one /dev/sda, one /dev/sdb, with "):
+        disks(maas.read({"physicalblockdevice_set": [first, {**first, "name": "sdb", **other}]}))
+    with pytest.raises(InputError, match="two disks are both /dev/sda"):
+        disks(maas.read({"physicalblockdevice_set": [{**first, "id_path": None}, {**first, "id_path": None, **other}]}))
+
+
+def test_disks_without_room_are_told() -> None:
+    found, warnings = disks(lsblk.read({"blockdevices": [device(), device(name="sdb", size=0, wwn=None)]}))
+    assert len(found) == 1
+    assert "lsblk tells no size of /dev/sdb, which is left out" in warnings
+
+
+@pytest.mark.parametrize("ids", [-1, True, "text", {"x": 1}, [1, None]])
+def test_links_of_ansible_that_are_none_are_passed_over(ids: t.Any) -> None:
+    found, _warnings = disks(ansible_devices.read({"devices": {"sda": {"sectors": 2**22, "links": {"ids": ids}}}}))
+    assert list(found) == ["/dev/sda"]
