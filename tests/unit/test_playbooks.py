@@ -44,6 +44,13 @@ def play(playbook, folder, failed=False, inventory=SAMPLE, settings=(), **variab
     return text
 
 
+def test_demo_plans_the_machine_that_it_runs_on_and_all_samples(tmp_path):
+    text = play("demo", tmp_path)
+    drawn = {file.name for file in (tmp_path / "demo").iterdir()}
+    assert {"web-1u.svg", "nuc.svg", "fleet.html", "moves.html"} <= drawn
+    assert ("this-machine.svg" in drawn) != ("There is no plan for this machine: " in text)
+
+
 def test_plan_shows_and_draws_each_host_in_the_folder_of_the_user(tmp_path):
     text = play("plan", tmp_path, bareon_hosts="web-1u,nuc")
     assert '"sda wwn-0x50025387cc75da43         447 GiB' in text
