@@ -5,8 +5,7 @@
 """One file for each action on groups: arguments in, results as plain data by name out.
 
 In reading order: place, evacuate, maintenance (also group_squeeze), balance, storages (group_balance of storages), redistribute,
-compress, capacity, info, iallocator
-(answers to Ganeti's requests by the same code, in an envelope) and iallocator_moves (those about instances that are there), parallel
-(work on each group side by side). Each has a `run_...` that the action
-calls, `..._to_plain` that turn what was found into data, and a summary to read. Nothing is decided here.
+compress, capacity, info, iallocator (answers to Ganeti's requests by the same code, in an envelope) and iallocator_moves (those about
+instances that are there), parallel (work on each group side by side). Each has a `run_...` that the action calls, `..._to_plain` that
+turn what was found into data, and a summary to read. Nothing is decided here.
 """
