@@ -24,7 +24,8 @@ options:
   _input:
     description:
       - What M(ansible.builtin.setup) tells as C(ansible_facts), or its C(devices) alone.
-    type: dict
+      - Text is read as JSON.
+    type: raw
     required: true
 seealso:
   - module: bareon.allocator.disk_plan

@@ -24,7 +24,8 @@ options:
   _input:
     description:
       - The data that Ironic's inspection has collected, whole or its C(inventory) alone.
-    type: dict
+      - Text is read as JSON.
+    type: raw
     required: true
 seealso:
   - module: bareon.allocator.disk_plan

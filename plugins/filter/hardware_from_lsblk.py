@@ -24,7 +24,8 @@ options:
   _input:
     description:
       - What C(lsblk -OJb) prints. Without C(-b) sizes are rounded, and the least that they can stand for is taken.
-    type: dict
+      - Text is read as JSON.
+    type: raw
     required: true
 seealso:
   - module: bareon.allocator.disk_plan

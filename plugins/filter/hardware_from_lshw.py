@@ -24,6 +24,7 @@ options:
   _input:
     description:
       - What C(lshw -json) prints, run as root.
+      - Text is read as JSON.
     type: raw
     required: true
 seealso:

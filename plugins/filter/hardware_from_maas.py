@@ -25,7 +25,8 @@ options:
   _input:
     description:
       - A machine as the API of MAAS returns it, with C(physicalblockdevice_set) or C(blockdevice_set).
-    type: dict
+      - Text is read as JSON.
+    type: raw
     required: true
 seealso:
   - module: bareon.allocator.disk_plan

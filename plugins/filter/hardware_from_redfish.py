@@ -25,6 +25,7 @@ options:
   _input:
     description:
       - A list of Drive resources, or a mapping of C(drives), C(volumes) and C(system), each as Redfish returns them.
+      - Text is read as JSON.
     type: raw
     required: true
 seealso:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 from collections.abc import Callable, Sequence
@@ -70,13 +71,22 @@ def whole(value: t.Any) -> int | None:
 def hardware_from(
     read: Callable[[t.Any], Recorded], data: t.Any, ram: t.Any = None, firmware: t.Any = None
 ) -> tuple[Facts, tuple[str, ...]]:
-    """Return hardware and warnings of data as `read`, a source's reader, understands them; `ram` (MiB) and `firmware` are the user's own.
+    """Return hardware and warnings of data as `read`, a source's reader, understands them, text being read as JSON.
 
-    Raises InputError with what is wrong.
+    `ram` (MiB) and `firmware` are the user's own. Raises InputError with what is wrong.
     """
     memory = None if ram is None else read_all(Whole(1, digits=True), ram, "ram")
     boots = None if firmware is None else str(read_all(Word(Firmware), firmware, "firmware"))
-    return to_hardware(read(data), memory, boots)
+    return to_hardware(read(_parsed(data) if isinstance(data, str) else data), memory, boots)
+
+
+def _parsed(text: str) -> t.Any:
+    """Return the data that a text holds as JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        says = "is empty; must be what was recorded, as JSON" if not text.strip() else f"is no JSON, or not all of it: {error}"
+        raise InputError([Mistake("", says)]) from None
 
 
 def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None = None) -> tuple[Facts, tuple[str, ...]]:

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.recorded import ansible_devices, ironic, lsblk, lshw, maas, redfish
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.recorded.machine import Recorded, to_hardware
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.recorded.machine import Recorded, hardware_from, to_hardware
 
 Plain = dict[str, t.Any]
 
@@ -188,3 +188,14 @@ def test_disks_without_room_are_told() -> None:
 def test_links_of_ansible_that_are_none_are_passed_over(ids: t.Any) -> None:
     found, _warnings = disks(ansible_devices.read({"devices": {"sda": {"sectors": 2**22, "links": {"ids": ids}}}}))
     assert list(found) == ["/dev/sda"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "{", '{"disks": [', "[" * 100000])
+def test_text_that_is_no_json_is_one_message(text: str) -> None:
+    with pytest.raises(InputError, match=r"^is (empty; must be|no JSON, or not all of it: )"):
+        hardware_from(maas.read, text)
+
+
+def test_text_is_read_as_json() -> None:
+    data = {"physicalblockdevice_set": [{"name": "sda", "size": 2**31}]}
+    assert hardware_from(maas.read, json.dumps(data)) == hardware_from(maas.read, data)
