@@ -15,6 +15,7 @@ before it:
 - plan: the order and the stages of moves, and how far they have been carried out;
 - balance, evacuate, capacity: searches for better places, empty nodes, room for more;
 - redistribute: instances that go to other groups;
+- storages: disks that go to other storages;
 - tasks: one file for each action.
 
 arguments.py has what the modules take in common.

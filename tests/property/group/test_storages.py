@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.storages import StorageOptions, even_storages
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
     NO_POLICY,
     Cluster,
@@ -22,6 +21,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
     PoolName,
     StoragePool,
 )
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.disks import DiskMove
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.even import StorageOptions, even_storages
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.levels import Storage
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.stages import staged
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,7 +103,7 @@ def test_no_arrangement_has_less_excess_or_as_little_for_less_data(cluster):
             data = sum(disk.size for disk, place in zip(disks, places) if place != disk.storage)
             best = min(filter(None, [best, (round(excess_of(after, totals, even)), data)]))
     least, data = best
-    if plan.blocked:
+    if plan.staged.blocked:
         return
     assert plan.complete
     assert abs(plan.excess_after - least) <= 3
@@ -113,7 +116,7 @@ def _after(cluster, plan):
     """Return the cluster as it is after a plan, room checked at every stage: what is copied lies in both storages meanwhile."""
     free = {pool.name: pool.free for pool in cluster.nodes[0].storage}
     homes = {}
-    for stage in plan.stages:
+    for stage in plan.staged.stages:
         moves = [plan.moves[position] for position in stage]
         assert len({move.instance.name for move in moves}) == len(moves)
         for move in moves:
@@ -136,3 +139,41 @@ def test_what_a_plan_may_cost_is_kept(cluster, data, moves):
     assert sum(move.size for move in plan.moves) <= data * GIB
     assert len(plan.moves) <= moves
     assert plan.excess_after <= plan.excess_before + 1
+
+
+@st.composite
+def wanted_moves(draw):
+    """Three storages, some nearly full, and up to eight moves between them of up to four instances."""
+    keys = [(external(f"s{number}"), "") for number in range(3)]
+    moves = []
+    for number in range(draw(st.integers(1, 8))):
+        source, target = draw(st.permutations(keys))[:2]
+        instance = Instance(f"i{draw(st.integers(0, 3))}", 1, 1, 1, "n")
+        moves.append(DiskMove(instance, f"disk{number}", draw(st.integers(1, 9)), source, target))
+    storages = {}
+    for key in keys:
+        used = sum(move.size for move in moves if move.source == key) + draw(st.integers(0, 3))
+        storages[key] = Storage(*key, ("n",), max(1, used + draw(st.integers(-2, 9))), used)
+    return moves, storages
+
+
+@given(wanted_moves(), st.data())
+def test_moves_that_wait_for_those_they_name_and_for_nobody_else_have_room(given_moves, data):
+    """Each begins as soon as the ones that it names have ended, and they end in any order."""
+    wanted, storages = given_moves
+    plan = staged(wanted, storages)
+    assert sorted(map(id, [*plan.moves, *plan.blocked])) == sorted(map(id, wanted))
+    assert sum(map(len, plan.after)) <= 3 * len(plan.moves), "a MiB is waited for once"
+    free = {key: storage.total - storage.used for key, storage in storages.items()}
+    waiting, running, ended = list(range(len(plan.moves))), [], set()
+    while waiting or running:
+        for position in [position for position in waiting if ended.issuperset(plan.after[position])]:
+            move = plan.moves[position]
+            free[move.target] -= move.size
+            assert free[move.target] >= 0
+            assert move.instance.name not in {plan.moves[other].instance.name for other in running}
+            waiting.remove(position)
+            running.append(position)
+        done = running.pop(data.draw(st.integers(0, len(running) - 1)))
+        free[plan.moves[done].source] += plan.moves[done].size
+        ended.add(done)

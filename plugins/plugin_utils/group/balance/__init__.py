@@ -9,6 +9,5 @@ copied, instances that find no turn.
 
 In reading order: hbal (the decisions of Ganeti's hbal, one best move after the other), search (local search with prices:
 single moves, exchanges, chains), group (from the placement that was found to a plan), super_cluster (which groups are
-balanced, one plan for all, plans at several prices), storages (disks that
-move between storages). After hbal and "Balancing changes" of the design for htools 2.3.
+balanced, one plan for all, plans at several prices). After hbal and "Balancing changes" of the design for htools 2.3.
 """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What group_balance answers with `of: storage`: storages and moves of disks as plain data; the work is in balance/storages.py."""
+"""What group_balance answers with `of: storage`: storages and moves of disks as plain data; the work is in the package storages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from ...common.fields import refuse_less
 from ...common.table import table
 from ...common.units import format_mib, parse_mib
 from ...common.words import listed
-from ..balance.storages import DiskMove, Key, Storage, StorageOptions, StoragePlan, even_storages
 from ..cluster.model import Cluster
 from ..sources.loaded import Loaded
+from ..storages.disks import DiskMove
+from ..storages.even import StorageOptions, StoragePlan, even_storages
+from ..storages.levels import Key, Storage
 
 Plain = dict[str, t.Any]
 MOVE_DISK = "move_disk"
@@ -48,7 +50,7 @@ def run_storages(loaded: Loaded, arguments: Mapping[str, t.Any], usual: Mapping[
         "storages": [_storage_to_plain(*pair) for pair in zip(plan.before, plan.after)],
         "plan": _plan_to_plain(cluster, plan),
         "stays": [{"instance": one.instance, "disk": one.disk, "storage": one.storage, "why": one.why} for one in plan.stays],
-        "blocked": [f"{move.instance.name} {move.disk}" for move in plan.blocked],
+        "blocked": [f"{move.instance.name} {move.disk}" for move in plan.staged.blocked],
         "complete": plan.complete,
     }
     return told | {"summary": summary(plan, told)}
@@ -78,24 +80,17 @@ def _storage_to_plain(before: Storage, after: Storage) -> Plain:
 def _plan_to_plain(cluster: Cluster, plan: StoragePlan) -> Plain:
     """Return the plan in the shape of all plans of moves; its scores are MiB of excess."""
     group_of = {node.name: node.group for node in cluster.nodes}
-    stage_of = {move: number for number, stage in enumerate(plan.stages) for move in stage}
     return {
         "score_before": plan.excess_before,
         "score_after": plan.excess_after,
         "moves": [
-            _move_to_plain(move, group_of[move.instance.primary])
-            | {"after": [other for other in range(position) if stage_of[other] < stage_of[position] and _follows(move, plan.moves[other])]}
-            for position, move in enumerate(plan.moves)
+            _move_to_plain(move, group_of[move.instance.primary]) | {"after": list(earlier)}
+            for move, earlier in zip(plan.moves, plan.staged.after)
         ],
-        "stages": [list(stage) for stage in plan.stages],
+        "stages": [list(stage) for stage in plan.staged.stages],
         "commands": [],
         "nodes": [],
     }
-
-
-def _follows(move: DiskMove, earlier: DiskMove) -> bool:
-    """Return whether a move of a later stage waits for an earlier one: for its instance, or for the room that it makes."""
-    return earlier.instance is move.instance or earlier.source == move.target
 
 
 def _move_to_plain(move: DiskMove, group: str) -> Plain:
@@ -154,7 +149,7 @@ def _level_row(before: Storage, after: Storage) -> tuple[str, ...]:
 def _move_rows(plan: StoragePlan) -> list[tuple[str, ...]]:
     return [
         (str(number), move.instance.name, move.disk, _called(move.source), _called(move.target), format_mib(move.size))
-        for number, stage in enumerate(plan.stages, start=1)
+        for number, stage in enumerate(plan.staged.stages, start=1)
         for move in (plan.moves[position] for position in stage)
     ]
 
