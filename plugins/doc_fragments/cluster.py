@@ -236,6 +236,10 @@ options:
             description: Whether it can be moved while it runs. One that cannot is stopped and started elsewhere, as containers are.
             type: bool
             default: true
+          stays:
+            description: Why its disks keep it on its node, where its disk template is one that does. It is told as a reason.
+            type: str
+            default: ''
       tags:
         description: Tags of the cluster, among them those that steer exclusion, location and migration, as in the manual page of C(htools).
         type: list
@@ -375,6 +379,13 @@ options:
             name. What is copied has its price. Otherwise they stay where they are.
         type: bool
         default: false
+      memory:
+        description:
+          - Of a source of type V(proxmox), what the memory of a guest that runs is. Default is V(maximum), the most that it may have.
+          - V(balloon) is what it keeps when memory is short, of machines that have a minimum. V(used) is what it takes now. Both let
+            nodes be filled beyond what guests may ask for one day, and are for clusters that are overcommitted already.
+        type: str
+        choices: [maximum, balloon, used]
 requirements:
   - numpy >= 1.26 on the controller
   - highspy >= 1.10 on the controller

@@ -47,6 +47,7 @@ CLUSTER_ARGUMENTS: Mapping[str, t.Any] = {
                 },
             },
             "local_disks": {"type": "bool", "default": False},
+            "memory": {"type": "str", "choices": ["maximum", "balloon", "used"]},
         },
         "mutually_exclusive": [("path", "url")],
         "required_by": {"password": ["username"]},

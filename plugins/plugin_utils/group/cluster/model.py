@@ -284,6 +284,8 @@ class Instance:
     networks: tuple[str, ...] = ()
     live: bool = True
     """Whether it can be moved while it runs; one that cannot is stopped, and started elsewhere, as containers are."""
+    stays: str = ""
+    """Why its disks keep it on its node, in the words of its source; empty where its disk template says enough."""
 
     @property
     def runs(self) -> bool:
@@ -319,6 +321,11 @@ class Instance:
     def movable(self) -> bool:
         """Whether balancing may move it."""
         return self.disk_template in MOVABLE
+
+    @property
+    def why_it_stays(self) -> str:
+        """Why it cannot be moved, if it cannot."""
+        return self.stays or f"disks of template {self.disk_template} cannot be moved to another node"
 
     @property
     def spindles(self) -> int | None:

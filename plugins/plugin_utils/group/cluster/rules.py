@@ -12,7 +12,8 @@ its own; pins to the same nodes are one slot. An affinity has no such limit: who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np, npt
@@ -31,6 +32,12 @@ class Slots:
     """How many are exclusion tags."""
     together: npt.NDArray[np.bool_]
     """[T]: those whose primaries are all to be on one node."""
+    own_names: Mapping[tuple[int, int], str]
+    """Of an instance and a slot that several rules share: the rules of this instance."""
+
+    def name_for(self, instance: int, slot: int) -> str:
+        """Return what a slot is called where one of its instances is spoken of."""
+        return self.own_names.get((instance, slot), self.names[slot])
 
 
 def collect_slots(cluster: Cluster, instances: Sequence[Instance], exclusion: Sequence[Sequence[str]]) -> Slots:
@@ -41,23 +48,33 @@ def collect_slots(cluster: Cluster, instances: Sequence[Instance], exclusion: Se
     soft = len(names)
     limits = [np.ones((len(cluster.nodes), soft))]
     together = [False] * soft
-    if cluster.rules:
-        for name, column, is_together, members in _rule_slots(cluster, instances):
-            for member in members:
-                of_instance[member].append(len(names))
-            names.append(name)
-            limits.append(column[:, None])
-            together.append(is_together)
+    own_names = {}
+    for slot in _rule_slots(cluster, instances) if cluster.rules else ():
+        for member, rules in slot.members.items():
+            of_instance[member].append(len(names))
+            if len(slot.rules) > 1:
+                own_names[member, len(names)] = "; ".join(rules)
+        names.append("; ".join(slot.rules))
+        limits.append(slot.limit[:, None])
+        together.append(slot.together)
     limit = np.concatenate(limits, axis=1)
-    return Slots(tuple(names), tuple(map(tuple, of_instance)), limit, soft, np.array(together, dtype=bool))
+    return Slots(tuple(names), tuple(map(tuple, of_instance)), limit, soft, np.array(together, dtype=bool), own_names)
 
 
-def members_of(rule: Rule, instances: Sequence[Instance]) -> tuple[int, ...]:
-    """Return the positions of the instances that a rule is about."""
-    named, tags = frozenset(rule.instances), frozenset(rule.tags)
-    return tuple(
-        position for position, instance in enumerate(instances) if instance.name in named or (tags and not tags.isdisjoint(instance.tags))
-    )
+def members_of(rules: Iterable[Rule], instances: Sequence[Instance]) -> list[tuple[int, ...]]:
+    """Return for each rule the positions of the instances that it is about."""
+    by_name: dict[str, list[int]] = collections.defaultdict(list)
+    by_tag: dict[str, list[int]] = collections.defaultdict(list)
+    for position, instance in enumerate(instances):
+        by_name[instance.name].append(position)
+        for tag in instance.tags:
+            by_tag[tag].append(position)
+    found = []
+    for rule in rules:
+        named = [position for name in rule.instances for position in by_name.get(name, ())]
+        tagged = [position for tag in rule.tags for position in by_tag.get(tag, ())]
+        found.append(tuple(sorted({*named, *tagged})))
+    return found
 
 
 @dataclass(frozen=True)
@@ -71,7 +88,7 @@ class Contradiction:
 
 def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
     """Return the rules that contradict each other, or that more instances are under than there are nodes."""
-    members = {position: frozenset(members_of(rule, cluster.instances)) for position, rule in enumerate(cluster.rules)}
+    members = {position: frozenset(of_rule) for position, of_rule in enumerate(members_of(cluster.rules, cluster.instances))}
     names = [instance.name for instance in cluster.instances]
     found = []
 
@@ -110,27 +127,36 @@ def _nodes_of(cluster: Cluster, members: dict[int, frozenset[int]], instances: f
     return frozenset(found)
 
 
-def _rule_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[tuple[str, npt.NDArray[np.float64], bool, Sequence[int]]]:
-    """Return name, limits [N], whether together, and members of each slot of the rules."""
-    found: list[tuple[str, npt.NDArray[np.float64], bool, Sequence[int]]] = []
-    pins: dict[frozenset[str], tuple[list[str], list[int]]] = {}
-    for rule in cluster.rules:
-        members = members_of(rule, instances)
+@dataclass(frozen=True)
+class _RuleSlot:
+    """A slot: the rules that it stands for, limits [N], whether its members are to be together, and of each member its own rules."""
+
+    rules: tuple[str, ...]
+    limit: npt.NDArray[np.float64]
+    together: bool
+    members: Mapping[int, Sequence[str]]
+
+
+def _rule_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[_RuleSlot]:
+    found = []
+    pins: dict[frozenset[str], dict[int, list[str]]] = {}
+    everywhere = frozenset(cluster.node_positions())
+    for rule, members in zip(cluster.rules, members_of(cluster.rules, instances)):
         if rule.kind in (RuleKind.AFFINITY, RuleKind.ANTI_AFFINITY):
-            is_together = rule.kind == RuleKind.AFFINITY
+            together = rule.kind == RuleKind.AFFINITY
+            limit = np.full(len(cluster.nodes), np.inf if together else 1.0)
             if len(members) > 1:
-                found.append((rule.name, np.full(len(cluster.nodes), np.inf if is_together else 1.0), is_together, members))
+                found.append(_RuleSlot((rule.name,), limit, together, dict.fromkeys(members, (rule.name,))))
             continue
         for member in members:
             # Who is nowhere yet may go anywhere, and is left there.
             home = instances[member].primary
-            allowed = frozenset(rule.nodes) if rule.kind == RuleKind.PIN else frozenset({home} if home else cluster.node_positions())
-            names, pinned = pins.setdefault(allowed, ([], []))
-            if member not in pinned:
-                pinned.append(member)
+            allowed = frozenset(rule.nodes) if rule.kind == RuleKind.PIN else frozenset({home}) if home else everywhere
+            names = pins.setdefault(allowed, {}).setdefault(member, [])
             if rule.name not in names:
                 names.append(rule.name)
-    for allowed, (names, pinned) in pins.items():
+    for allowed, pinned in pins.items():
         column = np.array([np.inf if node.name in allowed else 0.0 for node in cluster.nodes])
-        found.append(("; ".join(names), column, False, pinned))
+        rules = tuple(dict.fromkeys(name for names in pinned.values() for name in names))
+        found.append(_RuleSlot(rules, column, False, pinned))
     return found

@@ -237,7 +237,7 @@ def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Sco
     """Return what keeps an instance from every node, once the others have moved."""
     model = after.facts.instances.models[task.instance]
     if not can_leave(after, task.instance):
-        return (Reason(NOWHERE, "template", 0.0, f"disks of template {model.disk_template} cannot be moved to another node"),)
+        return (Reason(NOWHERE, "template", 0.0, model.why_it_stays),)
     primary, secondary = after.place_of(task.instance)
     if secondary != NOWHERE and not after.answers(primary) and (after.offline[secondary] or task.keeps_primary):
         return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)

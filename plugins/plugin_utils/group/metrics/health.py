@@ -126,8 +126,9 @@ def _rules(state: ClusterState) -> Iterator[Problem]:
         return
     over = state.tag_counts - slots.limit
     for node, slot in np.argwhere(over[:, slots.soft :] > 0).tolist():
-        here = [names[i] for i in state.primaries(node).tolist() if slots.soft + slot in state.facts.instances.exclusion[i]]
-        says = f"{slots.names[slots.soft + slot]} does not hold on {state.facts.nodes.names[node]}: {', '.join(here)}"
+        here = [i for i in state.primaries(node).tolist() if slots.soft + slot in state.facts.instances.exclusion[i]]
+        broken = "; ".join(dict.fromkeys(slots.name_for(i, slots.soft + slot) for i in here))
+        says = f"{broken} does not hold on {state.facts.nodes.names[node]}: {', '.join(names[i] for i in here)}"
         yield _on_node(state, ProblemKind.RULE, node, float(over[node, slots.soft + slot]), says)
     for slot in np.flatnonzero(slots.together).tolist():
         counts = state.tag_counts[:, slot]

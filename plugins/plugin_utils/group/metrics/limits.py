@@ -154,7 +154,7 @@ def broken_rules(state: ClusterState, instance: int, nodes: Integers) -> tuple[t
     counts = state.tag_counts[:, own]
     company = counts.max(axis=0) if home == NOWHERE else counts[home]
     alone = slots.together[own] & (counts[nodes] < company)
-    return tuple(slots.names[slot] for slot in own), alone | (counts[nodes] >= slots.limit[np.ix_(nodes, own)])
+    return tuple(slots.name_for(instance, slot) for slot in own), alone | (counts[nodes] >= slots.limit[np.ix_(nodes, own)])
 
 
 def counted_as_used(quantities: Floats) -> Floats:

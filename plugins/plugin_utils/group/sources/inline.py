@@ -132,6 +132,7 @@ _INSTANCE = Table(
         Row("load", _LOAD, "What it uses of CPU, memory, disk and network; 1 is the usual.", default=None),
         Row("networks", _STRINGS, "The networks that it needs.", default=()),
         Row("live", Truth(words=True), "Whether it can be moved while it runs.", default=True),
+        Row("stays", Text(), "Why its disks keep it on its node.", default=""),
     ],
 )
 _RULE = Table(
@@ -236,6 +237,7 @@ def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
         load=USUAL_LOAD if values["load"] is None else Load(**values["load"]),
         networks=values["networks"],
         live=values["live"],
+        stays=values["stays"],
     )
 
 

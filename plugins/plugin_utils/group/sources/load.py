@@ -29,7 +29,7 @@ _READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], bool]] = {
     SourceType.GANETI_TEXT: (("path",), True),
     SourceType.IALLOCATOR: (("path",), True),
     SourceType.GANETI_RAPI: (("path", "url"), True),
-    SourceType.PROXMOX: (("path", "url", "token_id", "token_secret", "ca_path", "load", "local_disks"), False),
+    SourceType.PROXMOX: (("path", "url", "token_id", "token_secret", "ca_path", "load", "local_disks", "memory"), False),
     SourceType.LEDGER: (("database", "aggregates"), False),
 }
 """The options that each type is read from, and whether one of them must be given."""
@@ -62,7 +62,7 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
 def _proxmox(source: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Cluster:
     """Return a Proxmox VE cluster, from files where a path is given."""
     load = source.get("load") or {}
-    reading = Reading(load=load.get("mode", "") if load else "", local_disks=bool(source.get("local_disks")))
+    reading = Reading(load.get("mode", ""), bool(source.get("local_disks")), source.get("memory") or Reading.memory)
     if source.get("path"):
         return parse_proxmox(_documents(Path(resolve(source["path"]))), reading)
     window = load.get("window", "hour") if reading.load not in ("", "assigned") else ""

@@ -46,7 +46,8 @@ from ..cluster.model import (
 )
 from .iallocator import NAME, NUMBER, TRUTH, WHOLE
 from .proxmox_config import Config, read_config
-from .proxmox_rules import Guests, in_maintenance, read_rules
+from .proxmox_guests import Guests
+from .proxmox_rules import in_maintenance, read_rules
 
 GROUP = "proxmox"
 RESOURCES = "/cluster/resources"
@@ -60,10 +61,15 @@ _GUEST_CONTENT = frozenset(_CONTENT.values())
 
 @dataclass(frozen=True)
 class Reading:
-    """How a cluster is read: what load is (`used`, `assigned`, `pressure`, empty for none), and whether local disks may be copied."""
+    """How a cluster is read.
+
+    `load` is `used`, `assigned`, `pressure`, or empty for none; `local_disks` whether these may be copied; `memory` what a guest's is:
+    `maximum`, `balloon` (what it keeps when memory is short) or `used`.
+    """
 
     load: str = ""
     local_disks: bool = False
+    memory: str = "maximum"
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,12 @@ class _Storages:
 
     by_node: Mapping[str, tuple[StoragePool, ...]]
     of_guest: Mapping[int, frozenset[PoolName]]
+    offered: Mapping[str, frozenset[str]]
+    """The names of those of each node that are for anything."""
     shared: frozenset[str]
     """Those that are the same on every node, for disks or not."""
+    types: Mapping[tuple[str, str], str]
+    """What a storage of a node is, by both names, where that is told."""
 
     def of(self, guest: int, node: str, config: Config | None) -> frozenset[PoolName]:
         """Return the storages of a guest: by its config, where its disks were seen, or the node's only one."""
@@ -83,8 +93,8 @@ class _Storages:
             return frozenset(pools.get(name, PoolName(PoolKind.INTERNAL, name)) for name in config.storages)
         return self.of_guest.get(guest, frozenset()) or frozenset(pools.values() if len(pools) == 1 else ())
 
-    def offered(self, node: str) -> frozenset[PoolName]:
-        """Return the storages that a node offers, or any where it tells none; one that is disabled, or not active, it does not."""
+    def pools(self, node: str) -> frozenset[PoolName]:
+        """Return the storages for disks that a node offers, or any where it tells none; those disabled, or not active, it does not."""
         own = self.by_node.get(node) or tuple(pool for pools in self.by_node.values() for pool in pools)
         return frozenset(pool.name for pool in own)
 
@@ -116,6 +126,7 @@ _GUEST = Table(
         Row("maxdisk", WHOLE, default=0),
         Row("maxmem", WHOLE, default=0),
         Row("mem", WHOLE, default=0),
+        Row("memhost", WHOLE),
         Row("maxcpu", NUMBER, default=0.0),
         Row("tags", NAME, default=""),
         Row("pool", NAME, default=""),
@@ -132,6 +143,7 @@ _STORAGES = ListOf(
             Row("active", TRUTH, default=True),
             Row("shared", TRUTH, default=False),
             Row("content", NAME, default=""),
+            Row("type", NAME, default=""),
             Row("total", WHOLE),
             Row("avail", WHOLE),
         ],
@@ -173,11 +185,12 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
     drained = in_maintenance(documents, mistakes)
     used: collections.Counter[str] = collections.Counter()
     for guest in guests.values():
-        used[guest["node"]] += guest["mem"]
+        used[guest["node"]] += _used(guest)
     nodes = tuple(_node(machine, storages, used[machine["node"]], machine["node"] in drained) for machine in machines.values())
     instances = []
+    points = _points(documents, list(guests.values()), reading.load, mistakes)
     for guest in guests.values():
-        load = _load(documents, guest, reading.load, mistakes)
+        load = _load(guest, points.get(guest["vmid"], ()), reading.load)
         instances.append(_instance(guest, storages, configs[guest["vmid"]], load, reading))
     known = Guests(
         names={guest["vmid"]: instance.name for guest, instance in zip(guests.values(), instances)},
@@ -185,6 +198,7 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
         configs=configs,
         online=tuple(node.name for node in nodes if not node.offline and not node.drained),
         reached={name: storages.reached(name) for name in names},
+        offered=storages.offered,
         shared=storages.shared,
     )
     rules = read_rules(documents, known, names, mistakes)
@@ -217,31 +231,61 @@ def _node(values: Values, storages: _Storages, used_by_guests: int, drained: boo
 
 def _instance(values: Values, storages: _Storages, config: Config | None, load: Load, reading: Reading) -> Instance:
     pools = storages.of(values["vmid"], values["node"], config)
-    offered = pools & storages.offered(values["node"])
+    offered = pools & storages.pools(values["node"])
     local = sorted(pool for pool in offered if pool.kind == PoolKind.INTERNAL)
     storage = min(local or offered, default=None)
-    copied = reading.local_disks and config is not None and config.local_disks_move
-    stays = not pools or offered < pools or (bool(local) and not copied)
+    why = _why_it_stays(values, storages, config, [pool.pool for pool in local], reading)
     disks = _disks(values, pools, config)
     return Instance(
         name=str(values["vmid"]) if values["name"] is None else f"{values['vmid']}-{values['name']}",
-        memory=_in_mib(values["maxmem"]),
+        memory=_memory(values, config, reading.memory),
         disk=sum(disk.size for disk in disks),
         vcpus=math.ceil(values["maxcpu"]),
         primary=values["node"],
         status=_STATUS.get(values["status"], Status.ADMIN_DOWN),
-        disk_template=DiskTemplate.PLAIN if stays else DiskTemplate.EXT,
+        disk_template=DiskTemplate.PLAIN if why or offered < pools or (config is None and not pools) else DiskTemplate.EXT,
         disks=disks,
         storage=storage,
         tags=_tags(values),
         load=load,
         live=values["type"] != "lxc",
+        stays=why,
     )
 
 
+def _why_it_stays(values: Values, storages: _Storages, config: Config | None, local: Sequence[str], reading: Reading) -> str:
+    """Return why disks on local storages keep a guest on its node, if they do."""
+    if not local:
+        return ""
+    if config is None:
+        return f"it has disks on {', '.join(local)}, which is its node's own, and its configuration is not told"
+    if not reading.local_disks:
+        names = ", ".join(disk.name for disk in config.disks if disk.storage in local)
+        return f"{names} on {', '.join(local)}, which is its node's own, is copied with source.local_disks only"
+    if values["type"] == "lxc" and config.devices:
+        return f"{config.devices[0]}, so that its disks on {', '.join(local)} are not copied"
+    return config.why_not_copied({name: storages.types.get((values["node"], name), "") for name in local}, values)
+
+
+def _memory(values: Values, config: Config | None, mode: str) -> int:
+    """Return the MiB that a guest counts with: the most that it may have, unless it runs and less is asked for and known."""
+    most = _in_mib(values["maxmem"])
+    if values["status"] != "running":
+        return most
+    if mode == "used":
+        return min(most, _in_mib(_used(values))) or most
+    return config.balloon if mode == "balloon" and config is not None and 0 < config.balloon < most else most
+
+
+def _used(values: Values) -> int:
+    """Return the bytes that a guest takes of its node, as the node sees it where that is told."""
+    told: int = values["mem"] if values["memhost"] is None else values["memhost"]
+    return told
+
+
 def _disks(values: Values, pools: frozenset[PoolName], config: Config | None) -> tuple[Disk, ...]:
-    """Return the disks of a guest; where there is no config all of them as one, of which no storage is known."""
-    if config is None or not config.disks:
+    """Return the disks of a guest; where its config is not told all of them as one, of which no storage is known."""
+    if config is None:
         return (Disk(_in_mib(values["maxdisk"])),)
     by_name = {pool.pool: pool for pool in pools}
     content = _CONTENT[values["type"]]
@@ -254,13 +298,28 @@ def _tags(values: Values) -> tuple[str, ...]:
     return (*tags, f"pool:{values['pool']}") if values["pool"] else tuple(tags)
 
 
-def _load(documents: Mapping[str, t.Any], guest: Values, mode: str, mistakes: Mistakes) -> Load:
+def _points(documents: Mapping[str, t.Any], guests: Sequence[Values], mode: str, mistakes: Mistakes) -> dict[int, tuple[Values, ...]]:
+    """Return what was measured of each guest; a load that no guest that runs tells is a mistake, or all would seem to have none."""
+    if mode not in _MEASURES:
+        return {}
+    found = {
+        guest["vmid"]: _document(documents, f"/nodes/{guest['node']}/{guest['type']}/{guest['vmid']}/rrddata", _POINTS, mistakes)
+        for guest in guests
+    }
+    running = [guest["vmid"] for guest in guests if guest["status"] == "running"]
+    names = [name for names in _MEASURES[mode].values() for name in names]
+    if running and not any(point[name] is not None for number in running for point in found[number] for name in names):
+        needed = "; it needs release 9 or later" if mode == "pressure" else ""
+        mistakes.add("source.load.mode", f"is {mode}, which no guest that runs has in its rrddata{needed}")
+    return found
+
+
+def _load(guest: Values, points: Sequence[Values], mode: str) -> Load:
     """Return what a guest uses: cores, GiB, MiB a second; or by pressure the share of time in which it waits."""
     if not mode:
         return USUAL_LOAD
     if mode == "assigned":
         return Load(cpu=float(guest["maxcpu"]), memory=guest["maxmem"] / MIB / 1024, disk=0.0, net=0.0)
-    points = _document(documents, f"/nodes/{guest['node']}/{guest['type']}/{guest['vmid']}/rrddata", _POINTS, mistakes)
     found = {kind: sum(_mean(points, name) for name in names) for kind, names in _MEASURES[mode].items()}
     if mode == "pressure":
         return Load(**found)
@@ -282,15 +341,19 @@ def _storages(documents: Mapping[str, t.Any], nodes: Sequence[str], mistakes: Mi
     by_node: dict[str, tuple[StoragePool, ...]] = {}
     found: dict[int, set[PoolName]] = collections.defaultdict(set)
     shared: set[str] = set()
+    offered: dict[str, frozenset[str]] = {}
+    types: dict[tuple[str, str], str] = {}
     for node in nodes:
         listed = _document(documents, f"/nodes/{node}/storage", _STORAGES, mistakes)
+        offered[node] = frozenset(storage["storage"] for storage in listed if storage["enabled"] and storage["active"])
+        types |= {(node, storage["storage"]): storage["type"] for storage in listed}
         shared |= {storage["storage"] for storage in listed if storage["shared"]}
         by_node[node] = pools = tuple(_pool(storage) for storage in listed if _for_guests(storage))
         for pool in pools:
             for volume in _document(documents, f"/nodes/{node}/storage/{pool.name.pool}/content", _VOLUMES, mistakes):
                 if volume["vmid"] is not None:
                     found[volume["vmid"]].add(pool.name)
-    return _Storages(by_node, {guest: frozenset(pools) for guest, pools in found.items()}, frozenset(shared))
+    return _Storages(by_node, {guest: frozenset(pools) for guest, pools in found.items()}, offered, frozenset(shared), types)
 
 
 def _document(documents: Mapping[str, t.Any], path: str, kind: ListOf, mistakes: Mistakes) -> tuple[Values, ...]:

@@ -8,7 +8,7 @@
     /cluster/ha/groups, /cluster/ha/resources   HA groups (8), and who is managed by HA
     /cluster/ha/status/manager_status     nodes in maintenance
     /cluster/options                      whether HA's own scheduler is dynamic: it then places its guests itself
-    /nodes/NODE/status                    CPU flags
+    /nodes/NODE/status                    CPU flags: see proxmox_processors.py
     guests' tags                          those of ProxLB: plb_affinity_NAME, plb_anti_affinity_NAME, plb_ignore_NAME, plb_pin_NODE
     guests' configurations and locks      devices, ISO images and storages that a node has and another has not
 
@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import collections
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...common.errors import Mistakes
 from ...common.fields import Anything, ListOf, Row, Table, Values
 from ..cluster.model import Rule, RuleKind
 from .iallocator import NAME, TRUTH
-from .proxmox_config import Config
+from .proxmox_guests import Guests
+from .proxmox_processors import processor_rules
 
 _RULES = ListOf(
     Table(
@@ -65,29 +65,6 @@ _RESOURCES = ListOf(
 _STATES = Table("states of nodes", [Row("node_status", Anything())], others=True)
 _MANAGER = Table("the manager's status", [Row("manager_status", _STATES)], others=True)
 _OPTIONS = Table("the options", [Row("crs", Anything())], others=True)
-_STATUS = Table("a node's status", [Row("cpuinfo", Table("a CPU", [Row("flags", NAME)], others=True))], others=True)
-_LEVELS = {"x86-64-v2": "sse4_2", "x86-64-v2-AES": "aes", "x86-64-v3": "avx2", "x86-64-v4": "avx512f"}
-"""The flag by which a CPU of a level is known."""
-
-
-@dataclass(frozen=True)
-class Guests:
-    """What is known of the guests by number: their names here, what `/cluster/resources` and their configurations tell; and nodes."""
-
-    names: Mapping[int, str]
-    values: Mapping[int, Values]
-    configs: Mapping[int, Config | None]
-    online: tuple[str, ...]
-    """The nodes that take guests."""
-    reached: Mapping[str, frozenset[str]]
-    """The storages of each node that are for disks."""
-    shared: frozenset[str]
-    """The storages that are the same on every node."""
-
-    def of(self, resources: str) -> tuple[str, ...]:
-        """Return the guests that a list such as `vm:100,ct:200` names, as far as they are known."""
-        numbers = [part.strip().rpartition(":")[2] for part in resources.split(",")]
-        return tuple(self.names[int(number)] for number in numbers if number.isdecimal() and int(number) in self.names)
 
 
 def in_maintenance(documents: Mapping[str, t.Any], mistakes: Mistakes) -> frozenset[str]:
@@ -108,7 +85,7 @@ def read_rules(documents: Mapping[str, t.Any], guests: Guests, nodes: Sequence[s
         *_tagged(guests, nodes),
         *_tied(guests),
         *_storages(guests, nodes),
-        *_processors(documents, guests, nodes, mistakes),
+        *processor_rules(documents, guests, nodes, mistakes),
     ]
     return tuple(rule for rule in found if rule.instances)
 
@@ -214,33 +191,19 @@ def _tied(guests: Guests) -> Iterator[Rule]:
 
 
 def _storages(guests: Guests, nodes: Sequence[str]) -> Iterator[Rule]:
-    """Yield a pin for each guest with disks on several storages that not every node reaches."""
+    """Yield a pin for each guest that needs storages which not every node has; a single one of disks is a limit by itself."""
     for number, config in guests.configs.items():
-        needed = frozenset(() if config is None else config.storages)
-        allowed = tuple(node for node in nodes if needed <= guests.reached[node])
-        if len(needed) > 1 and len(allowed) < len(nodes):
-            name = guests.names[number]
-            yield Rule(f"{name}: its disks lie on {', '.join(sorted(needed))}", RuleKind.PIN, (name,), allowed)
-
-
-def _processors(documents: Mapping[str, t.Any], guests: Guests, nodes: Sequence[str], mistakes: Mistakes) -> Iterator[Rule]:
-    """Yield a pin for each running machine whose CPU another node does not have."""
-    flags: dict[str, frozenset[str]] = {}
-    for node in nodes:
-        path = f"/nodes/{node}/status"
-        if documents.get(path) is not None:
-            cpu = _STATUS.read_nested(documents[path], path, mistakes)["cpuinfo"]
-            flags[node] = frozenset(((cpu or {}).get("flags") or "").split())
-    for number, config in guests.configs.items():
-        values = guests.values[number]
-        if config is None or values["type"] != "qemu" or values["status"] != "running":
+        if config is None:
             continue
-        needed = flags.get(values["node"], frozenset()) if config.cpu == "host" else frozenset(_level(config.cpu))
-        lacking = [node for node in nodes if flags.get(node) and not needed <= flags[node]]
-        if lacking:
-            name, allowed = guests.names[number], tuple(node for node in nodes if node not in lacking)
-            yield Rule(f"{name}: its CPU type {config.cpu} is more than {', '.join(lacking)} can give", RuleKind.PIN, (name,), allowed)
-
-
-def _level(cpu: str) -> Iterable[str]:
-    return [_LEVELS[cpu]] if cpu in _LEVELS else []
+        disks = frozenset(config.storages)
+        drives = frozenset(config.made) | (frozenset(config.images) & guests.shared)
+        home = guests.values[number]["node"]
+        # A node that lists nothing does not answer, and takes nobody anyway.
+        lacks_drives = {node for node in nodes if guests.offered[node] and not drives <= guests.offered[node]}
+        lacks_disks = {node for node in nodes if len(disks) > 1 and not disks <= guests.reached[node]}
+        allowed = tuple(node for node in nodes if node == home or node not in lacks_drives | lacks_disks)
+        if len(allowed) < len(nodes):
+            name = guests.names[number]
+            lie = [f"its disks lie on {', '.join(sorted(disks))}"] if lacks_disks else []
+            lie += [f"its drives lie on {', '.join(sorted(drives))}"] if lacks_drives else []
+            yield Rule(f"{name}: {', '.join(lie)}", RuleKind.PIN, (name,), allowed)

@@ -14,7 +14,7 @@ import collections
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...common.highs import Limits, Program, Undecided, maximise
+from ...common.highs import Floats, Limits, Program, Undecided, maximise
 from .disks import Candidate, DiskMove
 from .levels import Key, Storage
 
@@ -119,7 +119,7 @@ def _load_rows(
 def _moves(
     kinds: Mapping[Kind, Sequence[Candidate]],
     goes: Mapping[Kind, Mapping[Key, int]],
-    values: Sequence[float],
+    values: Floats,
 ) -> Iterator[DiskMove]:
     """Yield the moves that a solution has: of disks that are alike the first ones."""
     for kind, alike in kinds.items():

@@ -135,12 +135,118 @@ def test_local_disks_are_copied_only_if_asked():
     assert (web.disk_template, str(web.storage), web.takes_disk_along) == (DiskTemplate.EXT, "internal/local-lvm", True)
 
 
+def evacuated(documents, name, reading=None):
+    """Return why a guest has to stay where it is, or where it goes."""
+    cluster = parse_proxmox(documents, reading or Reading())
+    found = run_evacuate(Loaded(cluster, {}), {"instances": [name]})
+    return [reason["says"] for left in found["unplaced"] for reason in left["reasons"]] or [found["placed"][0]["nodes"][0]]
+
+
+@pytest.mark.parametrize(
+    ("config", "kind", "says"),
+    [
+        ({"scsi0": "local-lvm:base-900-disk-0/vm-100-disk-1,size=8G"}, "lvmthin", "scsi0 on local-lvm is a clone of a template's disk"),
+        ({"scsi0": "local-lvm:vm-100-disk-1,size=8G"}, "iscsidirect", "from a storage of type iscsidirect no disk is copied"),
+        ({"scsi0": "local-lvm:vm-100-disk-1,size=8G", "parent": "x"}, "zfspool", "has snapshots, with which no disk is copied while"),
+        ({"scsi0": "local-lvm:vm-100-disk-1,size=8G"}, "lvmthin", "pve2"),
+    ],
+)
+def test_why_a_local_disk_is_not_copied(config, kind, says):
+    documents = copy.deepcopy(with_config(config))
+    for node in ("pve1", "pve2"):
+        next(one for one in documents[f"/nodes/{node}/storage"] if one["storage"] == "local-lvm")["type"] = kind
+    (told,) = evacuated(documents, "100-web", Reading(local_disks=True))
+    assert says in told
+    assert evacuated(documents, "100-web") == ["scsi0 on local-lvm, which is its node's own, is copied with source.local_disks only"]
+
+
+@pytest.mark.parametrize(("kind", "volume", "copied"), [("zfspool", "", True), ("lvmthin", "", False), ("dir", ".qcow2", True)])
+def test_snapshots_of_a_stopped_machine_are_copied_from_where_they_can_be(kind, volume, copied):
+    documents = copy.deepcopy(with_config({"scsi0": f"local-lvm:vm-100-disk-1{volume},size=8G", "parent": "before"}))
+    documents[RESOURCES][3]["status"] = "stopped"
+    for node in ("pve1", "pve2"):
+        next(one for one in documents[f"/nodes/{node}/storage"] if one["storage"] == "local-lvm")["type"] = kind
+    (told,) = evacuated(documents, "100-web", Reading(local_disks=True))
+    assert told == ("pve2" if copied else "scsi0 on local-lvm has snapshots, which cannot be copied from there")
+
+
+def test_a_cloud_init_drive_goes_along_where_its_storage_is():
+    drive = {"scsi0": "ceph:vm-100-disk-0,size=32G", "ide2": "local-lvm:vm-100-cloudinit,media=cdrom,size=4M"}
+    assert evacuated(with_config(drive), "100-web") == ["pve2"]
+    documents = copy.deepcopy(with_config(drive))
+    documents["/nodes/pve2/storage"] = [one for one in documents["/nodes/pve2/storage"] if one["storage"] != "local-lvm"]
+    assert "rule 100-web: its drives lie on local-lvm keeps 100-web off pve2" in evacuated(documents, "100-web")
+
+
+def test_a_shared_image_keeps_a_guest_where_its_storage_is_offered():
+    documents = copy.deepcopy(with_config({"scsi0": "ceph:vm-100-disk-0,size=32G", "ide2": "isos:iso/x.iso,media=cdrom"}))
+    documents["/nodes/pve1/storage"].append({"storage": "isos", "shared": 1, "active": 1, "enabled": 1, "content": "iso"})
+    assert "rule 100-web: its drives lie on isos keeps 100-web off pve2" in evacuated(documents, "100-web")
+    documents["/nodes/pve2/storage"].append({"storage": "isos", "shared": 1, "active": 1, "enabled": 1, "content": "iso"})
+    assert evacuated(documents, "100-web") == ["pve2"]
+
+
+def test_a_guest_without_disks_can_move():
+    assert evacuated(with_config({"ide2": "none,media=cdrom"}), "100-web") == ["pve2"]
+
+
+def test_each_guest_is_told_its_own_reason():
+    documents = copy.deepcopy(with_config({"scsi0": "ceph:vm-100-disk-0,size=32G", "usb0": "host=046d:c52b"}))
+    documents[RESOURCES].append(documents[RESOURCES][3] | {"vmid": 110, "name": "other", "id": "qemu/110", "lock": "backup"})
+    documents["/nodes/pve1/qemu/110/config"] = {"scsi0": "ceph:vm-110-disk-0,size=1G"}
+    told = evacuated(documents, "100-web")
+    assert "rule 100-web: usb0 is passed through keeps 100-web off pve2" in told
+    assert "110" not in " ".join(told)
+
+
+@pytest.mark.parametrize("lock", ["backup", "migrate", "snapshot", "suspended", "clone", "disk"])
+def test_who_is_locked_stays(lock):
+    documents = copy.deepcopy(RECORDED)
+    documents[RESOURCES][3]["lock"] = lock
+    assert f"rule 100-web: is locked ({lock}) keeps 100-web off pve2" in evacuated(documents, "100-web")
+
+
+def test_memory_is_the_maximum_or_what_is_kept_or_what_is_used():
+    documents = copy.deepcopy(with_config({"scsi0": "ceph:vm-100-disk-0,size=32G", "balloon": "1024"}))
+    documents[RESOURCES][3] |= {"maxmem": 8 * 2**30, "mem": 2 * 2**30, "memhost": 3 * 2**30}
+
+    def read_as(*ways):
+        return [parse_proxmox(documents, Reading(memory=way)).instances[0].memory for way in ways]
+
+    assert read_as("maximum", "balloon", "used") == [8192, 1024, 3072]
+    documents[RESOURCES][3]["status"] = "stopped"
+    assert read_as("balloon", "used") == [8192, 8192]
+    documents["/nodes/pve1/qemu/100/config"]["balloon"] = "0"
+    documents[RESOURCES][3]["status"] = "running"
+    assert read_as("balloon") == [8192], "0 is no ballooning"
+
+
+def test_a_cluster_of_one_node_has_nobody_to_move_to():
+    documents = copy.deepcopy(RECORDED)
+    documents[RESOURCES] = [one for one in documents[RESOURCES] if one["node"] == "pve1"]
+    (told,) = evacuated(documents, "100-web")
+    assert told == "there is no node that it may go to"
+
+
+def test_names_may_be_alike_and_in_any_script():
+    documents = copy.deepcopy(RECORDED)
+    documents[RESOURCES][3]["name"] = documents[RESOURCES][4]["name"] = "größe-世界"
+    assert [guest.name for guest in parse_proxmox(documents).instances[:2]] == ["100-größe-世界", "101-größe-世界"]
+
+
 @pytest.mark.parametrize(
     ("config", "says"),
     [
         ({"hostpci0": "0000:01:00.0,pcie=1"}, "100-web: hostpci0 is passed through"),
         ({"usb1": "host=046d:c52b"}, "100-web: usb1 is passed through"),
         ({"ide2": "local:iso/debian.iso,media=cdrom"}, "100-web: an ISO image on local is in its drive"),
+        ({"ide2": "cdrom,media=cdrom"}, "100-web: ide2 is a drive of its node"),
+        ({"hostpci0": "mapping=gpu,pcie=1"}, "100-web: hostpci0 is passed through by the mapping gpu"),
+        ({"usb0": "mapping=dongle"}, "100-web: usb0 is passed through by the mapping dongle"),
+        ({"virtiofs0": "share"}, "100-web: virtiofs0 is passed through"),
+        ({"ivshmem": "size=32"}, "100-web: ivshmem is passed through"),
+        ({"amd-sev": "type=std"}, "100-web: its memory is encrypted (amd-sev)"),
+        ({"vga": "std,clipboard=vnc"}, "100-web: its clipboard is that of VNC"),
     ],
 )
 def test_what_is_tied_to_its_machine_stays_and_says_why(config, says):
@@ -148,7 +254,19 @@ def test_what_is_tied_to_its_machine_stays_and_says_why(config, says):
     assert (rule.kind, rule.name, rule.instances) == (RuleKind.IGNORE, says, ("100-web",))
 
 
-@pytest.mark.parametrize("config", [{"usb0": "spice"}, {"serial0": "socket"}, {"ide2": "ceph:iso/x.iso,media=cdrom"}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"usb0": "spice"},
+        {"usb0": "host=spice,usb3=1"},
+        {"serial0": "socket"},
+        {"ide2": "ceph:iso/x.iso,media=cdrom"},
+        {"ide2": "none,media=cdrom"},
+        {"ide2": "local-lvm:vm-100-cloudinit,media=cdrom,size=4M"},
+        {"vga": "qxl"},
+        {"balloon": 0},
+    ],
+)
 def test_what_is_nobodys_does_not_tie(config):
     assert parse_proxmox(with_config(config)).rules == ()
 
@@ -220,6 +338,41 @@ def test_a_running_machine_does_not_go_where_its_cpu_is_not():
     assert parse_proxmox(documents).rules[0].nodes == ("pve1", "pve3")
 
 
+@pytest.mark.parametrize(
+    ("cpu", "there", "goes"),
+    [
+        ("host", "Intel(R) Xeon(R) Gold 6130", True),
+        ("host", "AMD EPYC 7302", False),
+        ("max", "AMD EPYC 7302", False),
+        ("EPYC-Rome", "AMD EPYC 7302", False),
+        ("custom-mine", "AMD EPYC 7302", False),
+        ("x86-64-v2-AES", "AMD EPYC 7302", True),
+        ("x86-64-v2-AES,flags=+nested-virt", "AMD EPYC 7302", False),
+        ("kvm64", "AMD EPYC 7302", True),
+        ("", "AMD EPYC 7302", True),
+    ],
+)
+def test_who_has_a_vendors_cpu_stays_with_the_vendor(cpu, there, goes):
+    flags = "popcnt pni sse4_1 sse4_2 ssse3 aes"
+    documents = with_config({"scsi0": "ceph:vm-100-disk-0,size=32G", "cpu": cpu}) | {
+        "/nodes/pve1/status": {"cpuinfo": {"flags": flags, "model": "Intel(R) Xeon(R) Gold 6130"}},
+        "/nodes/pve2/status": {"cpuinfo": {"flags": flags, "model": there}},
+    }
+    told = evacuated(documents, "100-web")
+    assert (told == ["pve2"]) == goes
+    assert goes or "is of Intel, which pve2 is not keeps 100-web off pve2" in told[0]
+
+
+@pytest.mark.parametrize(("flags", "goes"), [("avx512f aes", True), ("aes", True), ("avx512f", False)])
+def test_flags_that_are_added_are_asked_for(flags, goes):
+    """What its own node does not tell is not asked of others, as it runs there."""
+    documents = with_config({"scsi0": "ceph:vm-100-disk-0,size=32G", "cpu": "kvm64,flags=+aes;+pcid;-ssbd"}) | {
+        "/nodes/pve1/status": {"cpuinfo": {"flags": "avx512f aes"}},
+        "/nodes/pve2/status": {"cpuinfo": {"flags": flags}},
+    }
+    assert (evacuated(documents, "100-web") == ["pve2"]) == goes
+
+
 def test_a_node_in_maintenance_is_drained():
     status = {"manager_status": {"node_status": {"pve1": "online", "pve2": "maintenance"}}}
     nodes = parse_proxmox({**RECORDED, "/cluster/ha/status/manager_status": status}).nodes
@@ -272,3 +425,15 @@ def test_a_disk_on_a_storage_that_is_not_offered_keeps_its_guest_and_nobody_else
     assert cluster.instances[0].disk_template == DiskTemplate.PLAIN
     (rule,) = [rule for rule in cluster.rules if rule.instances == ("100-web",)]
     assert (rule.kind, rule.name) == (RuleKind.IGNORE, "100-web: scsi0 lies on local-lvm, which its node does not offer")
+
+
+def test_a_load_that_no_guest_tells_is_no_load_of_nothing():
+    """Release 8 has no pressure in its rrddata; where all loads were none, nothing would ever be moved for them."""
+    points = [{"time": 60, "cpu": 0.5, "mem": 2**30}, {"time": 120}]
+    documents = {**RECORDED, "/nodes/pve1/qemu/100/rrddata": points}
+    assert parse_proxmox(documents, Reading("used")).instances[0].load.memory == 1.0
+    with pytest.raises(InputError, match="source.load.mode: is pressure, which no guest that runs has in its rrddata; .* release 9"):
+        parse_proxmox(documents, Reading("pressure"))
+    with pytest.raises(InputError, match="source.load.mode: is used, which no guest"):
+        parse_proxmox(RECORDED, Reading("used"))
+    assert parse_proxmox({**documents, "/nodes/pve1/qemu/100/rrddata": [{"pressurecpusome": 0}]}, Reading("pressure"))
