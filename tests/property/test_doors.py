@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.report import drift
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, disko, fai, ignition, kickstart, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import Target, write_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner, parse_reserve
@@ -165,6 +166,12 @@ def test_hardware(hardware: t.Any) -> None:
 def test_plans_for_installers(plan: t.Any, writer: tuple[Target, dict[str, t.Any]], lossy: bool) -> None:
     target, options = writer
     answered_or_refused(lambda: write_plan(target, plan, None, lossy=lossy, **options))
+
+
+@settings(max_examples=600, deadline=None)
+@given(damaged(whole_plan("bios")), damaged(HARDWARE), st.booleans())
+def test_plans_and_facts_that_are_compared(plan: t.Any, facts: t.Any, whole: bool) -> None:
+    answered_or_refused(lambda: drift(["a"], {"a": whole_plan("bios") if whole else plan}.get, {"a": facts}.get).to_plain())
 
 
 @pytest.mark.parametrize("objective", list(Objective))

@@ -68,8 +68,14 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
             found += _partitions(disk_id, tables[disk_id], there, known, root)
     left_out = [disk["disk_id"] for disk in plan.get("left_out_disks") or ()]
     wanted = {id(present[disk_id]) for disk_id in (*planned, *left_out) if disk_id in present}
-    found += [Finding(disk["id"], State.NEW, f"a disk of {disk['size']} MiB is new") for disk in facts["disks"] if id(disk) not in wanted]
+    found += [_new(disk["id"], disk["size"]) for disk in facts["disks"] if id(disk) not in wanted]
     return [*found, *_stacks(schema, facts, known, root)]
+
+
+def _new(disk_id: t.Any, size: t.Any) -> Finding:
+    if not isinstance(disk_id, str) or not isinstance(size, int):
+        raise TypeError(f"{disk_id!r} of {size!r} is no disk")
+    return Finding(disk_id, State.NEW, f"a disk of {size} MiB is new")
 
 
 def _known(schema: Plain) -> _Plan:

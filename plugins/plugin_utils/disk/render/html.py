@@ -266,7 +266,7 @@ def _conflict(failure: Plain) -> Problem:
     short = conflict.get("short")
     constraints = tuple(_sentence(constraint) for constraint in conflict.get("constraints") or ())
     return Problem(
-        says="" if constraints else shown(str(failure.get("msg") or "There is no plan.")),
+        says="" if constraints else "\n".join(shown(line) for line in str(failure.get("msg") or "There is no plan.").splitlines()),
         hosts=(),
         constraints=constraints,
         remedies=tuple(_sentence(remedy) for remedy in conflict.get("remedies") or ()),

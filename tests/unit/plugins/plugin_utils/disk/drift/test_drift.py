@@ -233,6 +233,7 @@ HOSTILE: dict[str, tuple[t.Any, t.Any, str]] = {
     "a number for disks": (data_plan(), {"disks": 3}, "hardware.a.disks"),
     "a list for facts": (data_plan(), [], "hardware.a"),
     "a disk without a size": (data_plan(), {"disks": [{"id": data_plan()["disks"][0]["disk_id"]}]}, "hardware.a.disks[0].size"),
+    "a new disk of a size that is none": (data_plan(), {"disks": [{"id": "x", "size": "many"}]}, "hardware.a.disks[0].size"),
     "a size that is none": (
         data_plan(),
         {"disks": [{"id": data_plan()["disks"][0]["disk_id"], "size": "many"}]},

@@ -109,6 +109,11 @@ def test_problems_stand_before_the_drawings_and_once():
     assert "old-1, old-2" in warnings["text"]
 
 
+def test_several_lines_of_a_message_stay_lines():
+    page = fleet_page([FleetHost("broken", failure={"msg": "the disk is gone\na disk is new\x07"})])
+    assert "the disk is gone\na disk is new\N{REPLACEMENT CHARACTER}" in page
+
+
 def test_a_failure_without_a_conflict_says_its_message():
     page = fleet_page([FleetHost("broken", failure={"msg": "hardware.disks is empty"})])
     assert "hardware.disks is empty" in page
