@@ -12,9 +12,9 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan impor
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import Picture, after, picture_of, render
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, SimulatedHost
-from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import DISK_SIZES, put_old_contents, schemas
-from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import DISK_SIZES, put_old_contents, schemas
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

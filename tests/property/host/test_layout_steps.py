@@ -10,10 +10,10 @@ import typing as t
 
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.tests.support.host.simulated_checks import check_data, check_layout, write_data
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import SimulatedHost
-from ansible_collections.bareon.allocator.tests.support.host.simulated_runs import complete, disks_of, ids, not_begun, run_until, state_of
-from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import (
+from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, disks_of, ids, not_begun, run_until, state_of
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import (
     BYSTANDER,
     DISK_SIZES,
     MIB,

@@ -6,7 +6,6 @@
 
 Reading: `recorded_host` (a host's files and answers, as recorded), `hardware_facts`.
 Writing: `recording_machine` and `mounting_machine` (commands are written down), `bareon_lists` (hand-written schemas).
-The simulated host, from the media up: `simulated_media`, `simulated_host`, `simulated_steps` (a step, piece by piece), `simulated_runs`
-(a run, cut off at any moment), `simulated_schemas` and `simulated_layouts` (what to make), `simulated_checks` (whether it was made).
+`simulated`: a host in memory, which can be cut off at any moment.
 Real ones: `loop_devices`, and `layout_checks` for what make_layout.py reports of a layout.
 """

@@ -23,7 +23,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
-from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import installed, maker_on, simple
+from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, simple
 
 STOP = StopArray("/dev/md127")
 GROUP = CreateVolumeGroup("os", ("/dev/sda1",))

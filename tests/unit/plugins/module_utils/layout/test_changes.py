@@ -13,8 +13,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import new_uuid
-from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import (
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
     LINUX,
     MIB,
     installed,
@@ -24,8 +24,8 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts i
     refusal,
     simple,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import old_array, old_group
-from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply impo
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import digest, paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID
-from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import (
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID
+from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
     host_with_table,
     installed,
     maker_on,
@@ -23,8 +23,8 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts i
     plan,
     simple,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import old_array, old_group
-from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
 
 
 def windows_and_a_group():

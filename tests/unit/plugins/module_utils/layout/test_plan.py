@@ -16,8 +16,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.static imp
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.fingerprint import fingerprint as planned_fingerprint
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID
-from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts import (
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID
+from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
     MIB,
     host_with_table,
     installed,
@@ -27,8 +27,8 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated_layouts i
     refusal,
     simple,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated_schemas import old_array, old_group
-from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
 
 
 def test_steps_build_from_the_disk_to_the_filesystem():

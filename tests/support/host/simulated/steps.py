@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import Group, Raid, SimulatedHost, Volume, gpt_entries, new_uuid
-from ansible_collections.bareon.allocator.tests.support.host.simulated_media import EXTENT, LUKS_START, MIB, PV_START, Block
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import Group, Raid, SimulatedHost, Volume, gpt_entries, new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, LUKS_START, MIB, PV_START, Block
 
 Pieces = Iterator[None]
 MDADM_KIND = {"1.2": "md-1.2", "1.0": "md-1.0", "0.90": "md-0.90"}

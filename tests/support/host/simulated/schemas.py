@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, Group, Raid, SimulatedHost, Volume, new_uuid
-from ansible_collections.bareon.allocator.tests.support.host.simulated_media import EXTENT, MIB, PV_START, Block
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, Group, Raid, SimulatedHost, Volume, new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, MIB, PV_START, Block
 from hypothesis import strategies as st
 
 Plain = dict[str, t.Any]

@@ -16,7 +16,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks impo
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import LogicalVolume, PhysicalVolume, Present
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
-from ansible_collections.bareon.allocator.tests.support.host.simulated_media import (
+from ansible_collections.bareon.allocator.tests.support.host.simulated.media import (
     EXTENT,
     LUKS_START,
     PV_START,

@@ -10,8 +10,8 @@ import typing as t
 
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan, plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import BY_ID, SimulatedHost
-from ansible_collections.bareon.allocator.tests.support.host.simulated_steps import carry_out, perform
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 
 Plain = dict[str, t.Any]
 MOST_ROUNDS = 40

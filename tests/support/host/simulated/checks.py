@@ -13,8 +13,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.model impo
     DesiredVolume,
     Layout,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated_host import SimulatedHost
-from ansible_collections.bareon.allocator.tests.support.host.simulated_media import EXTENT, Block
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, Block
 
 ENDS_WITH_SLACK = {"ext4": 8, "xfs": 17, "btrfs": 1, "f2fs": 2}
 
