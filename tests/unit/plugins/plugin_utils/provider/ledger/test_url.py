@@ -86,7 +86,9 @@ def parts_of(secret):
 @example(place=PLACES[15], backend="postgresql", key="x", secret="ZQJX/zq", quoted=False)
 @example(place="{backend}://{nowhere}/ledger?{secret}=1", backend="postgresql", key="x", secret="JQX=", quoted=False)
 @example(place="{backend}://{nowhere}/ledger?{secret}=1", backend="postgresql", key="x", secret="JQX=", quoted=True)
-def test_no_message_tells_a_password(place, backend, key, secret, quoted, tmp_path):
+def test_no_message_tells_a_password(place, backend, key, secret, quoted, tmp_path, monkeypatch):
+    # Some of what is no URL of a server is the path of a file, which lies in the working directory.
+    monkeypatch.chdir(tmp_path)
     written = urllib.parse.quote(secret, safe="") if quoted else secret
     text = place.format(backend=backend, key=key, secret=written, nowhere=NOWHERE, folder=tmp_path)
     told = told_of(text)
