@@ -168,4 +168,8 @@ tiers:
   type: list
   elements: dict
   returned: with O(tiered=true)
+summary:
+  description: How many fit, what keeps the next one out of each group, and what to add, as a table to read.
+  type: str
+  returned: success
 """

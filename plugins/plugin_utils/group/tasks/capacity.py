@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import itertools
@@ -15,11 +16,13 @@ from dataclasses import dataclass
 
 from ...common.errors import Mistakes
 from ...common.fields import refuse_less
+from ...common.table import table
+from ...common.units import format_mib
 from ..capacity.copies import CopyOptions
 from ..capacity.count import Count, allocable, best_count, count_in, is_bounded, nodes_to_add, pool_limit
 from ..capacity.tiered import count_tiers
 from ..cluster.check import pool_names
-from ..cluster.model import Cluster, Disk, Instance, Spec
+from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Instance, Spec
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..metrics.verdicts import EXACT, Rules
@@ -69,7 +72,8 @@ def run_capacity(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
         "count": whole,
         "groups": [_to_plain(cluster, answer) for answer in answers],
     }
-    return told | ({} if tiers is None else {"tiers": _tiers(tiers), "tiered_count": len(tiers)})
+    told |= {} if tiers is None else {"tiers": _tiers(tiers), "tiered_count": len(tiers)}
+    return told | {"summary": _summary(told, question.wanted)}
 
 
 def _count_group(cluster: Cluster, question: _Question, group: int) -> _Answer:
@@ -109,7 +113,8 @@ def _whole(cluster: Cluster, question: _Question, groups: Sequence[int], answers
         return count, None if tiers is None else [copy.instance for copy in tiers.copies]
     limit = pool_limit(cluster, question.instance)
     total = sum(len(answer.count.copies) for answer in answers)
-    sizes = [copy.instance for answer in answers if answer.tiers is not None for copy in answer.tiers.copies]
+    found = [copy.instance for answer in answers if answer.tiers is not None for copy in answer.tiers.copies]
+    sizes = sorted(found, key=lambda size: (size.memory, size.disk, size.vcpus), reverse=True)
     # Groups are independent of each other but for a storage pool that they share.
     used = itertools.accumulate(size.disk for size in sizes)
     kept = [size for size, taken in zip(sizes, used) if taken <= limit * max(question.instance.disk, 1)]
@@ -187,4 +192,36 @@ def _nodes(cluster: Cluster, answer: _Answer) -> dict[str, int]:
 
 def _tiers(sizes: Sequence[Instance]) -> list[Plain]:
     """Return how many copies of each size there are, in the order of the sizes."""
-    return [{"spec": _size(size), "count": len(list(same))} for size, same in itertools.groupby(sizes)]
+    return [{"spec": _size(size), "count": count} for size, count in collections.Counter(sizes).items()]
+
+
+def _summary(told: Plain, wanted: int | None) -> str:
+    """Return a sentence on the whole, a table of the groups, and a line for each size that was counted in tiers."""
+    head = ("group", "more", "what keeps the next one out", *([f"nodes to add for {wanted}"] if wanted is not None else []))
+    where = "pair" if told["spec"]["disk_template"] == DiskTemplate.DRBD else "node"
+    rows = [(_group_words(one), str(one["count"]), _limit_words(one["limits"], where), *_add_words(one)) for one in told["groups"]]
+    parts = [f"{told['count']} more of {_size_words(told['spec'])} fit.", table(head, rows, right=("more",))]
+    if "tiers" in told:
+        sizes = [f"{tier['count']} of {_size_words(tier['spec'])}" for tier in told["tiers"]]
+        parts.append("\n".join([f"In tiers {told['tiered_count']} fit, the largest first:", *sizes]))
+    return "\n\n".join(parts)
+
+
+def _group_words(one: Plain) -> str:
+    return f"{one['group']} (takes none by itself)" if one["alloc_policy"] == AllocPolicy.UNALLOCABLE else str(one["group"])
+
+
+def _size_words(size: Plain) -> str:
+    cpus = f"{size['vcpus']} CPU{'' if size['vcpus'] == 1 else 's'}"
+    return f"{format_mib(size['memory'])} memory, {format_mib(size['disk'])} disk and {cpus} ({size['disk_template']})"
+
+
+def _limit_words(limits: Mapping[str, int], where: str) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} at {number} {where}{'' if number == 1 else 's'}" for name, number in limits.items())
+
+
+def _add_words(one: Plain) -> tuple[str, ...]:
+    if "add" not in one:
+        return ()
+    nodes, like = one["add"]["nodes"], one["add"]["like"]
+    return ("no number would do" if nodes is None else f"{nodes} like {like}" if nodes else "none",)

@@ -122,6 +122,18 @@ def test_tiers_begin_with_the_largest_size(bench):
     assert found["tiered_count"] == 2
 
 
+def test_the_summary_says_how_many_where_and_what_is_in_the_way(bench):
+    found = run(bench, [bench.node("a")], spec={"memory": 400, "disk": 100, "vcpus": 1, "disk_template": "plain"}, want=5, tiered=True)
+    assert found["summary"].splitlines()[:5] == [
+        "2 more of 400 MiB memory, 100 MiB disk and 1 CPU (plain) fit.",
+        "",
+        "group  more  what keeps the next one out  nodes to add for 5",
+        "g         2  memory at 1 node             2 like a",
+        "",
+    ]
+    assert found["summary"].splitlines()[5] == f"In tiers {found['tiered_count']} fit, the largest first:"
+
+
 def test_what_to_add_for_more(bench):
     found = run(bench, [bench.node("a"), bench.node("b")], want=45)
     add = found["groups"][0]["add"]
