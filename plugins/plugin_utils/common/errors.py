@@ -16,6 +16,8 @@ Place = t.Union[str, tuple["Place", str, t.Union[str, int]]]
 Readers that go through thousands of entries write no text for places where all is well.
 """
 
+_MOST_PARTS = 3
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -112,9 +114,10 @@ def describe_mistakes(mistakes: Iterable[Mistake]) -> str:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean X?)` when a known word is close to `word`, else an empty string."""
+    """Return ` (did you mean X?)` for known words that `word` is a part of, else for one that is close to it, else an empty string."""
     # Loaded here because hardly any input has typing mistakes, and scripts that answer in milliseconds load this file.
     import difflib
 
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    words = list(known)
+    close = [other for other in words if word in other.split("_")][:_MOST_PARTS] or difflib.get_close_matches(word, words, n=1)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""

@@ -43,7 +43,15 @@ def test_no_solution_keeps_a_copy_of_its_conflict() -> None:
     assert error.conflict == {"short": 3}
 
 
-@pytest.mark.parametrize(("word", "answer"), [("min_sise", " (did you mean min_size?)"), ("colour", "")])
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("min_sise", " (did you mean min_size?)"),
+        ("size", " (did you mean min_size or max_size?)"),
+        ("max", " (did you mean max_size?)"),
+        ("colour", ""),
+    ],
+)
 def test_suggest(word: str, answer: str) -> None:
     assert suggest(word, ["min_size", "max_size", "weight"]) == answer
 
