@@ -57,6 +57,8 @@ class Limits:
 
     gap: float = 1e-9
     nodes: int = 500
+    searches: bool = True
+    """Whether HiGHS tries rules of its own for a solution, too: they can take as long as all else."""
 
 
 class Undecided(Exception):
@@ -75,6 +77,13 @@ class Program:
         self._row_of: list[int] = []
         self._column_of: list[int] = []
         self._factor: list[float] = []
+
+    def copy(self) -> Program:
+        """Return a program that can be changed without changing this one."""
+        other = Program()
+        for name, values in vars(self).items():
+            setattr(other, name, list(values))
+        return other
 
     def column(self, lower: float = 0.0, upper: float = FREE, *, integral: bool = False) -> int:
         """Add a column and return its position."""
@@ -129,8 +138,14 @@ def maximise(program: Program, objective: Objective, limits: Limits | None = Non
     limits, highspy = limits or Limits(), libraries.highspy
     solver = _loaded(program, objective, program.integral)
     _set(solver, mip_rel_gap=limits.gap, mip_max_nodes=limits.nodes)
-    # It takes 6 ms however small the program is.
-    _set(solver, mip_heuristic_run_feasibility_jump=len(program.lower) > _MANY_COLUMNS)
+    _set(
+        solver,
+        mip_heuristic_run_rins=limits.searches,
+        mip_heuristic_run_rens=limits.searches,
+        mip_heuristic_run_root_reduced_cost=limits.searches,
+        # It takes 6 ms however small the program is.
+        mip_heuristic_run_feasibility_jump=limits.searches and len(program.lower) > _MANY_COLUMNS,
+    )
     solver.run()
     status, ended = solver.getModelStatus(), highspy.HighsModelStatus
     if status == ended.kInfeasible:

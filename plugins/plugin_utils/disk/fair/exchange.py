@@ -23,7 +23,7 @@ from ..place.bounds import Bounds
 from ..place.search import Search
 from ..problem.model import Demand, Kind, Problem
 
-_NODES = 50
+_LIMITS = Limits(gap=1.0, nodes=50, searches=False)
 _KEPT = 0.999
 _MOST_KEPT = 32.0
 _COARSE = 4096
@@ -120,7 +120,7 @@ class Exchange:
     def exhausted(self) -> bool:
         """Tell whether it is proven that nothing is left to choose."""
         try:
-            return maximise(self._program, {}, Limits(gap=1.0, nodes=_NODES)) is None
+            return maximise(self._program, {}, _LIMITS) is None
         except Undecided:
             return False
 
@@ -128,7 +128,7 @@ class Exchange:
         """Offer sizes until they are accepted or open; return whether none can be accepted for sure, and how many rounds it took."""
         for taken in range(rounds):
             try:
-                solved = maximise(self._program, {}, Limits(gap=1.0, nodes=_NODES))
+                solved = maximise(self._program, {}, _LIMITS)
             except Undecided:
                 return False, taken + 1
             if solved is None:
@@ -221,8 +221,12 @@ class Exchange:
         on_area, on_pool = [0.0] * len(problem.areas), [0.0] * len(problem.pools)
         for place in self._ranks:
             rows = self._savings(place)
+            saved: dict[tuple[tuple[int, float], ...], float] = {}
             for area, demands in enumerate(self._who_is_on(place)):
-                on_area[area] += _saved(rows, demands)
+                there = tuple(demands)
+                if there not in saved:
+                    saved[there] = _saved(rows, there)
+                on_area[area] += saved[there]
             for position, pool in enumerate(problem.pools):
                 members = [(at, problem.demands[at].weight) for at in pool.volumes if at in place.demands]
                 on_pool[position] += _saved(rows, members)

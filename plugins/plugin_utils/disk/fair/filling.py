@@ -12,7 +12,7 @@ duals: a row with a positive dual is tight in every optimum, so a mere tie never
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...common.highs import FREE, maximise_with_prices
 from ..problem.model import GrowthOrder, Placement, Problem, rank
@@ -59,13 +59,14 @@ class _Filling:
         self._off: dict[int, float] = {}
         self._least: list[float] = []
         self._most: list[float] = []
+        self._built: DiskProgram | None = None
         self._forget_sizes()
 
     def begin(self) -> bool:
         """Find out whether the minimums fit, and how much of them must lie off preferred areas; False when they do not fit."""
         if self._settle_preferences():
             return True
-        self._opened = set()
+        self._opened, self._built = set(), None
         return self._settle_preferences()
 
     def _settle_preferences(self) -> bool:
@@ -77,6 +78,7 @@ class _Filling:
             return False
         for pool in liked:
             self._off[pool] = sum(float(solved[0].values[column]) for column in self._unliked(model, pool)) + _MEANS_NOTHING
+        self._built = None
         return True
 
     def _forget_sizes(self) -> None:
@@ -85,8 +87,9 @@ class _Filling:
 
     def grow(self, turn: GrowthOrder) -> None:
         """Raise everything whose turn it is until all of it is blocked."""
-        if turn is GrowthOrder.LEFTOVER:
+        if turn is GrowthOrder.LEFTOVER and self._off:
             self._off.clear()
+            self._built = None
         demands = self._problem.demands
         active = [at for at, demand in enumerate(demands) if demand.growth_order is turn and self._least[at] < self._most[at]]
         while active:
@@ -115,7 +118,7 @@ class _Filling:
         counted = needed <= self._opened
         self._opened = needed
         pvs = tuple(tuple(area for area in areas if (pool, area) in needed) for pool, areas in enumerate(self._placement.pvs))
-        self._placement = Placement(self._placement.areas_of_demand, pvs, self._placement.boot_partitions)
+        self._placement, self._built = Placement(self._placement.areas_of_demand, pvs, self._placement.boot_partitions), None
         if counted:
             return True
         # Metadata in full takes more than the share of it that was counted so far.
@@ -162,8 +165,16 @@ class _Filling:
             least if exactly and not follows(demand) else most
             for demand, least, most in zip(self._problem.demands, self._least, self._most)
         ]
+        # Sizes are bounds of columns and nothing else, so that the rows are the same from one level to the next.
+        self._built = self._built or self._build()
+        program = self._built.program.copy()
+        for column, lower, upper in zip(self._built.units, self._least, most):
+            program.lower[column], program.upper[column] = lower, max(lower, upper)
+        return replace(self._built, program=program)
+
+    def _build(self) -> DiskProgram:
         room = [float(size) for size in self._left]
-        frame = Frame(self._least, most, room, self._placement, self._lost, frozenset(self._opened), whole=False)
+        frame = Frame(self._least, self._most, room, self._placement, self._lost, frozenset(self._opened), whole=False)
         model = build(self._problem, frame)
         for pool, most_off in self._off.items():
             model.program.row([(column, 1.0) for column in self._unliked(model, pool)], high=most_off)

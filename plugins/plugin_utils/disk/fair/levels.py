@@ -29,7 +29,8 @@ _LEAST_STEP = 1.0
 """MiB per weight: an empty level has nothing to take a percent of."""
 _QUESTIONS = 300
 _PROOFS = 6
-_ROUNDS = 400
+_ROUNDS = 60
+_ROUNDS_OF_A_LEVEL = 40
 _FEW_NODES = 20
 
 
@@ -56,6 +57,8 @@ class Plan:
     """MiB off what is preferred, times the tier."""
     levels: tuple[tuple[float, ...], ...]
     """Levels in ascending order, of what has a preference and of the rest."""
+    stays_behind: frozenset[int]
+    """Demands (positions) that are off the disks they prefer, so that they grow last."""
 
 
 def best_plan(problem: Problem) -> tuple[Found, Sizes] | None:
@@ -93,6 +96,7 @@ class _Levels:
         self._open: list[tuple[float, tuple[int, ...]]] = []
         self._questions, self._rounds = _QUESTIONS, _ROUNDS
         self._everywhere = [open_everywhere(problem, position) for position in range(len(problem.pools))]
+        self._growing = {turn: frozenset(at for at, demand in enumerate(problem.demands) if grows(demand, turn)) for turn in GrowthOrder}
 
     def run(self) -> tuple[Found, Sizes] | None:
         plan = self._begin()
@@ -130,15 +134,16 @@ class _Levels:
 
     def _rising(self, plan: Plan, turn: GrowthOrder) -> dict[int, float]:
         """Return the levels of all that could grow if there were room."""
-        units = plan.sizes.units
+        units, taking_part = plan.sizes.units, self._taking_part(plan, turn)
         return {
             at: _level(demand, units[at])
             for at, demand in enumerate(self._problem.demands)
-            if self._takes_part(plan, turn, at) and (demand.high is None or units[at] < demand.high)
+            if at in taking_part and (demand.high is None or units[at] < demand.high)
         }
 
-    def _takes_part(self, plan: Plan | None, turn: GrowthOrder, at: int) -> bool:
-        return grows(self._problem.demands[at], turn) and (plan is None or not grows_off_its_disks(self._problem, plan.placement, at))
+    def _taking_part(self, plan: Plan | None, turn: GrowthOrder) -> frozenset[int]:
+        """Return the demands (positions) that grow in a turn."""
+        return self._growing[turn] if plan is None else self._growing[turn] - plan.stays_behind
 
     def _raised(self, plan: Plan, turn: GrowthOrder, level: float) -> Plan | None:
         """Return a plan in which more than now reach a level a percent higher, beside all that are poorer; None when none is found."""
@@ -173,7 +178,7 @@ class _Levels:
             for at in poorest:
                 if at != riser:
                     units[at] = kept(self._problem.demands[at], plan.sizes.units[at])
-            placement = None if self._search.impossible(units) else self._search.pack(units)
+            placement = self._packed(units)
             sized = None if placement is None else self._sized(placement)
             if sized is not None and is_better(sized, plan):
                 return sized
@@ -193,7 +198,7 @@ class _Levels:
             found.append(sized)
             return Verdict(accepted=True)
 
-        sure, rounds = exchange.run(accept, self._rounds)
+        sure, rounds = exchange.run(accept, min(self._rounds, _ROUNDS_OF_A_LEVEL))
         self._rounds -= rounds
         return (found[0] if found else None), sure
 
@@ -202,7 +207,7 @@ class _Levels:
         units = plan.sizes.units
         ranks = []
         for each in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
-            own = [at for at in range(len(units)) if self._takes_part(plan, each, at)]
+            own = sorted(self._taking_part(plan, each))
             levels = [_level(self._problem.demands[at], units[at]) for at in own]
             if each is turn:
                 ranks.append(rising(own, levels, level, wanted, height))
@@ -230,8 +235,8 @@ class _Levels:
         """Return the placement at the highest level for which a rule finds one, from one on that has a placement or is 0."""
         best: Placement | None = None
         low, high = level, max(2 * level, 1024.0)
-        while sizes_at(low) != sizes_at(high):
-            found = None if self._search.impossible(sizes_at(high)) else self._search.pack(sizes_at(high))
+        while (units := sizes_at(high)) != sizes_at(low):
+            found = self._packed(units)
             if found is None:
                 break
             best, low, high = found, high, high * 4
@@ -239,24 +244,27 @@ class _Levels:
             if high <= low * 1.001:
                 break
             middle = (low + high) / 2
-            found = None if self._search.impossible(sizes_at(middle)) else self._search.pack(sizes_at(middle))
+            found = self._packed(sizes_at(middle))
             if found is None:
                 high = middle
             else:
                 best, low = found, middle
         return best
 
+    def _packed(self, units: Sequence[int]) -> Placement | None:
+        """Return the placement that a rule finds; quick proofs spare the rules."""
+        return None if self._search.impossible(units) else self._search.pack(units)
+
     def _sizes_at(self, height: float, turn: GrowthOrder, plan: Plan | None, level: float = 0.0) -> list[int]:
         """Return the sizes when all of a turn that are not poorer than `level` reach a height; the others keep what they have."""
-        units = []
+        units, taking_part = [], self._taking_part(plan, turn)
+        before = self._taking_part(plan, GrowthOrder.PREFERRED) if turn is GrowthOrder.NORMAL else frozenset()
         for at, demand in enumerate(self._problem.demands):
             now = demand.low if plan is None else plan.sizes.units[at]
-            if self._takes_part(plan, turn, at):
+            if at in taking_part:
                 units.append(kept(demand, now) if plan is not None and _level(demand, now) < level else at_level(demand, height))
-            elif turn is GrowthOrder.NORMAL and self._takes_part(plan, GrowthOrder.PREFERRED, at):
-                units.append(kept(demand, now))
             else:
-                units.append(demand.low)
+                units.append(kept(demand, now) if at in before else demand.low)
         return units
 
     def _sized(self, placement: Placement) -> Plan | None:
@@ -271,9 +279,9 @@ class _Levels:
         for (pool, area), extents in sizes.pvs.items():
             tiers = pools[pool].preferred
             off += extents * pools[pool].extent_size * len(tiers) if tiers and rank(tiers, area) == len(tiers) else 0
-        return Plan(
-            placement, sizes, off, tuple(_levels(self._problem, sizes, turn) for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL))
-        )
+        levels = tuple(_levels(self._problem, sizes, turn) for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL))
+        behind = (at for at in self._growing[GrowthOrder.PREFERRED] if grows_off_its_disks(self._problem, placement, at))
+        return Plan(placement, sizes, off, levels, frozenset(behind))
 
 
 def _level(demand: Demand, units: int) -> float:

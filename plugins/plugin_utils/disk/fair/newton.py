@@ -259,10 +259,10 @@ class _Filling:
         """Return the extents of every PV: whole ones, on few areas, first pools on first areas."""
         load, _slope = self._loads(self._size, self._still())
         order = sorted(self._masks)
-        extent = {area: max(self._extent(row) for row in bits(mask)) for area, mask in self._masks.items()}
-        room = [int(max(0.0, self._capacity[area] - load[area] + _SLACK * 100)) // extent[area] * extent[area] for area in order]
+        extent = self._extent(0) if self._divided else 1
+        spare = np.maximum(0.0, self._capacity - load + _SLACK * 100)[order].astype(np.int64)
         numbers = {kind: number for number, kind in enumerate(self._kinds)}
-        shelf = Shelf(tuple(numbers[self._masks[area]] for area in order), tuple(room))
+        shelf = Shelf(tuple(numbers[self._masks[area]] for area in order), tuple((spare // extent * extent).tolist()))
         wanted = []
         for position in self._divided:
             pool = self._problem.pools[position]

@@ -42,6 +42,7 @@ class _Rounding:
         self._areas_of_pool: dict[int, list[int]] = {}
         for pool, area in self._pvs:
             self._areas_of_pool.setdefault(pool, []).append(area)
+        self._count_extents()
         self._room = list(left)
         self._left = self._what_is_left()
 
@@ -73,6 +74,7 @@ class _Rounding:
         self._units = [round(solved.values[column]) for column in model.units]
         self._pvs = {pv: round(solved.values[column]) for pv, column in model.extents.items()}
         self._areas_of_pool = {pool: list(areas) for pool, areas in enumerate(self._placement.pvs)}
+        self._count_extents()
         self._left = self._what_is_left()
         return self.cover_pools()
 
@@ -95,6 +97,9 @@ class _Rounding:
             left[area] -= self._mib(pool, units)
         return left
 
+    def _count_extents(self) -> None:
+        self._on_areas = {pool: sum(self._pvs[pool, area] for area in areas) for pool, areas in self._areas_of_pool.items()}
+
     def _shortfall(self, at: int) -> float:
         return round(self._targets.units[at] - self._units[at], 3)
 
@@ -106,7 +111,7 @@ class _Rounding:
 
     def _extents(self, position: int) -> int:
         pool = self._problem.pools[position]
-        units = pool.kept + sum(self._pvs[position, area] for area in self._areas_of_pool.get(position, ()))
+        units = pool.kept + self._on_areas.get(position, 0)
         for array in pool.arrays:
             units += max(0, (self._units[array] * self._problem.demands[array].unit - self._lost[array]) // pool.extent_size)
         return units
@@ -116,13 +121,17 @@ class _Rounding:
         pool = self._problem.pools[position]
         if pool.hi is not None and (self._extents(position) - pool.kept + 1) * pool.extent_size > pool.hi:
             return False
-        areas = self._areas_of_pool.get(position, ())
+        # What has no room for a unit any more has none later, either.
+        areas = self._areas_of_pool[position] = [
+            area for area in self._areas_of_pool.get(position, ()) if self._left[area] >= pool.extent_size
+        ]
         for is_new in (False, True):
             own = [area for area in areas if (self._pvs[position, area] == 0) is is_new]
             area = max(own, key=lambda area: (self._left[area], -area), default=None)
             cost = pool.extent_size + (pool.metadata_size if is_new else 0)
             if area is not None and cost <= self._left[area]:
                 self._pvs[position, area] += 1
+                self._on_areas[position] += 1
                 self._left[area] -= cost
                 return True
         return any(self._grow_array(array) for array in pool.arrays)

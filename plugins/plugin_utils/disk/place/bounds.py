@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 from ...common.libraries import np, npt
@@ -21,29 +22,38 @@ def has_no_choice(problem: Problem, demand: Demand) -> bool:
     """Tell whether a demand can lie in one way only."""
     if demand.kind is Kind.VOLUME:
         return True
-    disks = len(by_disk(problem.areas, demand.areas))
-    return disks == len(demand.areas) and disks == demand.legs
+    return len(demand.areas) == demand.legs and len(by_disk(problem.areas, demand.areas)) == demand.legs
 
 
 class Bounds:
     """Proofs about one problem; what does not depend on sizes is computed once."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._room = np.array([area.size for area in problem.areas], dtype=np.int64)
+        self._disk = np.array([area.disk for area in problem.areas], dtype=np.int64)
         self._own = [_areas_of(problem, demand) for demand in problem.demands]
         self._settled = [has_no_choice(problem, demand) for demand in problem.demands]
         self._mib = np.array([demand.unit if demand.kind is Kind.VOLUME else demand.legs for demand in problem.demands], dtype=np.int64)
         self._sets = _closed_under_union({areas for areas in self._own if areas})
         self._inside = np.array([[bool(own) and own <= areas for own in self._own] for areas in self._sets], dtype=bool)
         self._legs = np.array([0 if demand.kind is Kind.VOLUME else demand.legs for demand in problem.demands], dtype=np.int64)
-        self._rooms = [self._room[sorted(areas)] for areas in self._sets]
-        # On one area alone the sum says all.
-        solid = [(np.flatnonzero(inside & (self._legs > 0)), room) for inside, room in zip(self._inside, self._rooms)]
-        self._solid_inside = [(pieces, room) for pieces, room in solid if len(room) > 1 and len(pieces)]
-        self._totals = np.array([room.sum() for room in self._rooms], dtype=np.int64)
+        self._set_room(problem)
         self._choices = {at: self._choice(demand) for at, demand in enumerate(problem.demands) if self._has_choice(at)}
+
+    def _set_room(self, problem: Problem) -> None:
+        self._problem = problem
+        self._room = np.array([area.size for area in problem.areas], dtype=np.int64)
+        rooms = [self._room[sorted(areas)] for areas in self._sets]
+        # On one area alone the sum says all.
+        solid = [(np.flatnonzero(inside & (self._legs > 0)), room) for inside, room in zip(self._inside, rooms)]
+        self._solid_inside = [(pieces, room) for pieces, room in solid if len(room) > 1 and len(pieces)]
+        self._totals = np.array([room.sum() for room in rooms], dtype=np.int64)
         self._highest: dict[int, float] = {}
+
+    def with_room(self, problem: Problem) -> Bounds:
+        """Return the proofs about a problem that differs in the sizes of areas and pools only."""
+        other = copy(self)
+        other._set_room(problem)
+        return other
 
     def _has_choice(self, position: int) -> bool:
         return self._problem.demands[position].kind is not Kind.VOLUME and not self._settled[position]
@@ -51,8 +61,8 @@ class Bounds:
     def _choice(self, demand: Demand) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Return areas of a demand, their disks, and where it has no more than its minimum (`size_at`)."""
         areas = np.array(demand.areas, dtype=np.int64)
-        off = [size_at(demand, area, math.inf) < math.inf for area in demand.areas]
-        return areas, np.array([self._problem.areas[area].disk for area in demand.areas], dtype=np.int64), np.array(off, dtype=np.bool_)
+        off = [size_at(demand, area, math.inf) < math.inf for area in demand.areas] if demand.preferred else [False] * len(areas)
+        return areas, self._disk[areas], np.array(off, dtype=np.bool_)
 
     def overfull(self, units: Sequence[int]) -> frozenset[int]:
         """Return demands (positions) that cannot have these sizes all together, empty when no such are found.
@@ -85,7 +95,7 @@ class Bounds:
         if demand.pool is None or problem.pools[demand.pool].arrays:
             return math.inf
         pool = problem.pools[demand.pool]
-        extents = sum(max(0, int(self._room[area]) - pool.metadata_size) // pool.extent_size for area in pool.areas)
+        extents = int((np.maximum(0, self._room[list(pool.areas)] - pool.metadata_size) // pool.extent_size).sum())
         if pool.hi is not None:
             extents = min(extents, pool.hi // pool.extent_size)
         return float(pool.kept + extents - sum(problem.demands[other].low for other in pool.volumes if other != position))

@@ -11,6 +11,7 @@ it can come earlier the next time (squeaky wheel optimisation, Joslin and Clemen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from ...common.libraries import np, npt
@@ -43,6 +44,15 @@ class _Solid:
     booting: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """Areas that are open to the same pools: MiB of metadata on each of them, and the least MiB that is used of it at a time."""
+
+    areas: npt.NDArray[np.int64]
+    metadata: int
+    extent: int
+
+
 class Packer:
     """Packs one problem; what does not depend on sizes and rules is computed once."""
 
@@ -53,9 +63,38 @@ class Packer:
         self._solid = {at: self._solid_of(at, demand) for at, demand in enumerate(problem.demands) if demand.kind is not Kind.VOLUME}
         self._own = [by_disk(problem.areas, [area for area, _size in boot.sizes]) for boot in problem.boot_partitions]
         self._one_each = len(set(self._disk.tolist())) == len(problem.areas)
+        self._shared: dict[tuple[tuple[int, tuple[int, ...]], ...], tuple[list[int], list[_Kind]]] = {}
+
+    def with_room(self, problem: Problem) -> Packer:
+        """Return the packer of a problem that differs in the sizes of areas and pools only."""
+        other = copy(self)
+        other.problem = problem
+        other._room = np.array([area.size for area in problem.areas], dtype=np.float64)
+        return other
+
+    def shared(self, pvs: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[list[int], list[_Kind]]:
+        """Return for pools (positions) with their areas the kinds that are open to each, as bits, and the kinds."""
+        if pvs not in self._shared:
+            self._shared[pvs] = self._kinds(pvs)
+        return self._shared[pvs]
+
+    def _kinds(self, pvs: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[list[int], list[_Kind]]:
+        masks: dict[int, int] = {}
+        for row, (_at, areas) in enumerate(pvs):
+            for area in areas:
+                masks[area] = masks.get(area, 0) | 1 << row
+        kinds = sorted(set(masks.values()))
+        found = []
+        for kind in kinds:
+            sharing = [self.problem.pools[at] for row, (at, _areas) in enumerate(pvs) if kind >> row & 1]
+            areas = np.array([area for area, mask in masks.items() if mask == kind], dtype=np.int64)
+            found.append(_Kind(areas, sum(pool.metadata_size for pool in sharing), min(pool.extent_size for pool in sharing)))
+        return [sum(1 << number for number, kind in enumerate(kinds) if kind >> row & 1) for row in range(len(pvs))], found
 
     def _solid_of(self, at: int, demand: Demand) -> _Solid:
-        ranks = np.array([rank(demand.preferred, area) for area in demand.areas], dtype=np.int64)
+        ranks = np.array(
+            [rank(demand.preferred, area) for area in demand.areas] if demand.preferred else [0] * len(demand.areas), dtype=np.int64
+        )
         stays_small = demand.growth_order is GrowthOrder.PREFERRED
         booting = tuple(number for number, boot in enumerate(self.problem.boot_partitions) if at in boot.demands)
         return _Solid(demand, np.array(demand.areas, dtype=np.int64), ranks, (ranks == len(demand.preferred)) & stays_small, booting)
@@ -198,26 +237,17 @@ class _Packing:
     def _pour(self, pools: Sequence[int]) -> None:
         """Share what is left among the pools that may use all their areas; a flow tells whether it is enough."""
         rows: list[int] = []
-        masks: dict[int, int] = {}
         needs: list[int] = []
         for at in pools:
             pool = self._problem.pools[at]
             self._pvs[at] = self._one_per_disk(pool)
             need = self._need(pool)
             if not pool.arrays and need > 0:
-                for area in self._pvs[at]:
-                    masks[area] = masks.get(area, 0) | 1 << len(rows)
                 rows.append(at)
                 needs.append(need * pool.extent_size)
-        room: dict[int, int] = {}
-        for area, mask in masks.items():
-            sharing = [self._problem.pools[at] for row, at in enumerate(rows) if mask >> row & 1]
-            left = int(self._left[area]) - sum(pool.metadata_size for pool in sharing)
-            extent = min(pool.extent_size for pool in sharing)
-            room[mask] = room.get(mask, 0) + max(0, left) // extent * extent
-        kinds = sorted(room)
-        open_to = [sum(1 << number for number, mask in enumerate(kinds) if mask >> row & 1) for row in range(len(rows))]
-        transport, short = route(needs, open_to, [room[mask] for mask in kinds])
+        open_to, kinds = self._packer.shared(tuple((at, self._pvs[at]) for at in rows))
+        room = [int((np.maximum(self._left[own.areas] - own.metadata, 0) // own.extent * own.extent).sum()) for own in kinds]
+        transport, short = route(needs, open_to, room)
         if short:
             starved, _kinds = transport.reach(short)
             raise NoRoom([volume for row, at in enumerate(rows) if starved >> row & 1 for volume in self._problem.pools[at].volumes])

@@ -11,6 +11,7 @@ counts (rounds, nodes, programs), so that the same question has the same answer 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 from ...common.highs import FREE, Limits, Solved, Undecided, maximise, maximise_with_prices
@@ -146,9 +147,12 @@ class Search:
         return answer if answer.proven or answer.placement is not None else Answer(self._squeak(units))
 
     def refuted(self, units: Sequence[int], roomier: Problem, *, quickly: bool = False) -> bool:
-        """Tell whether it is proven that these sizes have no placement even in a problem with more room."""
-        search = Search(roomier, self._most_off)
+        """Tell whether it is proven that these sizes have no placement even in a problem that differs in having more room only."""
+        search = copy(self)
+        search._problem = roomier
+        search._packer, search.bounds = self._packer.with_room(roomier), self.bounds.with_room(roomier)
         search._effort = 0 if quickly else self._effort
+        search._lucky = None
         answer = search.ask(units)
         self._effort -= 0 if quickly else self._effort - search._effort
         return answer.proven
@@ -207,7 +211,7 @@ class Search:
         loosen(model, merged)
         self._effort -= len(model.program.lower)
         try:
-            solved = maximise(model.program, {}, Limits(gap=1.0, nodes=nodes))
+            solved = maximise(model.program, {}, Limits(gap=1.0, nodes=nodes, searches=False))
         except Undecided:
             self._effort -= _UNDECIDED * len(model.program.lower)
             return Answer()
