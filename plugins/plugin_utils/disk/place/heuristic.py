@@ -87,8 +87,8 @@ class Packer:
         found = []
         for kind in kinds:
             sharing = [self.problem.pools[at] for row, (at, _areas) in enumerate(pvs) if kind >> row & 1]
-            areas = np.array([area for area, mask in masks.items() if mask == kind], dtype=np.int64)
-            found.append(_Kind(areas, sum(pool.metadata_size for pool in sharing), min(pool.extent_size for pool in sharing)))
+            there = np.array([area for area, mask in masks.items() if mask == kind], dtype=np.int64)
+            found.append(_Kind(there, sum(pool.metadata_size for pool in sharing), min(pool.extent_size for pool in sharing)))
         return [sum(1 << number for number, kind in enumerate(kinds) if kind >> row & 1) for row in range(len(pvs))], found
 
     def _solid_of(self, at: int, demand: Demand) -> _Solid:
