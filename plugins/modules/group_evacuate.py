@@ -234,8 +234,13 @@ plan:
         after:
           description: The same after the moves.
           type: dict
+restarts:
+  description: Instances that run, and are stopped and started again because they cannot be moved while they run, as containers.
+  type: list
+  elements: str
+  returned: success
 summary:
-  description: The moves as a table to read, stage by stage, and why instances stay.
+  description: The moves as a table to read, stage by stage, who is restarted for them, and why instances stay.
   type: str
   returned: success
 """

@@ -26,7 +26,8 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - Nodes to maintain. Default is all that are online. Nodes that are offline are left out.
+      - Nodes to maintain. Default is all that are neither offline nor drained. Nodes that are offline are left out; one that is
+        drained, as by HA's maintenance mode of Proxmox VE, is not if it is named.
     type: list
     elements: str
   groups:

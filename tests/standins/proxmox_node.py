@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stand-ins for pvesh and ha-manager on a node of Proxmox VE, which ask the stand-in of its API (tests/support/group/proxmox_standin.py).
+"""Stand-ins for pvesh and ha-manager on a node of Proxmox VE, which ask the stand-in of its API (tests/support/group/proxmox).
 
     proxmox_node.py install BIN URL CA_PATH   # writes the commands into BIN
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -14,7 +15,9 @@ import sys
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.tests.support.group.proxmox_standin import GIB, Cluster, Guest, Machine, serving, small_cluster
+from ansible_collections.bareon.allocator.tests.support.group.proxmox.cluster import Cluster, small_cluster
+from ansible_collections.bareon.allocator.tests.support.group.proxmox.model import GIB, Guest, Machine
+from ansible_collections.bareon.allocator.tests.support.group.proxmox.server import serving
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -37,7 +40,7 @@ def run(folder, cluster, plays, *options):
             | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
     said = ran.stdout + ran.stderr
@@ -131,8 +134,7 @@ class Patient(Cluster):
     """Its tasks end when somebody asks for one of them."""
 
     def _task_status(self, *asked):
-        self._pending = [(0.0, happen) for _when, happen in self._pending]
-        self._advance()
+        self.clock.hurry()
         return super()._task_status(*asked)
 
 
@@ -268,6 +270,55 @@ def test_a_node_is_maintained_as_the_guide_says(tmp_path):
     code, said = run(tmp_path, cluster, play)
     assert code == 0, said
     assert cluster.maintained == [("enable", "pve1"), ("disable", "pve1")]
+
+
+def rolling(folder, cluster, **more):
+    """Return the guide's playbook that maintains all nodes, with work that writes down who runs where meanwhile."""
+    play = guide_blocks("proxmox.md")[3]
+    play[0]["hosts"] = "localhost"
+    play[0]["tasks"][0]["vars"] |= {"group_moves_poll": 1} | more
+    ask = "pvesh get /cluster/resources --type vm --output-format json"
+    line = "{{ [group_moves_set, seen.stdout | from_json] | to_json }}"
+    work = [
+        {"command": ask, "register": "seen", "changed_when": False, "check_mode": False},
+        {"lineinfile": {"path": "{{ playbook_dir }}/seen", "create": True, "line": line}},
+    ]
+    (folder / "work.yml").write_text(yaml.safe_dump(work))
+    return play
+
+
+def test_every_node_is_maintained_with_nobody_on_it_and_all_return(tmp_path):
+    guests = [Guest(100, "pve1", "web", ha="started"), Guest(101, "pve1", "db")]
+    guests += [Guest(200, "pve2", "dns", kind="lxc", config={"rootfs": "ceph:vm-200-disk-0,size=8G"})]
+    cluster = Cluster({f"pve{number}": Machine() for number in (1, 2, 3)}, guests, task_seconds=0.1, ha_seconds=0.3)
+    homes = {guest.vmid: guest.node for guest in cluster.guests.values()}
+    code, said = run(tmp_path, cluster, rolling(tmp_path, cluster), "--check")
+    assert code == 0, said
+    assert (cluster.maintained, cluster.started) == ([], []), "nothing happens in check mode"
+    (tmp_path / "seen").unlink(missing_ok=True)
+    code, said = run(tmp_path, cluster, rolling(tmp_path, cluster))
+    assert code == 0, said
+    worked = [json.loads(line) for line in (tmp_path / "seen").read_text().splitlines()]
+    assert sorted(node for nodes, _guests in worked for node in nodes) == ["pve1", "pve2", "pve3"]
+    assert max(len(nodes) for nodes, _guests in worked) == 2, "as many as the guide lets be down"
+    for nodes, guests in worked:
+        assert not [guest["vmid"] for guest in guests if guest["node"] in nodes], nodes
+    for node in cluster.machines:
+        assert [what for what, which in cluster.maintained if which == node] == ["enable", "disable"]
+    cluster.clock.settle()
+    assert {guest.vmid: guest.node for guest in cluster.guests.values()} == homes
+
+
+def test_rolling_maintenance_begins_nothing_where_a_guest_has_to_stay(tmp_path):
+    cluster = small_cluster(task_seconds=0.1)
+    cluster.guests[103].config = {"scsi0": "local-lvm:vm-103-disk-0,size=10G"}
+    code, said = run(tmp_path, cluster, rolling(tmp_path, cluster))
+    assert code == 2
+    assert "pve1 103-web3 its disks are on this node only. Nothing was begun." in said
+    assert (cluster.maintained, cluster.started) == ([], [])
+    code, said = run(tmp_path, cluster, rolling(tmp_path, cluster, group_moves_stay=True, group_moves_nodes=["pve1"]))
+    assert code == 0, said
+    assert cluster.guests[103].node == "pve1", "down with its node"
 
 
 def test_a_token_that_may_only_read_moves_nothing(tmp_path):

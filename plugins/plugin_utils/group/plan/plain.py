@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterable
 
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
@@ -49,3 +50,9 @@ def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:
 def node_names(state: ClusterState, place: Place) -> list[str]:
     """Return the names of a place's nodes."""
     return [state.facts.nodes.names[node] for node in place if node != NOWHERE]
+
+
+def restarted(state: ClusterState, moves: Iterable[Move]) -> list[int]:
+    """Return the instances that run, and are stopped and started again when they change their primary."""
+    left = dict.fromkeys(move.instance for move in moves if move.target[0] != move.source[0])
+    return [instance for instance in left if state.facts.instances.stopped_to_move[instance]]

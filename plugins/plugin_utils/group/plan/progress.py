@@ -172,6 +172,15 @@ class Progress:
         mistakes.check()
         return Progress(tuple(done), jobs, {move: says for move, says in self.failures.items() if done[move] == self.done[move]})
 
+    def undone(self, plan: MovePlan, where: Mapping[str, Nodes], storages: Mapping[str, Mapping[str, str]] | None = None) -> bool:
+        """Return whether all of it was done, and everything is where it began again: the plan is wanted once more."""
+        begun, disks = list[bool](), storages or {}
+        for (instance, disk), path in plan.paths().items():
+            first, last = (plan.moves[move].steps[step] for move, step in (path[0], path[-1]))
+            here = (*where.get(instance, ()), disks.get(instance, {}).get(disk, "")) if disk else where.get(instance, ())
+            begun.append(here == first.before != last.after)
+        return self.complete(plan) and bool(begun) and all(begun)
+
     def complete(self, plan: MovePlan) -> bool:
         """Return whether nothing is left to do."""
         return all(done == len(move.steps) for done, move in zip(self.done, plan.moves))
@@ -356,7 +365,8 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
         progress = before
     progress = progress.noted(plan, [_outcome(told) for told in arguments.get("outcomes") or ()])
     if arguments.get("where") is not None:
-        progress = progress.seen(plan, read_where(arguments["where"]), _read_storages(arguments.get("storages") or {}))
+        where, storages = read_where(arguments["where"]), _read_storages(arguments.get("storages") or {})
+        progress = (Progress.start(plan) if progress.undone(plan, where, storages) else progress).seen(plan, where, storages)
     changed = progress != before
     if write and (changed or not path.exists()):
         write_journal(path, plan, progress)

@@ -31,6 +31,8 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
     "Datastore.Audit": ("/", "/storage"),
 }
 """What must be seen of the whole cluster, and on any of which paths the right to it may be."""
+_BELOW = {"VM.Audit": "/vms/", "Sys.Audit": "/nodes/", "Datastore.Audit": "/storage/"}
+"""Where a right of its own, without these, would hide what is there."""
 _AWAY = frozenset({595, 596})
 """What a server answers for a node that it cannot reach."""
 _AT_ONCE = 8
@@ -146,14 +148,16 @@ class _Server:
 
     def check_rights(self) -> None:
         """Raise Unavailable unless all of the cluster may be seen."""
-        held = _asked(self.url, "/access/permissions", self.timeout, lambda: self.api("access/permissions").get())
-        lacking = [
-            right for right, paths in RIGHTS.items() if not any(right in (held.get(path) or {}) for path in paths if isinstance(held, dict))
-        ]
+        told = _asked(self.url, "/access/permissions", self.timeout, lambda: self.api("access/permissions").get())
+        held = {path: rights for path, rights in told.items() if isinstance(rights, Mapping)} if isinstance(told, Mapping) else {}
+        # What stands beside a right is whether it holds for what is below the path.
+        lacking = [f"{right} on /" for right, paths in RIGHTS.items() if not any(held.get(path, {}).get(right) for path in paths)]
+        below = [(path, rights, right) for path, rights in held.items() for right, start in _BELOW.items() if path.startswith(start)]
+        lacking += [f"{right} on {path}" for path, rights, right in below if right not in rights]
         if lacking:
             raise Unavailable(
-                f"{self.url} would hide a part of the cluster from this user, who lacks {', '.join(lacking)} on /; the role PVEAuditor "
-                "on / has all that planning needs (of a token with privilege separation, give it to the token, too)"
+                f"{self.url} would hide a part of the cluster from this user, who lacks {', '.join(lacking)}; the role PVEAuditor "
+                "on /, with all below it, has all that planning needs (of a token with privilege separation, give it to the token, too)"
             )
 
     def get_all(self, paths: Iterable[str], **parameters: str) -> dict[str, t.Any]:

@@ -32,7 +32,7 @@ from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..neighbourhood.moves import MoveOptions
 from ..neighbourhood.price import Prices
-from ..plan.plain import plan_to_plain
+from ..plan.plain import plan_to_plain, restarted
 from ..sources.inline import write_inline
 from ..sources.loaded import Loaded
 from ..sources.text import write_text
@@ -244,7 +244,7 @@ def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
         "moves": len(found.plan.moves),
         "data": found.data,
         "blocked": [names[instance] for instance in found.blocked],
-        "restarts": [names[instance] for instance in _restarted(state, found)],
+        "restarts": [names[instance] for instance in restarted(state, found.plan.moves)],
         "offline": [names[instance] for instance in _on_offline_nodes(state, found)],
         "complete": found.in_time,
     }
@@ -256,12 +256,6 @@ def _on_offline_nodes(state: ClusterState, found: GroupPlan) -> list[int]:
     dark = np.append(after.offline & (after.facts.nodes.group == found.group), False)
     result: list[int] = np.flatnonzero(dark[after.primary] | dark[after.secondary]).tolist()
     return [instance for instance in result if after.primary[instance] != NOWHERE]
-
-
-def _restarted(state: ClusterState, found: GroupPlan) -> list[int]:
-    """Return the instances that run, and are stopped and started again when they change their primary."""
-    left = dict.fromkeys(move.instance for move in found.plan.moves if move.target[0] != move.source[0])
-    return [instance for instance in left if state.facts.instances.stopped_to_move[instance]]
 
 
 def _choice_to_plain(cluster: Cluster, choice: Choice, chosen: GroupPlan) -> Plain:

@@ -17,7 +17,7 @@ from ..evacuate.evacuation import Evacuation, Unplaced, evacuate
 from ..evacuate.task import AcrossGroups, EvacuationMode, Task, tasks_of_instances, tasks_of_nodes
 from ..metrics.score import ScoreMode
 from ..plan.order import Guard
-from ..plan.plain import move_to_plain, node_names, plan_to_plain
+from ..plan.plain import move_to_plain, node_names, plan_to_plain, restarted
 from ..plan.stages import stages
 from ..sources.loaded import Loaded
 from .place import positions_of, reason_to_plain
@@ -26,7 +26,7 @@ Plain = dict[str, t.Any]
 
 
 def run_evacuate(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
-    """Return `placed`, `unplaced` and `plan` for the arguments of group_evacuate.
+    """Return what the action group_evacuate documents, for the arguments of group_evacuate.
 
     With neither nodes nor instances, the instances are those of a request to evacuate in an IAllocator message, or else
     those on offline nodes. Raises InputError with all mistakes.
@@ -61,6 +61,7 @@ def evacuation_to_plain(state: ClusterState, result: Evacuation, mode: ScoreMode
         ],
         "unplaced": [_unplaced(cluster, unplaced) for unplaced in result.unplaced],
         "plan": plan_to_plain(state, stages(state, result.moves, Guard.at_every_step(state)), mode),
+        "restarts": [state.facts.instances.names[instance] for instance in restarted(state, result.moves)],
     }
 
 

@@ -53,7 +53,7 @@ def run_maintenance(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
 
 
 def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
-    """Return the online nodes that are to be maintained."""
+    """Return the nodes that are to be maintained: of those that are named all that answer, else those that are neither down nor drained."""
     cluster = state.facts.cluster
     groups = chosen_groups(state, arguments.get("groups"))
     mistakes = Mistakes()
@@ -64,7 +64,8 @@ def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
 
     def is_meant(node: int) -> bool:
         tagged = tags is None or bool(set(tags) & set(cluster.nodes[node].tags))
-        return tagged and not state.offline[node] and state.facts.nodes.group[node] in groups
+        there = state.answers(node) if named is not None else not state.offline[node]
+        return tagged and bool(there) and state.facts.nodes.group[node] in groups
 
     return [node for node in chosen if is_meant(node)]
 

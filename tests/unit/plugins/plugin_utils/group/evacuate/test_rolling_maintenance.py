@@ -21,6 +21,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.downtime import Departure, DowntimeOptions, back, leave
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.rolling_maintenance import EvacuationRoom
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import run_maintenance, run_squeeze
 from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, open_group
@@ -198,3 +199,15 @@ def test_what_stays_short_is_told(bench):
     assert found["lacking"] == ["m"]
     with pytest.raises(InputError, match="target_resources"):
         squeezed(bench, [bench.node("m")], [], target_resources=-1)
+
+
+def test_a_node_that_is_drained_already_is_maintained_if_it_is_named():
+    """As HA's maintenance mode drains one before the other guests are planned for."""
+    pool = {"type": "external", "pool": "ceph"}
+    nodes = [{"name": name, "total_memory": 65536, "total_cpus": 16, "storage": [pool], "drained": name == "n1"} for name in ("n1", "n2")]
+    instance = {"name": "vm", "memory": 1024, "disk": 1024, "vcpus": 1, "primary": "n1", "storage": pool}
+    loaded = Loaded(parse_inline({"nodes": nodes, "instances": [instance]}), {})
+    (told,) = run_maintenance(loaded, {"nodes": ["n1"]})["sets"]
+    assert (told["nodes"], [move["to"] for move in told["plan"]["moves"]]) == (["n1"], [["n2"]])
+    assert [move["to"] for move in told["back"]["moves"]] == [["n1"]]
+    assert [members["nodes"] for members in run_maintenance(loaded, {})["sets"]] == [["n2"]]

@@ -178,6 +178,19 @@ def test_the_journal_carries_a_plan_through_failure_and_restart(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == [f"{read_plan(PLAN).digest()}.json"]
 
 
+def test_a_plan_that_was_undone_is_carried_out_once_more(tmp_path):
+    """As a timer does whose plan is the same as last month's; what is done in part, or elsewhere, is not begun anew."""
+    arguments = {"plan": PLAN, "directory": str(tmp_path)}
+    outcomes = [{"move": 0, "step": 0}, {"move": 0, "step": 1}, {"move": 1, "step": 0}, {"move": 2, "step": 0}]
+    told = follow(arguments | {"outcomes": outcomes}, write=True)
+    assert told["complete"]
+    there = {"i": ["b", "c"], "j": ["e"], "k": ["d"]}
+    assert follow(arguments | {"where": there}, write=True)["complete"]
+    assert follow(arguments | {"where": there | {"k": ["b"]}}, write=True)["complete"], "one alone may have been moved by somebody"
+    again = follow(arguments | {"where": {"i": ["a", "b"], "j": ["d"], "k": ["b"]}}, write=True)
+    assert (again["complete"], again["done"], again["changed"]) == (False, [], True)
+
+
 def test_a_rehearsal_writes_nothing(tmp_path):
     assert follow({"plan": PLAN, "directory": tmp_path / "new"}, write=False)["rounds"]
     assert list(tmp_path.iterdir()) == []

@@ -13,11 +13,13 @@ import time
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import NodeState, RuleKind
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, NodeState, RuleKind
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
 
-from tests.support.group.proxmox_api import CALLS, Refused, find_call, verify
-from tests.support.group.proxmox_standin import AUDITOR, Cluster, Guest, Machine, serving, small_cluster
+from tests.support.group.proxmox.api import CALLS, Refused, find_call, verify
+from tests.support.group.proxmox.cluster import Cluster, small_cluster
+from tests.support.group.proxmox.model import AUDITOR, Guest, Machine
+from tests.support.group.proxmox.server import serving
 
 ROOT = pathlib.Path(__file__).resolve().parents[6]
 TOKEN = {"token_id": "auditor@pve!bareon", "token_secret": "s3cret"}
@@ -81,6 +83,50 @@ def test_half_a_cluster_is_not_planned(right):
     said = refused(standin)
     assert f"lacks {right} on /" in said
     assert "PVEAuditor" in said
+
+
+@pytest.mark.parametrize(("path", "right"), [("/vms/101", "VM.Audit"), ("/nodes/pve2", "Sys.Audit"), ("/storage/ceph", "Datastore.Audit")])
+def test_a_single_path_that_may_not_be_seen_is_named(path, right):
+    standin = small_cluster()
+    standin.tokens["auditor@pve!bareon"] = ("s3cret", {"/": AUDITOR, path: {"Pool.Audit"}})
+    assert f"lacks {right} on {path};" in refused(standin)
+
+
+def test_a_right_that_does_not_hold_below_its_path_is_not_enough():
+    standin = small_cluster()
+    standin._permissions = lambda *_asked: {"/": dict.fromkeys(sorted(AUDITOR), 0)}
+    assert "lacks VM.Audit on /, Sys.Audit on /, Datastore.Audit on /;" in refused(standin)
+
+
+def test_a_path_that_is_forbidden_after_all_is_named():
+    standin = small_cluster()
+    standin._qemu_config = lambda *_asked: (_ for _ in ()).throw(Refused(403, "Permission check failed (/vms/100, VM.Audit)"))
+    assert "answers 403" in refused(standin)
+    assert "/qemu/100/config" in refused(standin)
+
+
+def test_a_cluster_without_guests():
+    cluster = read(Cluster({"pve1": Machine(), "pve2": Machine()}, []))
+    assert (len(cluster.nodes), cluster.instances, cluster.rules) == (2, (), ())
+
+
+def test_what_a_guest_may_have_is_read_without_a_word_too_much():
+    """Pools and tags become tags; templates are left out; names may be alike, and in any script; containers may be unprivileged."""
+    shared = {"unprivileged": 1, "rootfs": "ceph:vm-103-disk-0,size=8G", "mp0": "/mnt,mp=/x,shared=1"}
+    guests = [
+        Guest(100, "pve1", "größe", pool="web", tags="a;b"),
+        Guest(101, "pve1", "größe", config={}),
+        Guest(102, "pve1", "template", template=True),
+        Guest(103, "pve2", "ct", kind="lxc", config=shared),
+        Guest(104, "pve2", "bound", kind="lxc", config={"rootfs": "ceph:vm-104-disk-0,size=8G", "mp0": "/mnt,mp=/x"}),
+        Guest(105, "pve1", "clone", config={"scsi0": "ceph:base-102-disk-0/vm-105-disk-0,size=8G"}),
+        Guest(106, "pve1", "asleep", status="stopped", lock="suspended"),
+    ]
+    cluster = read(Cluster({"pve1": Machine(), "pve2": Machine()}, guests))
+    assert [guest.name for guest in cluster.instances] == ["100-größe", "101-größe", "103-ct", "104-bound", "105-clone", "106-asleep"]
+    assert cluster.instances[0].tags == ("a", "b", "pool:web")
+    assert {guest.disk_template for guest in cluster.instances} == {DiskTemplate.EXT}
+    assert [rule.name for rule in cluster.rules] == ["104-bound: mp0 is /mnt", "106-asleep: is locked (suspended)"]
 
 
 def test_a_certificate_that_nobody_signed_is_refused():

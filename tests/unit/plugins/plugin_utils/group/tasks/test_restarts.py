@@ -10,6 +10,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel i
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.balance import run_balance
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import evacuation_summary
 
 
 def test_a_container_is_restarted_only_where_it_is_worth_its_price():
@@ -28,3 +30,17 @@ def test_a_container_is_restarted_only_where_it_is_worth_its_price():
     assert names == {"ct1", "ct2"}
     assert told["groups"][0]["restarts"] == ["ct1", "ct2"]
     assert "they are stopped and started again, as they cannot be moved while they run: ct1 and ct2" in told["summary"]
+
+
+def test_who_is_restarted_when_a_node_is_emptied_is_told():
+    pool = {"type": "external", "pool": "ceph"}
+    nodes = [{"name": name, "total_memory": 65536, "total_cpus": 16, "storage": [pool]} for name in ("n1", "n2", "n3")]
+    usual = {"memory": 1024, "disk": 1024, "vcpus": 1, "primary": "n1", "storage": pool}
+    instances = [
+        {"name": "ct", "live": False, **usual},
+        {"name": "vm", **usual},
+        {"name": "off", "live": False, "status": "ADMIN_down", **usual},
+    ]
+    told = run_evacuate(Loaded(parse_inline({"nodes": nodes, "instances": instances}), {}), {"nodes": ["n1"]})
+    assert told["restarts"] == ["ct"], "who is stopped already is not"
+    assert "ct is stopped and started again, as it cannot be moved while it runs" in evacuation_summary(told)

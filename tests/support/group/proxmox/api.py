@@ -18,7 +18,7 @@ import json
 import pathlib
 import re
 
-DATA = pathlib.Path(__file__).resolve().parents[2] / "unit" / "data" / "group" / "proxmox_api.json"
+DATA = pathlib.Path(__file__).resolve().parents[3] / "unit" / "data" / "group" / "proxmox_api.json"
 CALLS = json.loads(DATA.read_text())
 _NUMBERED = re.compile(r"\d+$")
 _NODE = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?")
