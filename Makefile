@@ -150,8 +150,8 @@ test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEM
 	tests/vm/build-system
 	$(BIN)/python -m pytest -q tests/vm/test_install.py
 
-test-installers: $(DEVELOP) ## Have Ignition and FAI make plans in a Debian machine under QEMU, and compare; the first build needs root
-	tests/vm/build-image trixie .build/installers ignition,gdisk,fai-setup-storage
+test-installers: $(DEVELOP) ## Have Ignition, FAI and systemd-repart make plans in a Debian machine under QEMU, and compare; the first build needs root
+	tests/vm/build-image trixie .build/installers ignition,gdisk,fai-setup-storage,systemd-repart
 	$(BIN)/python -m pytest -q tests/vm/test_installers.py
 
 test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and restarted, and three power cuts

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ignition and FAI's setup-storage make plans in a machine; what disk_facts reads there then is the plan, but for what each is known to do.
+"""Ignition, FAI's setup-storage and systemd-repart make plans in a machine; what disk_facts reads there then is the plan.
+
+What each is known to do otherwise stands in its test.
 
 All tests share one machine, which is emulated and slow; each begins with empty disks.
 """
@@ -16,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.compare import compare
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import fai, ignition
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import fai, ignition, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
@@ -122,6 +124,18 @@ def set_up_storage(host: LayoutHost, plan: Plain, hardware: Plain) -> tuple[str,
     return made.warnings
 
 
+def repartition(host: LayoutHost, plan: Plain, disk: Disk) -> None:
+    """Have systemd-repart make the plan of a disk."""
+    made = write_plan(repart.TARGET, plan, None, lossy=False, disk=None, encrypt="key-file")
+    host.shell("rm -rf /root/repart.d; mkdir /root/repart.d; printf 'correct horse' >/root/key")
+    for name, text in made.value.items():
+        host.machine.run("sh", "-c", f"cat >/root/repart.d/{name}", text=text)
+    command = "systemd-repart --dry-run=no --empty=force --definitions=/root/repart.d --key-file=/root/key"
+    done = host.machine.attempt(*command.split(), disk.link)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    host.shell("udevadm settle")
+
+
 def differences(host: LayoutHost, plan: Plain, disks: t.Sequence[Disk], root: str = "/") -> list[str]:
     return [finding.says for finding in compare(plan, facts(host, disks), root)]
 
@@ -172,3 +186,9 @@ def test_setup_storage_makes_a_group_over_disks_of_two_kinds(host: LayoutHost) -
     plan, hardware = plan_anew(host, WIDE, DISKS, "uefi")
     assert set_up_storage(host, plan, hardware) == UUIDS
     assert differences(host, plan, DISKS, "/target") == []
+
+
+def test_repart_makes_partitions_with_what_lies_on_them(host: LayoutHost) -> None:
+    plan, _hardware = plan_anew(host, [space for space in DATA if space["type"] == "partition"], DISKS[:1])
+    repartition(host, plan, DISKS[0])
+    assert differences(host, plan, DISKS[:1]) == []
