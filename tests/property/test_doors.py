@@ -10,10 +10,17 @@ import copy
 import typing as t
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
+from ansible.plugins.connection import local
+from ansible.template import Templar
+from ansible_collections.bareon.allocator.plugins.action import disk_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.report import drift
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, disko, fai, ignition, kickstart, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import Target, write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.known_hardware import FACT
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner, parse_reserve
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.picture import picture
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
@@ -159,6 +166,40 @@ def test_schemas_of_disks(schema: t.Any, objective: Objective) -> None:
 @given(damaged(HARDWARE))
 def test_hardware(hardware: t.Any) -> None:
     answered_or_refused(lambda: plan_and_draw(SCHEMA, hardware))
+
+
+OPTIONS = {
+    "schema": SCHEMA,
+    "hardware": HARDWARE,
+    "objective": "fair",
+    "reserve": "1 GiB",
+    "eligible": ["usb", "zoned"],
+    "unreachable": "skip",
+}
+
+
+def run_disk_plan(options: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the result of a task as Ansible runs it, without a process of its own."""
+    task, loader = Task(), DataLoader()
+    task.action, task.args = "bareon.allocator.disk_plan", options
+    action = disk_plan.ActionModule(
+        task, local.Connection(PlayContext()), PlayContext(), loader, Templar(loader=loader, variables={}), None
+    )
+    return action.run(task_vars={"inventory_hostname": "a", FACT: HARDWARE})
+
+
+@settings(max_examples=2000, deadline=None)
+@given(damaged(OPTIONS))
+def test_the_action_that_plans_disks(options: t.Any) -> None:
+    result = run_disk_plan(options if isinstance(options, dict) else {"schema": options})
+    told = result["msg"] if result.get("failed") else result["summary"]
+    assert told
+    assert "Traceback" not in told
+    assert result.get("failed") or result["plan"]["disks"]
+
+
+def test_the_action_plans_what_is_not_damaged() -> None:
+    assert not run_disk_plan(OPTIONS).get("failed")
 
 
 @settings(max_examples=600, deadline=None)
