@@ -17,7 +17,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.sco
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import parse_proxmox
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox.documents import parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer

@@ -16,7 +16,8 @@ import typing as t
 from collections.abc import Mapping
 
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Anything, ListOf, MappingOf, Number, Row, Table, Text, Truth, Values, Whole, Word
+from ...common.fields import Anything, ListOf, MappingOf, Row, Table, Values, Word
+from ...common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..cluster.check import Places, check_cluster, check_instance, pool_names
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .loaded import Loaded
@@ -26,7 +27,6 @@ ADMIN_STATES = {"up": Status.RUNNING, "down": Status.ADMIN_DOWN, "offline": Stat
 KVM_NODE_MEMORY = 4096
 """MiB that a KVM node is taken to need for itself; htools' default of --static-kvm-node-memory."""
 
-NAME, STRINGS, WHOLE, NUMBER, TRUTH = Text(digits=True), ListOf(Text(), "text"), Whole(digits=True), Number(digits=True), Truth(words=True)
 NODE_PARAMETERS = Table(
     "a node's parameters",
     [Row("exclusive_storage", TRUTH, default=False), Row("spindle_count", WHOLE, default=1)],

@@ -19,8 +19,8 @@ from ..cluster.model import Cluster
 from .iallocator import parse_iallocator, parse_json
 from .inline import parse_inline
 from .loaded import Loaded
-from .proxmox import Reading, parse_proxmox
-from .proxmox_server import Access, Wanted, fetch_proxmox
+from .proxmox.documents import Reading, parse_proxmox
+from .proxmox.server import Access, Wanted, fetch_proxmox
 from .rapi import RESOURCES, fetch_rapi, parse_rapi
 from .server import Server
 from .text import parse_text

@@ -16,9 +16,10 @@ from collections.abc import Mapping
 
 from ...common.errors import Mistakes
 from ...common.fields import Anything, ListOf, Row, Table, Values, Whole, Word, is_number, is_whole, shown
+from ...common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
-from .iallocator import KVM_NODE_MEMORY, NAME, NODE_PARAMETERS, NUMBER, STRINGS, TRUTH, WHOLE
+from .iallocator import KVM_NODE_MEMORY, NODE_PARAMETERS
 from .policy import GANETI_POLICY, make_policy
 from .server import Server
 

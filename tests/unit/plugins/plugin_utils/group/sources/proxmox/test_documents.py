@@ -15,11 +15,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, RuleKind, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox import RESOURCES, Reading, parse_proxmox
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox.documents import RESOURCES, Reading, parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
 
-RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[4] / "data" / "group" / "proxmox.json").read_text())
+RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[5] / "data" / "group" / "proxmox.json").read_text())
 
 
 def test_nodes_have_what_they_report_in_mib():

@@ -8,7 +8,7 @@
     /cluster/ha/groups, /cluster/ha/resources   HA groups (8), and who is managed by HA
     /cluster/ha/status/manager_status     nodes in maintenance
     /cluster/options                      whether HA's own scheduler is dynamic: it then places its guests itself
-    /nodes/NODE/status                    CPU flags: see proxmox_processors.py
+    /nodes/NODE/status                    CPU flags: see processors.py
     guests' tags                          those of ProxLB: plb_affinity_NAME, plb_anti_affinity_NAME, plb_ignore_NAME, plb_pin_NODE
     guests' configurations and locks      devices, ISO images and storages that a node has and another has not
 
@@ -22,12 +22,12 @@ import collections
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...common.errors import Mistakes
-from ...common.fields import Anything, ListOf, Row, Table, Values
-from ..cluster.model import Rule, RuleKind
-from .iallocator import NAME, TRUTH
-from .proxmox_guests import Guests
-from .proxmox_processors import processor_rules
+from ....common.errors import Mistakes
+from ....common.fields import Anything, ListOf, Row, Table, Values
+from ....common.lenient import NAME, TRUTH
+from ...cluster.model import Rule, RuleKind
+from .guests import Guests
+from .processors import processor_rules
 
 _RULES = ListOf(
     Table(

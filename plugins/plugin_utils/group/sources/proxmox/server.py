@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Proxmox VE, asked by its API: the documents of proxmox.py by path. Only reads.
+"""Proxmox VE, asked by its API: the documents of documents.py by path. Only reads.
 
     documents = fetch_proxmox(Access(url="https://pve1:8006", token_id="planner@pve!bareon", token_secret="..."), Wanted())
 
@@ -21,9 +21,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from ...common import libraries
-from ...common.errors import Mistakes, Unavailable
-from .proxmox import RESOURCES
+from ....common import libraries
+from ....common.errors import Mistakes, Unavailable
+from .documents import RESOURCES
 
 RIGHTS: Mapping[str, tuple[str, ...]] = {
     "VM.Audit": ("/", "/vms"),

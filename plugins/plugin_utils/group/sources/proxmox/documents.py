@@ -10,7 +10,7 @@
     /nodes/NODE/storage/STORAGE/content                    whose disks lie on a storage, where there is no config
     /nodes/NODE/qemu/ID/rrddata, /nodes/NODE/lxc/ID/rrddata  what a guest has used
     /nodes/NODE/status                                     a node's CPU flags
-    /cluster/options, /cluster/ha/...                      see proxmox_rules.py
+    /cluster/options, /cluster/ha/...                      see rules.py
 
 The cluster is one group without a policy. A guest whose disks are all shared has the disk template `ext`, one with a local disk
 `plain`, which stays where it is, or `ext` where local disks may be copied. Its name is its number with its own name behind it, as
@@ -25,11 +25,12 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...common.errors import Mistakes
-from ...common.fields import Anything, ListOf, Row, Table, Values
-from ...common.units import MIB
-from ..cluster.check import Places, check_cluster
-from ..cluster.model import (
+from ....common.errors import Mistakes
+from ....common.fields import Anything, ListOf, Row, Table, Values
+from ....common.lenient import NAME, NUMBER, TRUTH, WHOLE
+from ....common.units import MIB
+from ...cluster.check import Places, check_cluster
+from ...cluster.model import (
     NO_POLICY,
     USUAL_LOAD,
     Cluster,
@@ -44,10 +45,9 @@ from ..cluster.model import (
     Status,
     StoragePool,
 )
-from .iallocator import NAME, NUMBER, TRUTH, WHOLE
-from .proxmox_config import Config, read_config
-from .proxmox_guests import Guests
-from .proxmox_rules import in_maintenance, read_rules
+from .config import Config, read_config
+from .guests import Guests
+from .rules import in_maintenance, read_rules
 
 GROUP = "proxmox"
 RESOURCES = "/cluster/resources"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...common.fields import Values
-from .proxmox_config import Config
+from ....common.fields import Values
+from .config import Config
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...common.errors import Mistakes
-from ...common.fields import Row, Table
-from ..cluster.model import Rule, RuleKind
-from .iallocator import NAME
-from .proxmox_config import Processor
-from .proxmox_guests import Guests
+from ....common.errors import Mistakes
+from ....common.fields import Row, Table
+from ....common.lenient import NAME
+from ...cluster.model import Rule, RuleKind
+from .config import Processor
+from .guests import Guests
 
 _STATUS = Table("a node's status", [Row("cpuinfo", Table("a CPU", [Row("flags", NAME), Row("model", NAME)], others=True))], others=True)
 _V2 = frozenset({"popcnt", "pni", "sse4_1", "sse4_2", "ssse3"})

@@ -21,7 +21,7 @@ from tests.support.group.proxmox.cluster import Cluster, small_cluster
 from tests.support.group.proxmox.model import AUDITOR, Guest, Machine
 from tests.support.group.proxmox.server import serving
 
-ROOT = pathlib.Path(__file__).resolve().parents[6]
+ROOT = pathlib.Path(__file__).resolve().parents[7]
 TOKEN = {"token_id": "auditor@pve!bareon", "token_secret": "s3cret"}
 
 
@@ -203,7 +203,7 @@ def test_the_stand_in_refuses_what_the_published_api_refuses():
 def test_every_path_that_the_code_names_is_published():
     """Whatever looks like a path of the API in the source and the role is one, with its names filled in."""
     known = [re.sub(r"\{\w+\}", "[^/]+", call["path"]) for call in CALLS]
-    code = [ROOT / "plugins/plugin_utils/group/sources/proxmox_server.py", *(ROOT / "roles/group_moves").rglob("proxmox*.yml")]
+    code = [ROOT / "plugins/plugin_utils/group/sources/proxmox/server.py", *(ROOT / "roles/group_moves").rglob("proxmox*.yml")]
     named = {
         path for file in code for path in re.findall(r"""["'](?:f")?(/(?:cluster|access|version|nodes)[\w/-]*)["']""", file.read_text())
     }
