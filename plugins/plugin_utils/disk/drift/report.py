@@ -143,5 +143,5 @@ def _read_strictly(host: str, plan: Plain, facts: t.Any, root: str) -> list[Find
     try:
         return compare(plan, facts, root)
     except _OTHER_FORM as error:
-        says = f"cannot be compared with the facts of the host: {type(error).__name__}: {error}"
+        says = f"cannot be compared with the facts of the host: one of both has another form than disk_plan and disk_facts write ({error})"
         raise InputError([Mistake(f"plans.{host}", says)]) from None
