@@ -26,6 +26,8 @@ _NOISE = 1e-4
 _TIE = 1e-7
 _NODES = 50
 _MOST_COLUMNS = 100
+_MOST_MIB = 2**40
+"""An EiB. HiGHS counts in floating point: with larger numbers it no longer tells single MiB apart, and may not come to an end."""
 _ROUNDS = 6
 _FEW = 4
 _NEARLY = 1.001
@@ -125,8 +127,9 @@ def _of_disks(problem: Problem, mib: Mapping[int, int], proven: bool) -> Change:
 
 
 def _is_large(problem: Problem) -> bool:
-    """Tell whether the least for whole pieces would take too many nodes."""
-    return sum(len(demand.areas) for demand in problem.demands) > _MOST_COLUMNS
+    """Tell whether the least for whole pieces would take too many nodes, or numbers that are too large."""
+    largest = max((demand.lo for demand in problem.demands), default=0), max((area.size for area in problem.areas), default=0)
+    return max(largest) > _MOST_MIB or sum(len(demand.areas) for demand in problem.demands) > _MOST_COLUMNS
 
 
 def _enough_given_up(problem: Problem, found: Mapping[str, int], blamed: Sequence[str], least: int) -> dict[str, int] | None:
