@@ -200,7 +200,7 @@ def test_a_job_that_outlasts_its_time_is_waited_for_by_the_next_run(bed):
     bed.change(polls=5)
     late = bed.run(group_moves_timeout=1)
     assert late.code == 2, late.text
-    assert "web: migrate to b goes on as job 17." in late.text
+    assert "web migrate to b goes on as job 17." in late.text
     finishes(bed)
     assert bed.log("submit") == ["migrate web", "replace-disks db a", "replace-disks web c", "failover idle"]
 
