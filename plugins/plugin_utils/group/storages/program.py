@@ -63,7 +63,9 @@ def even_set(
     program = Program()
     goes = {kind: _columns(program, kind, len(alike)) for kind, alike in kinds.items()}
     outside = _load_rows(program, members, storages, kinds, goes, bands)
-    leaving = [(column, size / _GIB) for (size, source, _), columns in goes.items() for key, column in columns.items() if key != source]
+    leaving = [
+        (column, size / _GIB) for (size, source, _allowed), columns in goes.items() for key, column in columns.items() if key != source
+    ]
     if most.data is not None:
         program.row(leaving, high=most.data / _GIB)
     if most.moves is not None:
@@ -124,8 +126,8 @@ def _moves(
     """Yield the moves that a solution has: of disks that are alike the first ones."""
     for kind, alike in kinds.items():
         size, source, _allowed = kind
-        left = iter(alike)
+        first = 0
         for key, column in goes[kind].items():
-            for _number in range(0 if key == source else round(values[column])):
-                candidate = next(left)
-                yield DiskMove(candidate.instance, candidate.name, size, source, key)
+            behind = first + (0 if key == source else round(values[column]))
+            yield from (DiskMove(one.instance, one.name, size, source, key) for one in alike[first:behind])
+            first = behind

@@ -98,5 +98,7 @@ def test_what_can_move_moves_and_the_rest_has_reasons(run):
 
 def test_mistakes_are_told(run):
     assert "source.url: does not go with a source of type ledger" in run["wrong"]["msg"]
-    assert "source.aggregates.rack: is 'nonsense'; must be the name or the UUID of an aggregate that a provider is in" in run["unknown"]["msg"]
+    assert (
+        "source.aggregates.rack: is 'nonsense'; must be the name or the UUID of an aggregate that a provider is in" in run["unknown"]["msg"]
+    )
     assert "holds no provider with VCPU or MEMORY_MB" in run["nothing"]["msg"]

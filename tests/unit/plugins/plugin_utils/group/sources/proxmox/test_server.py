@@ -99,8 +99,11 @@ def test_a_right_that_does_not_hold_below_its_path_is_not_enough():
 
 
 def test_a_path_that_is_forbidden_after_all_is_named():
+    def forbid(*_asked):
+        raise Refused(403, "Permission check failed (/vms/100, VM.Audit)")
+
     standin = small_cluster()
-    standin._qemu_config = lambda *_asked: (_ for _ in ()).throw(Refused(403, "Permission check failed (/vms/100, VM.Audit)"))
+    standin._qemu_config = forbid
     assert "answers 403" in refused(standin)
     assert "/qemu/100/config" in refused(standin)
 
