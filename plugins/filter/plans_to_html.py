@@ -14,9 +14,11 @@ author:
   - The bareon.allocator maintainers (@bareon)
 description:
   - Makes one HTML page of the plans of a fleet.
-  - Conflicts and warnings come first, then every shape of host once, with all hosts that have it.
+  - Conflicts and warnings come first.
   - Every disk is drawn to scale. Pointing at a space, or tapping it, shows its size, where it is mounted, and why it is as large as it is.
-  - The page loads nothing and runs nothing, follows the light or dark setting of the reader, and can be read on a phone and in print.
+  - Hosts of one shape are a row, which opens; disks that are alike are drawn once. A search finds hosts, models, sizes, mount points.
+  - The page loads nothing, follows the light or dark setting of the reader, and can be read on a phone and in print. The search is the
+    only script that it lets a browser run.
 positional: _input
 options:
   _input:

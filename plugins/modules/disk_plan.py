@@ -93,6 +93,12 @@ options:
       max_pvs:
         description: On how many disks a V(vg) may lie at most.
         type: int
+      extent_size:
+        description:
+          - The size of the extents of a V(vg), a power of two from 1 MiB to 16 GiB. Its volumes are multiples of it. A group that is there
+            keeps the extents that it has.
+        type: raw
+        default: 4
       level:
         description: The level of a V(raid), for which it is required.
         type: str
@@ -100,6 +106,13 @@ options:
       legs:
         description: How many disks a V(raid) lies on, or V(all). Default is the least number that its level takes, for V(raid10) 4 of them.
         type: raw
+      spares:
+        description:
+          - How many disks more than its O(schema[].legs) a V(raid) has that stand by, each with a partition as large as a leg. md
+            builds one up in the place of a disk that fails, before anybody has come to exchange it. Of V(all) legs these are left out.
+          - Those on the disks that O(schema[].best_with_disks) likes least stand by. A V(raid0) has no use for them.
+        type: int
+        default: 0
       alike:
         description: >-
           Keeps a V(raid) to disks of one transport, kind, block size and, within 2 %, size. Of several such groups it takes one with a disk
@@ -114,6 +127,29 @@ options:
             so. With V(required) there is no plan then.
         type: str
         choices: [when_possible, required]
+      count:
+        description:
+          - How many of a V(raid) or a V(partition) are made, all of one size and each on disks of its own. Bounds hold for each.
+          - They are called by the ID with numbers from 1 on, C(data1) and C(data2), and so are their mount points and labels. Other
+            spaces know them by the ID without a number. An O(schema[].optional) space is made as often as there is room for.
+          - With C(legs=all) each array has as many disks as there are for one.
+        type: int
+      apart_from:
+        description:
+          - The IDs of spaces that the space shares no disk with, so that the loss or the load of a disk does not meet both. Of an C(lv)
+            in a C(vg) all of the group counts, of a C(vg) on arrays the disks of these.
+          - There is no plan where the disks do not suffice for that. Where data is kept it stays, whoever is there.
+        type: list
+        elements: str
+        default: []
+      together_with:
+        description:
+          - The IDs of spaces that lie on every disk that the space lies on, such as an array with its journal beside it.
+          - They are of type V(partition) or V(raid), or V(partitions) with O(schema[].per_disk), or a V(vg) on arrays. Others are cut over
+            disks as room goes.
+        type: list
+        elements: str
+        default: []
       per_disk:
         description: Makes one V(partition) on every disk that the space may use. Bounds hold for each of them.
         type: bool
@@ -167,6 +203,16 @@ options:
         type: str
       fs_label:
         description: The label of the file system.
+        type: str
+      partition_type:
+        description:
+          - The type of a V(partition) or of V(partitions) in the table, by its name in the Discoverable Partitions Specification, such as
+            V(home), V(srv), V(xbootldr) or V(root-x86-64), or as a GUID. By it systemd finds and mounts what no C(/etc/fstab) names.
+          - Default is the type that says what lies there. Cannot be combined with O(schema[].mirror), for legs of arrays are these.
+        type: str
+      partition_label:
+        description:
+          - The name of a V(partition) or of V(partitions) in the table, as C(/dev/disk/by-partlabel) has it. Default is the ID.
         type: str
   profile:
     description:
@@ -320,6 +366,30 @@ EXAMPLES = r"""
 - name: Show the disks of a host as its file has them
   ansible.builtin.debug:
     msg: "{{ (lookup('ansible.builtin.file', playbook_dir ~ '/layouts/' ~ inventory_hostname ~ '.json') | from_json).disks }}"
+
+- name: Plan two arrays with a disk each that stands by, and a log apart from them
+  bareon.allocator.disk_plan:
+    hardware:
+      disks:
+        - {id: a, size: 953000}
+        - {id: b, size: 953000}
+        - {id: c, size: 953000}
+        - {id: d, size: 953000}
+        - {id: e, size: 953000}
+        - {id: f, size: 953000}
+        - {id: g, size: 953000}
+    schema:
+      - id: store
+        type: raid
+        level: raid1
+        count: 2
+        spares: 1
+        mount: /srv/store
+      - id: log
+        type: partition
+        apart_from: [store]
+        partition_type: var
+        mount: /srv/log
 
 - name: Plan hardware that is not there yet
   bareon.allocator.disk_plan:

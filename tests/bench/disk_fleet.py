@@ -4,7 +4,7 @@
 
 """What planning a fleet costs inside Ansible: CPU seconds of whole playbook runs, parent and workers.
 
-    .venv/bin/python tests/bench/disk_fleet.py [--hosts 10000] [--files 1000] [--each 200]
+    PYTHONPATH=.venv/collections .venv/bin/python tests/bench/disk_fleet.py [--hosts 10000] [--files 1000] [--each 200]
 
 `fleet` plans all hosts, of 20 shapes, in one task; the cost per host is that of the run less a run of the same inventory
 with a debug in the place of the plan. `files` is the same with `plans_to`, so that files carry the plans and not the result.

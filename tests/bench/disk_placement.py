@@ -4,12 +4,13 @@
 
 """Plans of typical typed servers and of the worst cases: CPU milliseconds, first plan and median of the next ones.
 
-    .venv/bin/python tests/bench/disk_placement.py [--repeat 5]
+    PYTHONPATH=.venv/collections .venv/bin/python tests/bench/disk_placement.py [--repeat 5]     (`make bench` runs it, too)
 
 A server is typical with up to 3 raids, 4 partitions on one disk each, and LVM or one partition per disk on the rest. The worst
 case is 60 disks of different sizes with 40 spaces. `hard` are partitions, arrays and groups pinned to few disks, `mixed` all types
 with preferences up to 500 disks and 100 spaces, `short` the same with minimums that add up to a fifth too much: why there is no
-plan. Imports are not counted.
+plan. `flat` are lvs straight on disks, `lvm` those of vgs; they may take what they took when all levels but
+the poorest were left as they fell. Imports are not counted.
 
 Targets are milliseconds of a core that takes 200 ms for the yardstick, one call of scipy.optimize.linprog on a dense program of fixed
 size; on a slower or busier one they are that many times as long. Exits with 1 when a target is missed.
@@ -107,6 +108,13 @@ def mixed(disks: int, spaces: int, *, hard: bool = False, demand: float = 0.0) -
     return hardware, entries
 
 
+def lvm(disks: int, spaces: int) -> tuple[Hardware, list[dict]]:
+    """Return vgs of five lvs each."""
+    hardware, entries = flat(disks, spaces, 0.3)
+    groups = [[entry["id"] for entry in entries[first : first + 5]] for first in range(0, spaces, 5)]
+    return hardware, [*({"id": f"g{at}", "type": "vg", "contains": members} for at, members in enumerate(groups)), *entries]
+
+
 def flat(disks: int, spaces: int, demand: float) -> tuple[Hardware, list[dict]]:
     """Return lvs straight on disks whose minimums take so many times the room that there is."""
     chance = random.Random(disks + spaces)
@@ -139,6 +147,11 @@ def large() -> dict[str, tuple[float, tuple[Hardware, list[dict]]]]:
         "mixed, 60 disks, 40 spaces": (150.0, mixed(60, 40)),
         "mixed, 200 disks, 60 spaces": (500.0, mixed(200, 60)),
         "mixed, 500 disks, 100 spaces": (3000.0, mixed(500, 100)),
+        "flat, 60 disks, 40 spaces": (40.0, flat(60, 40, 0.3)),
+        "flat, 500 disks, 100 spaces": (370.0, flat(500, 100, 0.3)),
+        "lvm, 60 disks, 40 spaces": (40.0, lvm(60, 40)),
+        "lvm, 500 disks, 100 spaces": (310.0, lvm(500, 100)),
+        "hard, 12 disks, 20 spaces": (1500.0, mixed(12, 20, hard=True)),
         "hard, 24 disks, 20 spaces": (500.0, mixed(24, 20, hard=True)),
         "hard, 60 disks, 40 spaces": (4000.0, mixed(60, 40, hard=True)),
         "hard, 200 disks, 60 spaces": (2000.0, mixed(200, 60, hard=True)),

@@ -4,7 +4,7 @@
 
 """Fair plans beside the seed's program: CPU milliseconds of both, and how many times as long a plan takes.
 
-    .venv/bin/python tests/bench/disk_plan.py [--repeat 15] [--json FILE]
+    PYTHONPATH=.venv/collections .venv/bin/python tests/bench/disk_plan.py [--repeat 15] [--json FILE]     (`make bench` runs it, too)
 
 `program` is one call of scipy.optimize.linprog on the seed's program with dense rows; building these rows is not counted.
 `solve` is our solver from arrays to arrays; `plan` is all of a plan: facts and schema read and checked, expressions

@@ -88,6 +88,33 @@ def test_a_plan_is_made_with_its_fingerprint(loops):
     assert "the plan was made for other disks" in said
 
 
+def test_partitions_have_the_types_and_names_that_are_wanted(loops):
+    hardware = loops.hardware([600 * MIB, 600 * MIB])
+    spaces = [
+        {"id": "homes", "type": "partition", "size": 300, "partition_type": "home", "partition_label": "People's homes"},
+        {
+            "id": "store",
+            "type": "partition",
+            "count": 2,
+            "size": 200,
+            "partition_type": "srv",
+            "partition_label": "bulk",
+            "fs_type": "ext4",
+        },
+    ]
+    plan = Planner(spaces, Objective.FAIR, 0).plan(hardware)
+    options = {"schema": plan["schema"], "fingerprint": plan["fingerprint"]}
+    assert apply(options, check=True)["changed"]
+    assert apply(options)["changed"]
+    made = [part for disk in hardware["disks"] for part in table_of(disk["dev"])["partitions"]]
+    assert sorted((part["name"], part["type"].lower()) for part in made) == [
+        ("People's homes", "933ac7e1-2eb4-4f13-b844-0e14e2aef915"),
+        ("bulk1", "3b8f8425-20e0-4f3b-907f-1a25a76f98e8"),
+        ("bulk2", "3b8f8425-20e0-4f3b-907f-1a25a76f98e8"),
+    ]
+    assert not apply(options)["changed"]
+
+
 def test_a_hand_written_list_is_made(loops):
     disk = new_disk(loops)
     volumes = [

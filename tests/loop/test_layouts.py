@@ -44,6 +44,13 @@ SCHEMAS: dict[str, list[Plain]] = {
         {"id": "secret", "type": "vg", "contains": ["keys"], "encrypt": True},
         {"id": "keys", "type": "lv", "min_size": 100},
     ],
+    "extents of other sizes": [
+        {"id": "os", "type": "vg", "contains": ["root", "var"], "extent_size": "32 MiB"},
+        {"id": "root", "type": "lv", "min_size": 401, "max_size": 700, "mount": "/"},
+        {"id": "var", "type": "lv", "weight": 3, "mount": "/var"},
+        {"id": "fine", "type": "vg", "contains": ["grain"], "extent_size": 1},
+        {"id": "grain", "type": "lv", "min_size": 33, "max_size": 77},
+    ],
     "one on every disk": [
         {"id": "root", "type": "partition", "size": 333, "mount": "/", "boot": True},
         {"id": "osd", "type": "partitions", "per_disk": True, "min_size": 200},

@@ -156,13 +156,13 @@ def plan_and_draw(schema: t.Any, hardware: t.Any, objective: Objective = Objecti
     picture(plan, hardware, schema if isinstance(schema, list) else ())
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(SCHEMA), st.sampled_from(list(Objective)))
 def test_schemas_of_disks(schema: t.Any, objective: Objective) -> None:
     answered_or_refused(lambda: plan_and_draw(schema, HARDWARE, objective))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(HARDWARE))
 def test_hardware(hardware: t.Any) -> None:
     answered_or_refused(lambda: plan_and_draw(SCHEMA, hardware))
@@ -202,14 +202,14 @@ def test_the_action_plans_what_is_not_damaged() -> None:
     assert not run_disk_plan(OPTIONS).get("failed")
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(whole_plan("bios")), st.sampled_from(WRITERS), st.booleans())
 def test_plans_for_installers(plan: t.Any, writer: tuple[Target, dict[str, t.Any]], lossy: bool) -> None:
     target, options = writer
     answered_or_refused(lambda: write_plan(target, plan, None, lossy=lossy, **options))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(whole_plan("bios")), damaged(HARDWARE), st.booleans())
 def test_plans_and_facts_that_are_compared(plan: t.Any, facts: t.Any, whole: bool) -> None:
     answered_or_refused(lambda: drift(["a"], {"a": whole_plan("bios") if whole else plan}.get, {"a": facts}.get).to_plain())
@@ -221,25 +221,25 @@ def test_reserves(reserve: t.Any, objective: Objective) -> None:
     answered_or_refused(lambda: plan_and_draw(SCHEMA[:1], HARDWARE, objective, reserve))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(CLUSTER))
 def test_clusters(cluster: t.Any) -> None:
     answered_or_refused(lambda: parse_inline(cluster))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(WORLD))
 def test_worlds(world: t.Any) -> None:
     answered_or_refused(lambda: parse_world(world))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(REQUEST))
 def test_requests(request: t.Any) -> None:
     answered_or_refused(lambda: parse_groups(request if isinstance(request, dict) else {"groups": request}, KNOWN))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(
     st.lists(st.sampled_from(["resources", "=", "VCPU:1", "&", "required", "1", "!", "in:", ",", "limit", UUID, "member_of"]), max_size=12)
 )
@@ -247,7 +247,7 @@ def test_queries(words: list[str]) -> None:
     answered_or_refused(lambda: parse_query("".join(words), KNOWN))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(damaged(CLAIMS), damaged(WORLD["providers"]), damaged({"h": {"VCPU": {"total": 1}}}))
 def test_what_a_ledger_is_asked(claims: t.Any, providers: t.Any, inventories: t.Any) -> None:
     answered_or_refused(lambda: parse_claims(claims if isinstance(claims, list) else [claims], "consumers[{}]"))

@@ -73,6 +73,9 @@ WRITTEN: dict[str, list[Plain]] = {
     "where partitions begin": [with_gap()],
     "md arrays": [plan(PAIR, disks=2)],
     "LVM": [plan({"id": "os", "type": "vg", "contains": ["root"]}, {**DATA, "id": "root", "type": "lv"})],
+    "extents of LVM": [
+        plan({"id": "os", "type": "vg", "contains": ["root"], "extent_size": 32}, {**DATA, "id": "root", "type": "lv", "size": 1024})
+    ],
     "LUKS": [plan({**DATA, "encrypt": True})],
     "ext2, ext3": [plan({**DATA, "fs_type": kind}) for kind in ("ext2", "ext3")],
     "ext4, xfs, vfat, swap": [plan({**DATA, "fs_type": kind}) for kind in ("ext4", "xfs", "vfat")]
@@ -94,6 +97,7 @@ WORDS: dict[str, tuple[Plain, str]] = {
     "UUIDs of file systems": (with_uuid("0f31cc3b-d2c4-4af9-8a35-a2ab05e7f3f0"), "0f31cc3b-d2c4-4af9-8a35-a2ab05e7f3f0"),
     "UUIDs of partitions": (of_partition(uuid="603baf1c-1ae0-541f-b2e1-b3d3fefceca8"), "603baf1c-1ae0-541f-b2e1-b3d3fefceca8"),
     "types of partitions": (of_partition(guid=PREP), PREP),
+    "names of partitions": (of_partition(partition_label="bulk-store"), "bulk-store"),
     "version of md's metadata": (with_metadata("1.0"), "1.0"),
 }
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import ansible
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.eligible import EligibleKind
 from ansible_collections.bareon.allocator.tests.support.host.layout_checks import check_all
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine
 
@@ -78,10 +79,10 @@ class LayoutHost:
         return {**found, "disks": [disk for disk in found["disks"] if not disk["id"].endswith("-ROOT")]}
 
     def plan(self, schema: t.Sequence[Plain], *ids: str) -> Plain:
-        """Plan with these disks only, or with all."""
+        """Plan with these disks only, or with all; what is active on them from a former life is in the way of nothing but the doing."""
         hardware = self.facts()
         chosen = [disk for disk in hardware["disks"] if not ids or disk["id"] in ids]
-        return Planner(list(schema), Objective.FAIR, 0).plan({**hardware, "disks": chosen})
+        return Planner(list(schema), Objective.FAIR, 0, [EligibleKind.IN_USE]).plan({**hardware, "disks": chosen})
 
     def attempt(self, schema: Plain, **options: t.Any) -> Plain:
         """Run disk_layout and return its result, whatever it is."""

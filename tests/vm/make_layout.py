@@ -115,7 +115,8 @@ def make_groups(schema, lvm):
     for options in sorted(set(settings.values())):
         lvm("pvcreate", "--yes", "--force", *options, *[name for name, own in settings.items() if own == options])
     for group in made_groups(schema, lvm):
-        lvm("vgcreate", group["name"], *group["pvnames"])
+        extents = [f"--physicalextentsize={group['extent_size']}m"] if "extent_size" in group else []
+        lvm("vgcreate", *extents, group["name"], *group["pvnames"])
         for volume in schema["lvs"]:
             if volume["vgname"] == group["name"]:
                 named = (f"--name={volume['name']}", f"--size={volume['size']}m", group["name"])

@@ -302,6 +302,31 @@ def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugg
     assert_same(host, more["schema"])
 
 
+def test_a_spare_takes_the_place_of_a_disk_that_failed_and_gets_a_successor(layout_host: Plugged) -> None:
+    """The plan does not say which disk stands by now, but md: whoever is new becomes the spare."""
+    one, two, three, four = (Disk(f"LEG-{number}", GIB, "scsi") for number in (1, 2, 3, 4))
+    host = layout_host([one, two, three])
+    schema = [
+        {"id": "data", "type": "raid", "level": "raid1", "spares": 1, "size": 60, "mount": "/srv", "fs_type": "ext4"},
+    ]
+    made = host.plan(schema)
+    host.apply(made["schema"])
+    # Where md is told so, it does not leave what is built up to idle time.
+    host.shell("echo 500000 >/proc/sys/dev/raid/speed_limit_min")
+    host.shell("mkdir -p /srv; mount /dev/md/data /srv; echo here >/srv/file; sync; mdadm --wait /dev/md/data || true")
+    assert "Spare Devices : 1" in host.shell("mdadm --detail /dev/md/data")
+    assert_same(host, made["schema"])
+    host.machine.unplug(two)
+    # The kernel gives the spare the place that is free.
+    host.shell("until mdadm --detail /dev/md/data | grep -q 'Spare Devices : 0' && grep -q '\\[UU\\]' /proc/mdstat; do sync; sleep 1; done")
+    host.machine.plug(four)
+    left = host.plan(schema)
+    assert [step["kind"] for step in host.apply(left["schema"])["steps"]][2] == "add_members"
+    assert "Spare Devices : 1" in host.shell("mdadm --detail /dev/md/data")
+    assert host.shell("cat /srv/file") == "here\n"
+    assert_same(host, left["schema"])
+
+
 def assert_same_after_start(host: LayoutHost, schema: Plain) -> None:
     """A run starts what was stopped, and finds nothing to change but that."""
     assert {step["kind"] for step in host.apply(schema)["steps"]} == {"start_array"}

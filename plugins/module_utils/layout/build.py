@@ -190,7 +190,7 @@ def _group(site: Site, group: GroupPlan) -> Iterator[Step]:
     yield from (_physical_volume(site, volume) for volume in new)
     nodes = tuple(site.node(volume.device) for volume in new)
     if nodes and group.present is None:
-        yield CreateVolumeGroup(group.desired.name, nodes)
+        yield CreateVolumeGroup(group.desired.name, nodes, group.desired.extent)
     elif nodes:
         yield ExtendVolumeGroup(group.desired.name, nodes)
     elif group.present is not None and any(site.is_unfinished(volume.device) for volume in group.desired.physical):
@@ -228,7 +228,7 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
 
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
-    extent = group.present.extent_size if group.present is not None else EXTENT
+    extent = group.present.extent_size if group.present is not None else group.desired.extent
     for volume in group.volumes:
         if volume.action is VolumeAction.KEEP:
             yield from _kept_volume(site, volume, size_of(volume.desired, extent))

@@ -15,10 +15,10 @@ EXTENT = lvm.EXTENT * MIB
 _CHUNK = overhead.MD_CHUNK * 1024
 
 
-def extents_of(layout: Layout, volume: DesiredPhysicalVolume) -> int:
-    """Return how many extents of 4 MiB a new physical volume gives."""
+def extents_of(layout: Layout, volume: DesiredPhysicalVolume, extent: int) -> int:
+    """Return how many extents of that size a new physical volume gives."""
     metadata = volume.metadata_size * volume.metadata_copies
-    return max(0, (capacity(layout, volume.device) - _alignment(layout, volume.device) - metadata) // EXTENT)
+    return max(0, (capacity(layout, volume.device) - _alignment(layout, volume.device) - metadata) // extent)
 
 
 def capacity(layout: Layout, device: str) -> int:

@@ -179,18 +179,19 @@ def _array_device(tree: Tree, stack: Stack) -> Found:
 
 
 def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
-    """Return the new partitions that a running array can take: as many as it lacks, or a mirror that is whole as further copies.
+    """Return the new partitions that a running array can take: as many as it and its spares lack, or a mirror as further copies.
 
     Nothing is taken where something else than a new partition is not a member: what is on it may be the newer half.
     """
     array = t.cast(DesiredArray, stack.array)
     new = tuple(match for match in stack.matches if match.device is None or match.device.name not in device.parents)
-    if not device.running or array.spares or device.slots is None or device.kind not in _MENDED:
+    if not device.running or device.slots is None or device.kind not in _MENDED:
         return ()
     if any(match.status not in (Status.NEW, Status.UNFINISHED) for match in new):
         return ()
-    whole = len(device.parents) == device.slots < len(array.members) and device.kind == "raid1"
-    return new if len(device.parents) + len(new) == len(array.members) and (device.slots == len(array.members) or whole) else ()
+    whole = len(device.parents) == device.slots < len(array.members) and device.kind == "raid1" and not array.spares
+    wanted = len(array.members) + len(array.spares)
+    return new if len(device.parents) + len(new) == wanted and (device.slots == len(array.members) or whole) else ()
 
 
 def _look_inside(layout: Layout, present: Present, device: str, there: Found) -> Found:

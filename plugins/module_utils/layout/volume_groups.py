@@ -16,7 +16,7 @@ from ..schema.model import DesiredGroup, DesiredVolume, Layout
 from ..steps.kinds import UNFINISHED, ActivateGroup, Step
 from ..storage.filesystems import SWAP
 from ..storage.units import in_mib
-from .capacity import EXTENT, extents_for, extents_of, size_of
+from .capacity import extents_for, extents_of, size_of
 from .contents import Action, Stack, cannot_grow, look, look_at_volume, member_of, top_of
 from .present import LogicalVolume, Present, VolumeGroup
 
@@ -170,8 +170,8 @@ def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iter
 def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Iterator[str]:
     """Give a refusal when the volumes do not fit; `grown` are bytes by which devices of kept physical volumes grow."""
     known = plan.present
-    extent = known.extent_size if known is not None else EXTENT
-    room = sum(extents_of(layout, volume) * EXTENT // extent for volume in plan.desired.physical if volume.device in plan.new)
+    extent = known.extent_size if known is not None else plan.desired.extent
+    room = sum(extents_of(layout, volume, extent) for volume in plan.desired.physical if volume.device in plan.new)
     room += known.free // extent if known is not None else 0
     room += sum((grown.get(volume.device, 0)) // extent for volume in plan.desired.physical)
     freed = [volume.size for volume in plan.removed]

@@ -14,8 +14,9 @@ import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..storage import derived
+from ..storage import derived, lvm
 from ..storage.lvm import mapper_node
+from ..storage.units import MIB
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ class DesiredGroup:
     name: str
     physical: tuple[DesiredPhysicalVolume, ...]
     keep_data: bool = False
+    extent: int = lvm.EXTENT * MIB
+    """Of one that is made; one that is there keeps its own."""
 
 
 @dataclass(frozen=True)

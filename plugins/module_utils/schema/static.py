@@ -15,7 +15,7 @@ import typing as t
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..storage import derived, gpt
+from ..storage import derived, gpt, lvm
 from ..storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED
 from ..storage.raid import RaidLevel, least_legs, parse_level
 from ..storage.units import MIB
@@ -143,12 +143,12 @@ _KEYS = {
     "parteds": ("name", "disk_id", "label", "disk_size", "install_bootloader", "partitions"),
     "partitions": (
         *("name", "device", "count", "begin", "end", "partition_type"),
-        *("guid", "uuid", "flags", "keep_data", "configdrive", "space_id"),
+        *("guid", "uuid", "flags", "keep_data", "configdrive", "space_id", "partition_label"),
     ),
     "mds": ("name", "level", "devices", "spares", "metadata", "keep_data", "space_id"),
     "luks": ("name", "device", "keep_data", "space_id"),
     "pvs": ("name", "metadatasize", "metadatacopies", "keep_data", "space_id"),
-    "vgs": ("name", "pvnames", "keep_data", "space_id"),
+    "vgs": ("name", "pvnames", "extent_size", "keep_data", "space_id"),
     "lvs": ("name", "vgname", "size", "device", "keep_data", "space_id"),
     "fss": (
         *("device", "mount", "fs_type", "fs_options", "fs_label", "uuid"),
@@ -214,6 +214,9 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
         if flag not in _FLAGS:
             item.mistake("flags", f"{flag!r} is none of {', '.join(_FLAGS)}")
     space = item.text("space_id", "")
+    label = item.text("partition_label", "") or space[: gpt.LONGEST_NAME]
+    if len(label.encode("utf-16-le", errors="replace")) // 2 > gpt.LONGEST_NAME or '"' in label:
+        item.mistake("partition_label", f"has to be at most {gpt.LONGEST_NAME} characters without quotation marks, not {label!r}")
     final = _uuid(item, "uuid") or derived.partition_uuid(disk_id, f"{space or 'partition'}/{number}")
     implied = next((gpt.TYPES_BY_FLAG[flag] for flag in flags if flag in gpt.TYPES_BY_FLAG), gpt.LINUX)
     return DesiredPartition(
@@ -224,7 +227,7 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
         size=(end - begin) * MIB,
         type=_uuid(item, "guid") or implied,
         uuid=final,
-        label=space[: gpt.LONGEST_NAME],
+        label=label,
         attrs=LEGACY_BOOT_ATTRS if gpt.LEGACY_BOOT in flags else None,
         keep_data=item.flag("keep_data"),
     )
@@ -293,7 +296,10 @@ def _group(item: Item, physical: t.Mapping[str, DesiredPhysicalVolume]) -> Desir
         if device not in physical:
             item.mistake("pvnames", f"{device} is none of pvs")
     found = tuple(physical[device] for device in devices if device in physical)
-    return DesiredGroup(item.place, name, found, item.flag("keep_data"))
+    extent = item.whole("extent_size", 1, lvm.EXTENT)
+    if not lvm.is_extent(extent):
+        item.mistake("extent_size", f"has to be a power of two from 1 to {lvm.LARGEST_EXTENT} MiB, not {extent}")
+    return DesiredGroup(item.place, name, found, item.flag("keep_data"), extent * MIB)
 
 
 def _volume(item: Item, aliases: dict[str, str]) -> DesiredVolume:

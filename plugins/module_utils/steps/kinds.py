@@ -17,6 +17,7 @@ import typing as t
 from dataclasses import asdict, dataclass
 
 from ..storage.gpt import partition_node
+from ..storage.lvm import EXTENT
 from ..storage.units import MIB, in_mib
 
 UNFINISHED = "bareon.unfinished"
@@ -210,15 +211,20 @@ class CreateArray(Step):
 
     words: t.ClassVar[str] = "create the array {device}, {level} on {members}"
 
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return super().says + (f", with {', '.join(self.spares)} to stand by" if self.spares else "")
+
 
 @dataclass(frozen=True)
 class AddMembers(Step):
-    """Add cleared devices to a running array in the places of members that it lacks; md builds them up in the background."""
+    """Add cleared devices to a running array: md builds those up in the background that take places of members, the others stand by."""
 
     device: str
     members: tuple[str, ...]
 
-    words: t.ClassVar[str] = "add {members} to the array {device} in place of what it lacks"
+    words: t.ClassVar[str] = "add {members} to the array {device}, for members and spares that it lacks"
 
 
 @dataclass(frozen=True)
@@ -296,12 +302,18 @@ class ResizePhysicalVolume(Step):
 
 @dataclass(frozen=True)
 class CreateVolumeGroup(Step):
-    """Make a volume group with extents of 4 MiB of physical volumes."""
+    """Make a volume group of physical volumes, with extents of so many bytes."""
 
     group: str
     devices: tuple[str, ...]
+    extent: int = EXTENT * MIB
 
     words: t.ClassVar[str] = "create the volume group {group} on {devices}"
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return super().says + (f", with extents of {in_mib(self.extent)}" if self.extent != EXTENT * MIB else "")
 
 
 @dataclass(frozen=True)

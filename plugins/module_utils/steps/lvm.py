@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ..storage.lvm import EXTENT
-from ..storage.units import MIB
 from .kinds import (
     UNFINISHED,
     ActivateGroup,
@@ -62,7 +60,7 @@ def resize_physical_volume(step: ResizePhysicalVolume, machine: Machine) -> None
 
 def create_volume_group(step: CreateVolumeGroup, machine: Machine) -> None:
     """Make the group, and see that it has all its physical volumes."""
-    machine.change(["vgcreate", "--yes", "--quiet", *_MIXED_BLOCKS, f"--physicalextentsize={EXTENT * MIB}b", step.group, *step.devices])
+    machine.change(["vgcreate", "--yes", "--quiet", *_MIXED_BLOCKS, f"--physicalextentsize={step.extent}b", step.group, *step.devices])
     _check_members(machine, step.group, step.devices)
 
 

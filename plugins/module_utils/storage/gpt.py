@@ -29,6 +29,36 @@ LVM = "e6d6d379-f507-44c2-a23c-238f2a3df928"
 LUKS = "ca7d7ccb-63ed-4c53-861c-1742536059cc"
 BASIC_DATA = "ebd0a0a2-b9e5-4433-87c0-68b6b72699c7"
 
+DISCOVERABLE: Mapping[str, str] = {
+    "home": "933ac7e1-2eb4-4f13-b844-0e14e2aef915",
+    "linux-generic": LINUX,
+    "root-arm": "69dad710-2ce4-4e3c-b16c-21a1d49abed3",
+    "root-arm64": "b921b045-1df0-41c3-af44-4c6f280d3fae",
+    "root-loongarch64": "77055800-792c-4f94-b39a-98c91b762bb6",
+    "root-ppc64": "912ade1d-a839-4913-8964-a10eee08fbd2",
+    "root-ppc64-le": "c31c45e6-3f39-412e-80fb-4809c4980599",
+    "root-riscv32": "60d5a7fe-8e7d-435c-b714-3dd8162144e1",
+    "root-riscv64": "72ec70a6-cf74-40e6-bd49-4bda08e8f224",
+    "root-s390x": "5eead9a9-fe09-4a1e-a1d7-520d00531306",
+    "root-x86": "44479540-f297-41b2-9af7-d131d5f0458a",
+    "root-x86-64": "4f68bce3-e8cd-4db1-96e7-fbcaf984b709",
+    "srv": "3b8f8425-20e0-4f3b-907f-1a25a76f98e8",
+    "swap": SWAP,
+    "tmp": "7ec6f557-3bc5-4aca-b293-16ef5df639d1",
+    "user-home": "773f91ef-66d4-49b5-bd83-d683bf40ad16",
+    "usr-arm": "7d0359a3-02b3-4f0a-865c-654403e70625",
+    "usr-arm64": "b0e01050-ee5f-4390-949a-9101b17104e9",
+    "usr-loongarch64": "e611c702-575c-4cbe-9a46-434fa0bf7e3f",
+    "usr-ppc64-le": "15bb03af-77e7-4d4a-b12b-c0d084f7491c",
+    "usr-riscv64": "beaec34b-8442-439b-a40b-984381ed097d",
+    "usr-s390x": "8a4f5770-50aa-4ed3-874a-99b710db6fea",
+    "usr-x86": "75250d76-8cc6-458e-bd66-bd47cc81a812",
+    "usr-x86-64": "8484680c-9521-48c6-9c11-b0720656f69e",
+    "var": "4d21b016-b534-45c2-a9fb-5c16e091fd2d",
+    "xbootldr": "bc13c2ff-59e6-4262-a352-b275fd6f7172",
+}
+"""Types by the names of the UAPI Group's Discoverable Partitions Specification, as systemd-repart spells them."""
+
 TYPES_BY_FLAG: Mapping[str, str] = {"bios_grub": BIOS_BOOT, "boot": ESP, "raid": RAID, "lvm": LVM}
 """Types of partitions by parted's flags."""
 LEGACY_BOOT = "legacy_boot"

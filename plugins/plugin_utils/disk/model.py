@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ...module_utils.storage.lvm import EXTENT
 from ...module_utils.storage.raid import RaidLevel
 
 
@@ -115,8 +116,16 @@ class Space:
     contains: tuple[str, ...] = ()
     level: RaidLevel | None = None
     legs: int = 0
+    spares: int = 0
+    """Of an array: how many disks more stand by, each with a partition as large as a leg."""
     per_disk: bool = False
     max_pvs: int | None = None
+    extent_size: int = EXTENT
+    """Of a vg, in MiB."""
+    apart_from: tuple[str, ...] = ()
+    """Spaces (ids) with which it shares no disk."""
+    together_with: tuple[str, ...] = ()
+    """Spaces (ids) that lie on every disk that it lies on."""
     none_order: bool = False
     optional: bool = False
     priority: int = 0
@@ -124,6 +133,8 @@ class Space:
     boot: bool = False
     encrypt: bool = False
     keep_data: bool = False
+    copy_of: str | None = None
+    """Of one of several that are alike and on disks of their own: the id that the schema has for all of them."""
     mirror_of: str | None = None
     """Of the array that was put below a vg because a mirror was wanted: the id of the vg."""
     mount: str | None = None
@@ -131,6 +142,19 @@ class Space:
     fs_type: str | None = None
     fs_options: str | None = None
     fs_label: str | None = None
+    partition_type: str | None = None
+    """The GUID of the type that its partitions are to have; None for what follows from what lies there."""
+    partition_label: str | None = None
+    """The name that its partitions have in the table; None for its id."""
+
+    @property
+    def wish(self) -> str:
+        """The id that the schema has for it."""
+        return self.copy_of or self.id
+
+    def spares_among(self, pieces: int) -> int:
+        """Return how many of an array's pieces stand by; fewer than asked for where data is kept on an array that had none."""
+        return min(self.spares, max(0, pieces - self.legs))
 
 
 @dataclass(frozen=True)

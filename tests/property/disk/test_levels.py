@@ -208,6 +208,11 @@ def mirror(name: str, **keys: object) -> dict:
             (partition("p0", disks=["d0"]), partition("p1", max_size=6000, weight=2), partition("p2", max_size=5000), mirror("r0")),
             id="of two as poor the other stays so",
         ),
+        pytest.param(
+            (3_815_447, 476_940, 476_940, 476_940),
+            (partition("p0", weight=2), mirror("r0"), partition("p1")),
+            id="a mirror that can be on small disks only keeps no partition there",
+        ),
     ],
 )
 def test_who_stays_poor_is_chosen_for_the_rest(sizes: tuple[int, ...], entries: tuple[dict, ...]) -> None:
@@ -219,6 +224,23 @@ def test_who_stays_poor_is_chosen_for_the_rest(sizes: tuple[int, ...], entries: 
     assert allocation.proven
     best = spaces.best()
     assert best is not None
+    assert_no_worse(sorted(size_of(schema, allocation, at) / spaces.weight[at] for at in spaces.low), best)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_machines_with_disks_that_are_alike_have_no_better_levels(seed: int) -> None:
+    chance = random.Random(seed)
+    hardware = hardware_of(*(chance.choice([228_936, 476_940, 3_815_447, 7_630_885]) for _disk in range(chance.randint(2, 5))))
+    weights = [chance.choice([1, 1, 2, 3]) for _space in range(chance.randint(3, 4))]
+    entries = [(mirror if chance.random() < 0.25 else partition)(f"s{at}", weight=weight) for at, weight in enumerate(weights)]
+    schema = schema_of(hardware, *entries)
+    spaces = Spaces(hardware, schema)
+    best = spaces.best()
+    if best is None:
+        return
+    allocation = allocate_fair(hardware, schema)
+    assert broken(hardware, schema, allocation) == []
+    assert allocation.proven
     assert_no_worse(sorted(size_of(schema, allocation, at) / spaces.weight[at] for at in spaces.low), best)
 
 

@@ -62,7 +62,10 @@ def schemas(draw: st.DrawFn, hardware: Hardware) -> Schema:
     if len(disks) >= 2 and draw(st.booleans()):
         level = draw(st.sampled_from(["raid0", "raid1", "raid5"] if len(disks) > 2 else ["raid0", "raid1"]))
         legs = draw(st.integers(3 if level == "raid5" else 2, len(disks)))
-        entries.append({"id": "r", "type": "raid", "level": level, "legs": legs, "boot": draw(st.booleans()), **draw(bounds(150))})
+        spares = draw(st.integers(0, len(disks) - legs)) if level != "raid0" else 0
+        array = {"id": "r", "type": "raid", "level": level, "legs": legs, "spares": spares, "boot": draw(st.booleans())}
+        entries.append({**array, **draw(bounds(150))})
+    extent = draw(st.sampled_from([4, 4, 4, 1, 8]))
     for at in range(draw(st.integers(0, 2))):
         members = [f"l{at}{number}" for number in range(draw(st.integers(0, 3)))]
         group = {"id": f"g{at}", "type": "vg", "contains": [*members], **draw(choices(disks))}
@@ -72,13 +75,28 @@ def schemas(draw: st.DrawFn, hardware: Hardware) -> Schema:
             group["min_size"] = draw(st.integers(1, 100))
         if at == 0 and any(entry["id"] == "r" for entry in entries) and draw(st.booleans()):
             group = {"id": "g0", "type": "vg", "contains": [*members, "r"], "min_size": group.get("min_size", 0)}
-        entries.append(group)
+        entries.append({**group, "extent_size": extent})
         entries += [{"id": member, "type": "lv", **draw(bounds(150))} for member in members]
     if any(entry.get("boot") for entry in entries):
         entries.append({"id": "esp", "type": "esp", "size": draw(st.integers(33, 50))})
     if not entries:
         entries.append({"id": "only", "type": "partition", "min_size": 1})
+    if draw(st.integers(0, 2)) == 0:
+        relate(draw, entries)
     return schema_of(hardware, *entries)
+
+
+def relate(draw: st.DrawFn, entries: list[dict]) -> None:
+    """Have some spaces share no disk with others, or lie on their disks only."""
+    whole = [entry["id"] for entry in entries if entry["type"] in ("partition", "raid")]
+    names = whole + [entry["id"] for entry in entries if entry["type"] == "vg"]
+    inside = {("g0", "r"), ("r", "g0")} if any("r" in entry.get("contains", []) for entry in entries) else set()
+    for entry in entries:
+        others = [name for name in names if name != entry["id"] and (name, entry["id"]) not in inside]
+        if entry["id"] in names and others and draw(st.booleans()):
+            key = draw(st.sampled_from(["apart_from", "apart_from", "together_with"]))
+            others = [name for name in others if name in whole] if key == "together_with" else others
+            entry[key] = draw(st.lists(st.sampled_from(others), min_size=1, max_size=2, unique=True)) if others else []
 
 
 @st.composite
@@ -107,7 +125,7 @@ def fits(hardware: Hardware, schema: Schema) -> bool:
             leg = least_leg(schema, space)
             if space.max_size is not None and leg * DATA_LEGS[space.level.value](space.legs) > max(space.max_size, space.min_size + 2):
                 return False
-            options.append([(space, way, leg) for way in itertools.combinations(allowed, space.legs)])
+            options.append([(space, way, leg) for way in itertools.combinations(allowed, space.legs + space.spares)])
     for way in itertools.product(*options):
         left = [disk.size - 2 for disk in hardware.disks]
         booting = {disk for space, where, _size in way if space.boot for disk in where}
@@ -116,9 +134,22 @@ def fits(hardware: Hardware, schema: Schema) -> bool:
                 left[disk] -= size
         for disk in booting:
             left[disk] -= esp
-        if min(left) >= 0 and pools_fit(schema, left):
+        where = {space.id: set(disks) for space, disks, _size in way}
+        where |= {space.id: where["r"] for space in schema.spaces if "r" in space.contains}
+        if min(left) >= 0 and related(schema, where) and pools_fit(schema, left, where):
             return True
     return False
+
+
+def related(schema: Schema, where: dict[str, set[int]]) -> bool:
+    """Tell whether spaces on these disks are apart and together as they are to be; of others nothing is known."""
+    return all(
+        not (where[space.id] & where[name] if apart else where[space.id] - where[name])
+        for space in schema.spaces
+        for apart, names in ((True, space.apart_from), (False, space.together_with))
+        for name in names
+        if space.id in where and name in where
+    )
 
 
 def least_leg(schema: Schema, raid: Space) -> int:
@@ -127,29 +158,31 @@ def least_leg(schema: Schema, raid: Space) -> int:
     # A maximum that leaves no room for data beside what md takes of a leg is refused before; the solver keeps to it.
     least = 1 if raid.max_size is not None and raid.max_size < 2 * data else 2
     leg = max(-(-raid.min_size // data), least)
-    need = sum(extents_needed(schema, group) for group in schema.spaces if raid.id in group.contains)
-    while need and array_extents(raid, leg, encrypted=False) < need:
-        leg += 1
+    for group in (group for group in schema.spaces if raid.id in group.contains):
+        while array_extents(raid, leg, encrypted=False, extent=group.extent_size) < extents_needed(schema, group):
+            leg += 1
     return leg
 
 
 def extents_needed(schema: Schema, group: Space) -> int:
     """Return how many extents the volumes or the minimum of a vg need."""
     members = [space for space in schema.spaces if space.volume_group == group.id]
-    return max(sum(max(1, -(-member.min_size // 4)) for member in members), -(-group.min_size // 4))
+    extent = group.extent_size
+    return max(sum(max(1, -(-member.min_size // extent)) for member in members), -(-group.min_size // extent))
 
 
-def pools_fit(schema: Schema, left: list[int]) -> bool:
+def pools_fit(schema: Schema, left: list[int], where: dict[str, set[int]]) -> bool:
     """Tell whether PVs can be opened so that every vg holds its volumes' extents (Hall's condition over the vgs)."""
     groups = [space for space in schema.spaces if space.type == "vg" and "r" not in space.contains]
     needs = [extents_needed(schema, group) for group in groups]
+    extent = groups[0].extent_size if groups else 4
     ways = []
     for group in groups:
         most = group.max_pvs or len(group.allowed)
         ways.append([way for count in range(most + 1) for way in itertools.combinations(sorted(group.allowed), count)])
     for way in itertools.product(*ways):
-        slots = [(left[disk] - sum(disk in opened for opened in way)) // 4 for disk in range(len(left))]
-        if min(slots) < 0:
+        slots = [(left[disk] - sum(disk in opened for opened in way)) // extent for disk in range(len(left))]
+        if min(slots) < 0 or not related(schema, where | {group.id: set(opened) for group, opened in zip(groups, way)}):
             continue
         subsets = [subset for count in range(1, len(groups) + 1) for subset in itertools.combinations(range(len(groups)), count)]
         if all(

@@ -55,11 +55,13 @@ def schemas(draw: st.DrawFn) -> list[Plain]:
         entries.append({"id": f"vg{number}", "type": "vg", "contains": volumes, "best_with_disks": draw(QUERIES)})
         entries += [{"id": name, "type": "lv", "weight": draw(st.sampled_from([0, 1, 2, 0.5])), **draw(bounds())} for name in volumes]
     for number in range(draw(st.integers(0 if entries else 1, 3))):
-        kind = draw(st.sampled_from(["partition", "partitions", "raid", "per_disk"]))
-        entry = {"id": f"p{number}", "type": "partition" if kind == "per_disk" else kind, **draw(bounds())}
-        extra = {"raid": {"level": draw(st.sampled_from(["raid0", "raid1"]))}, "per_disk": {"per_disk": True}}.get(kind, {})
+        kind = draw(st.sampled_from(["partition", "partitions", "raid", "per_disk", "count"]))
+        entry = {"id": f"p{number}", "type": "partition" if kind in ("per_disk", "count") else kind, **draw(bounds())}
+        arrays = st.sampled_from([{"level": "raid0"}, {"level": "raid1"}, {"level": "raid1", "spares": 1}])
+        extra = {"raid": draw(arrays), "per_disk": {"per_disk": True}, "count": {"count": 2}}.get(kind, {})
         entries.append({**entry, **extra, "best_with_disks": draw(QUERIES)})
-    entries[-1]["encrypt"] = draw(st.booleans())
+    # What has no room for the header of LUKS is refused as a mistake.
+    entries[-1]["encrypt"] = draw(st.booleans()) and entries[-1].get("max_size") not in range(LUKS_HEAD + 1)
     entries[-1]["boot"] = draw(st.booleans())
     for entry in entries:
         if entry["type"] != "vg":
@@ -76,6 +78,7 @@ def faults(facts: Plain, schema: list[Plain], plan: Plain) -> list[str]:
         *_array_faults(static),
         *_reference_faults(static),
         *_bound_faults(schema, plan),
+        *_copy_faults(schema, plan),
     ]
 
 
@@ -122,11 +125,12 @@ def _volume_faults(static: Plain) -> list[str]:
 def _array_faults(static: Plain) -> list[str]:
     sizes = _device_sizes(static)
     disk_of = {row["name"]: row["device"] for table in static["parteds"] for row in table["partitions"]}
+    legs = {array["name"]: [*array["devices"], *array["spares"]] for array in static["mds"]}
     return [
-        f"{array['name']}: legs {array['devices']}"
+        f"{array['name']}: legs {array['devices']}, spares {array['spares']}"
         for array in static["mds"]
-        if len({sizes[leg] for leg in array["devices"]}) != 1
-        or len({disk_of[leg] for leg in array["devices"]}) != len(array["devices"])
+        if len({sizes[leg] for leg in legs[array["name"]]}) != 1
+        or len({disk_of[leg] for leg in legs[array["name"]]}) != len(legs[array["name"]])
         or len(array["devices"]) < 2
     ]
 
@@ -137,11 +141,25 @@ def _reference_faults(static: Plain) -> list[str]:
     made |= {f"/dev/mapper/{container['name']}" for container in static["luks"]}
     needed = [container["device"] for container in static["luks"]] + [volume["name"] for volume in static["pvs"]]
     needed += [device for group in static["vgs"] for device in group["pvnames"]] + [
-        leg for array in static["mds"] for leg in array["devices"]
+        leg for array in static["mds"] for leg in (*array["devices"], *array["spares"])
     ]
     made_with_volumes = made | {volume["device"] for volume in static["lvs"]}
     missing = [device for device in needed if device not in made]
     return missing + [fs["device"] for fs in static["fss"] if fs["device"] not in made_with_volumes]
+
+
+def _copies(entry: Plain) -> list[Plain]:
+    return [{**entry, "id": f"{entry['id']}{number}"} for number in range(1, entry["count"] + 1)] if "count" in entry else [entry]
+
+
+def _copy_faults(schema: list[Plain], plan: Plain) -> list[str]:
+    found = []
+    where = {(part["space_id"], disk["disk_id"]): part["size"] for disk in plan["disks"] for part in disk["spaces"]}
+    for entry in schema:
+        there = {at: size for at, size in where.items() if "count" in entry and at[0] in {copy["id"] for copy in _copies(entry)}}
+        if len(set(there.values())) > 1 or len({disk for _name, disk in there}) < len(there):
+            found.append(f"{entry['id']}: copies {there}")
+    return found
 
 
 def _bound_faults(schema: list[Plain], plan: Plain) -> list[str]:
@@ -151,7 +169,7 @@ def _bound_faults(schema: list[Plain], plan: Plain) -> list[str]:
         for space in disk["spaces"]:
             pieces.setdefault(space["space_id"], []).append(space["size"])
     volumes = {volume["name"]: volume["size"] for volume in plan["schema"]["lvs"]}
-    for entry in schema:
+    for entry in (copy for wish in schema for copy in _copies(wish)):
         got = pieces.get(entry["id"], [])
         grain = EXTENT if entry["type"] == "lv" else len(got) if entry.get("level") == "raid0" else 1
         amounts = {
@@ -192,7 +210,7 @@ def test_a_plan_can_be_made_as_it_is_written(facts: Plain, schema: list[Plain], 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), schemas())
 def test_ordered_plans_can_be_made_as_well(facts: Plain, schema: list[Plain]) -> None:
-    known = [entry for entry in schema if entry["type"] != "raid" and not entry.get("per_disk")]
+    known = [entry for entry in schema if entry["type"] != "raid" and not entry.get("per_disk") and "count" not in entry]
     assume(known)
     plan, conflict = plan_of(known, facts, Objective.ORDERED)
     if plan is None:

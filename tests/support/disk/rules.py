@@ -27,6 +27,7 @@ def broken(hardware: Hardware, schema: Schema, allocation: Allocation, reserve: 
         *_disks(hardware, schema, allocation, reserve),
         *(fault for at, space in enumerate(schema.spaces) for fault in _space(schema, allocation, at, space)),
         *_boot(schema, allocation),
+        *_relations(schema, allocation),
     ]
 
 
@@ -50,9 +51,22 @@ def size_of(schema: Schema, allocation: Allocation, position: int) -> int:
     return sum(sizes)
 
 
-def extents(size: int, head: int) -> int:
+def extents(size: int, head: int, extent: int = EXTENT) -> int:
     """Return the extents of a PV."""
-    return max(0, size - head) // EXTENT
+    return max(0, size - head) // extent
+
+
+def _relations(schema: Schema, allocation: Allocation) -> list[str]:
+    def disks_of(name: str) -> set[int]:
+        names = {name, *next(space.contains for space in schema.spaces if space.id == name)}
+        return {piece.disk for piece in allocation.pieces if schema.spaces[piece.space].id in names and piece.start is None}
+
+    faults = []
+    for space in schema.spaces:
+        own = disks_of(space.id)
+        faults += [f"{space.id}: shares {own & disks_of(name)} with {name}" for name in space.apart_from if own & disks_of(name)]
+        faults += [f"{space.id}: on {own - disks_of(name)} without {name}" for name in space.together_with if own - disks_of(name)]
+    return faults
 
 
 def _disks(hardware: Hardware, schema: Schema, allocation: Allocation, reserve: int) -> list[str]:
@@ -110,8 +124,9 @@ def _bounds(schema: Schema, allocation: Allocation, at: int, space: Space) -> li
 
 def _volume(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
     size = size_of(schema, allocation, at)
-    faults = _within(space, size, EXTENT)
-    if size <= 0 or size % EXTENT:
+    extent = next(group.extent_size for group in schema.spaces if group.id == space.volume_group)
+    faults = _within(space, size, extent)
+    if size <= 0 or size % extent:
         faults.append(f"{space.id}: {size} MiB are no extents")
     return faults
 
@@ -127,7 +142,7 @@ def _partition(schema: Schema, allocation: Allocation, at: int, space: Space) ->
 
 def _raid(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
     there = on_disks(allocation, at)
-    faults = [] if len(there) == space.legs else [f"{space.id}: {len(there)} legs"]
+    faults = [] if len(there) == space.legs + space.spares else [f"{space.id}: {len(there)} legs"]
     if len({size for sizes in there.values() for size in sizes}) > 1:
         faults.append(f"{space.id}: unequal legs {there}")
     data = DATA_LEGS[space.level.value](space.legs)
@@ -137,31 +152,31 @@ def _raid(schema: Schema, allocation: Allocation, at: int, space: Space) -> list
 def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
     members = [member for member, other in enumerate(schema.spaces) if other.volume_group == space.id]
     encrypted = space.encrypt or any(schema.spaces[member].encrypt for member in members)
-    head = 17 if encrypted else 1
+    head, extent = 17 if encrypted else 1, space.extent_size
     there = on_disks(allocation, at)
-    have = sum(extents(size, head) for sizes in there.values() for size in sizes)
+    have = sum(extents(size, head, extent) for sizes in there.values() for size in sizes)
     for position, other in enumerate(schema.spaces):
         if other.type is SpaceType.RAID and other.id in space.contains:
             leg = min(size for sizes in on_disks(allocation, position).values() for size in sizes)
-            have += array_extents(other, leg, encrypted)
-    need = sum(-(-allocation.volumes[member] // EXTENT) for member in members)
+            have += array_extents(other, leg, encrypted, extent)
+    need = sum(-(-allocation.volumes[member] // extent) for member in members)
     faults = [] if need <= have else [f"{space.id}: volumes need {need} extents, PVs have {have}"]
     if there:
-        faults += _narrow(schema, allocation, members, {disk: extents(size, head) for disk, (size,) in there.items()})
-    if have * EXTENT < space.min_size:
-        faults.append(f"{space.id}: {have * EXTENT} is less than {space.min_size}")
-    if space.max_size is not None and have * EXTENT > space.max_size:
-        faults.append(f"{space.id}: {have * EXTENT} is more than {space.max_size}")
+        faults += _narrow(schema, allocation, members, extent, {disk: extents(size, head, extent) for disk, (size,) in there.items()})
+    if have * extent < space.min_size:
+        faults.append(f"{space.id}: {have * extent} is less than {space.min_size}")
+    if space.max_size is not None and have * extent > space.max_size:
+        faults.append(f"{space.id}: {have * extent} is more than {space.max_size}")
     if space.max_pvs is not None and len(there) > space.max_pvs:
         faults.append(f"{space.id}: {len(there)} PVs")
     return faults
 
 
-def _narrow(schema: Schema, allocation: Allocation, members: list[int], slots: dict[int, int]) -> list[str]:
+def _narrow(schema: Schema, allocation: Allocation, members: list[int], extent: int, slots: dict[int, int]) -> list[str]:
     """Check that volumes which may use some disks only find extents there."""
     faults = []
     for disks in {schema.spaces[member].allowed for member in members}:
-        inside = sum(allocation.volumes[member] // EXTENT for member in members if schema.spaces[member].allowed <= disks)
+        inside = sum(allocation.volumes[member] // extent for member in members if schema.spaces[member].allowed <= disks)
         if inside > sum(count for disk, count in slots.items() if disk in disks):
             faults.append(f"volumes need {inside} extents on {sorted(disks)}")
     return faults
@@ -174,13 +189,13 @@ def metadata(leg: int, boot: bool, data: int) -> int:
     return 1 + next((headroom for headroom in (128, 64, 32, 16, 8, 4, 2, 1) if headroom * 1024 <= leg), 0 if data == 1 else 1)
 
 
-def array_extents(array: Space, leg: int, encrypted: bool) -> int:
+def array_extents(array: Space, leg: int, encrypted: bool, extent: int = EXTENT) -> int:
     """Return the extents of a PV on an array, counted in chunks of half a MiB: LUKS and LVM start at a stripe, or at whole MiB."""
     data = DATA_LEGS[array.level.value](array.legs)
     step = 2 if data <= 2 else data
     luks = next(at for at in itertools.count(32 if encrypted else 0) if at % step == 0)
     lvm = next(at for at in itertools.count(2) if at % step == 0)
-    return max(0, (leg - metadata(leg, array.boot, data)) * data * 2 - luks - lvm) // (EXTENT * 2)
+    return max(0, (leg - metadata(leg, array.boot, data)) * data * 2 - luks - lvm) // (extent * 2)
 
 
 def _boot_partition(_schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:

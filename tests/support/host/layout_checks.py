@@ -12,7 +12,6 @@ import typing as t
 from ansible_collections.bareon.allocator.plugins.module_utils.storage import lvm, overhead, raid
 
 MIB = 1024**2
-EXTENT = 4 * MIB
 FAT32_CLUSTERS = 65525
 
 Plain = dict[str, t.Any]
@@ -68,8 +67,9 @@ def check_groups(schema: Plain, report: Plain) -> None:
     assert volumes == planned
     for name, group in made.items():
         extents = sum(planned_extents(schema, device) for device in _devices(schema, name))
-        taken = sum(size // EXTENT for (owner, _volume), size in planned.items() if owner == name)
-        assert int(group["vg_extent_size"]) == EXTENT
+        extent = planned_extent(schema, name) * MIB
+        taken = sum(size // extent for (owner, _volume), size in planned.items() if owner == name)
+        assert int(group["vg_extent_size"]) == extent
         assert (int(group["vg_extent_count"]), int(group["vg_free_count"])) == (extents, extents - taken), name
 
 
@@ -87,12 +87,18 @@ def report_offset(schema: Plain, report: Plain, device: str) -> int:
     return report["containers"][container["device"]]["offset"] if container else 0
 
 
+def planned_extent(schema: Plain, group: str) -> int:
+    """Return the MiB of an extent of a group."""
+    return next((int(one.get("extent_size", lvm.EXTENT)) for one in schema["vgs"] if one["name"] == group), lvm.EXTENT)
+
+
 def planned_extents(schema: Plain, device: str) -> int:
     """Return how many extents the planner counts on from a PV: a partition or an array, perhaps with LUKS between."""
     array = array_below(schema, device)
     container = container_of(schema, device)
     size = array_size(schema, array) if array else _size(schema, container["device"] if container else device)
-    return lvm.pv_extents(size, planned_head(schema, device))
+    group = next(one["name"] for one in schema["vgs"] if device in one["pvnames"])
+    return lvm.pv_extents(size, planned_head(schema, device), planned_extent(schema, group))
 
 
 def planned_head(schema: Plain, device: str) -> int:

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from ...common.highs import FREE, Limits, Undecided, maximise
 from ..place.search import Search
-from ..problem.model import Demand, Kind, Pool, Problem
+from ..problem.model import Demand, Kind, Party, Pool, Problem
 from ..problem.program import DiskProgram, at_sizes, explaining, follows
 from .shortage import Sums, summed_conflict
 
@@ -160,6 +160,9 @@ class _Filter:
         for number, boot in enumerate(problem.boot_partitions):
             for area, size in boot.sizes:
                 who[area].append((number, size, problem.areas[area].disk in boot.disks))
+        for relation in problem.relations:
+            for position, here in enumerate(problem.areas):
+                who[position].append((here.disk in relation.one.disks, here.disk in relation.other.disks))
         disks = [area.disk for area in problem.areas]
         for position, one in enumerate(problem.areas):
             if disks.count(one.disk) == 1:
@@ -169,6 +172,7 @@ class _Filter:
             if names.count(demand.name) == 1 and demand.space is not None:
                 boots = tuple(number for number, boot in enumerate(problem.boot_partitions) if at in boot.demands)
                 ways = tuple(f"{way}:{demand.name}" in kept for way in ("one_disk", "legs", "max"))
+                ways += tuple(at in relation.one.demands | relation.other.demands for relation in problem.relations)
                 found[f"min:{demand.name}"] = (demand.kind, demand.areas, demand.legs, demand.unit, demand.pool, boots, ways), demand.low
         return found
 
@@ -225,7 +229,25 @@ def reduced_to(problem: Problem, kept: Container[str]) -> Problem:
             sizes = boot.sizes if f"min:{boot.name}" in kept else tuple((area, 0) for area, _size in boot.sizes)
             solid = tuple(number[at] for at in boot.demands if at in number and at not in cut)
             boots.append(replace(boot, sizes=sizes, demands=solid, pools=(*boot.pools, *(cut[at] for at in boot.demands if at in cut))))
-    return replace(problem, areas=tuple(areas), demands=tuple(demands), pools=tuple(pools), boot_partitions=tuple(boots))
+
+    def left_of(party: Party) -> Party:
+        solid = frozenset(number[at] for at in party.demands if at in number and at not in cut)
+        return replace(party, demands=solid, pools=party.pools | {cut[at] for at in party.demands if at in cut})
+
+    relations = [
+        replace(relation, one=left_of(relation.one), other=left_of(relation.other))
+        for relation in problem.relations
+        # With what may lie anywhere in pieces, or needs nothing, nobody can be together.
+        if relation.constraint in kept and (relation.apart or relation.other.demands <= number.keys() - cut.keys())
+    ]
+    return replace(
+        problem,
+        areas=tuple(areas),
+        demands=tuple(demands),
+        pools=tuple(pools),
+        boot_partitions=tuple(boots),
+        relations=tuple(relations),
+    )
 
 
 def _still_needs(problem: Problem, demand: Demand, kept: Container[str]) -> bool:

@@ -42,7 +42,7 @@ def explain(problem: Problem) -> Reason:
     short = None if given_up is None else sum(given_up.mib.values())
     said = [{"name": name, "says": _says(problem, name)} for name in constraints]
     said += _restrictions(problem, constraints)
-    data = {"short": short, "constraints": said, "remedies": _remedies(problem, given_up, grown)}
+    data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, given_up, grown), *_relaxed(problem, constraints)]}
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
     doubt = "" if minimal else " (the search ended before all was left out that does not matter)"
     return Reason(f"No plan{missing}: {'; '.join(_sentences(problem, said))}{doubt}", data)
@@ -84,6 +84,9 @@ def _says(problem: Problem, name: str) -> str:
     kind, subject = name.split(":", 1)
     if kind == "disk":
         return _disk_says(problem, subject)
+    if kind in ("apart", "together"):
+        others = _others(problem, name)
+        return f"{subject} shares no disk with {others}" if kind == "apart" else f"{subject} lies only on disks of {others}"
     for pool in problem.pools:
         if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.metadata_size and kind in ("min", "max"))):
             return _pool_says(problem, pool, kind)
@@ -93,16 +96,24 @@ def _says(problem: Problem, name: str) -> str:
     return _demand_says(next(demand for demand in problem.demands if demand.name == subject and demand.space is not None), kind)
 
 
+def _others(problem: Problem, name: str) -> str:
+    """Return whom a space shares no disk with, or lies with."""
+    return listed([relation.other_name for relation in problem.relations if relation.constraint == name], _FEW)
+
+
 def _disk_says(problem: Problem, disk: str) -> str:
     position = problem.disk_names.index(disk)
     free = sum(area.size for area in problem.areas if area.disk == position)
     only = {pool.metadata_size for pool in problem.pools if pool.metadata_size}
+    extents = {pool.extent_size for pool in problem.pools if pool.metadata_size}
     if (
         only
+        and len(extents) == 1
         and not any(demand.kind is Kind.SINGLE or demand.kind is Kind.LEGS for demand in problem.demands)
         and not problem.boot_partitions
     ):
-        in_extents = sum(lvm.pv_extents(area.size, min(only)) * lvm.EXTENT for area in problem.areas if area.disk == position)
+        (extent,) = extents
+        in_extents = sum(lvm.pv_extents(area.size, min(only), extent) * extent for area in problem.areas if area.disk == position)
         return f"disk {disk} holds {in_extents} MiB in extents ({free} MiB without its partition table)"
     return f"disk {disk} holds {free} MiB"
 
@@ -130,7 +141,10 @@ def _demand_says(demand: Demand, kind: str) -> str:
     if kind == "max":
         return f"{demand.name} may have {demand.hi} MiB at most"
     if kind == "legs":
-        return f"{demand.name} needs {demand.legs} disks, and may use {len(demand.areas)}"
+        if demand.copies:
+            return f"{demand.name} is wanted {len(demand.copies)} times and needs {demand.legs} disks, and may use {len(demand.areas)}"
+        standing_by = f", {demand.spares} of them to stand by," if demand.spares else ""
+        return f"{demand.name} needs {demand.legs} disks{standing_by or ','} and may use {len(demand.areas)}"
     return f"{demand.name} must lie on one disk"
 
 
@@ -161,23 +175,38 @@ def _least_of(problem: Problem, name: str) -> int:
     return sum(sizes) or sum(pool.lo for pool in problem.pools if pool.name == name)
 
 
+def _relaxed(problem: Problem, constraints: Sequence[str]) -> list[str]:
+    """Return which relations may be given up."""
+    found = [name.split(":", 1) for name in constraints if name.split(":", 1)[0] in ("apart", "together")]
+    return [
+        f"let {subject} share disks with {_others(problem, f'{kind}:{subject}')}, without apart_from"
+        if kind == "apart"
+        else f"let {subject} lie on other disks than {_others(problem, f'{kind}:{subject}')}, without together_with"
+        for kind, subject in found
+    ]
+
+
 def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -> list[str]:
-    remedies = []
-    for name, mib in (given_up.mib if given_up else {}).items():
-        space = name.split(":", 1)[1]
-        minimums = [demand.lo for demand in problem.demands if demand.name == space]
-        minimums += [
-            size for boot_partition in problem.boot_partitions if boot_partition.name == space for _area, size in boot_partition.sizes
-        ]
-        wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
-        if mib >= wanted:
-            remedies.append(f"leave out {space}, which needs {wanted} MiB ({format_mib(wanted)})")
-        else:
-            remedies.append(f"reduce the minimum of {space} from {wanted} to {wanted - mib} MiB ({format_mib(mib)} less)")
+    """Return sentences, each of which is enough by itself."""
+    lowered = [_lowered(problem, name, mib) for name, mib in (given_up.mib if given_up else {}).items()]
+    larger = []
     for disk, mib in (grown.mib if grown else {}).items():
         size = problem.disk_sizes[problem.disk_names.index(disk)]
-        remedies.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB, {format_mib(mib)} more)")
+        larger.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB, {format_mib(mib)} more)")
+    remedies = [listed(changes) for changes in (lowered, larger) if changes]
     for demand in problem.demands:
         if demand.kind is Kind.LEGS and len({problem.areas[area].disk for area in demand.areas}) < demand.legs:
-            remedies.append(f"let {demand.name} use at least {demand.legs} disks, or plan it with fewer legs")
+            fewer = "fewer of it" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
+            remedies.append(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}")
     return remedies
+
+
+def _lowered(problem: Problem, name: str, mib: int) -> str:
+    """Return how to give up so much of a minimum."""
+    space = name.split(":", 1)[1]
+    minimums = [demand.lo for demand in problem.demands if demand.name == space]
+    minimums += [size for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]
+    wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
+    if mib >= wanted:
+        return f"leave out {space}, which needs {wanted} MiB ({format_mib(wanted)})"
+    return f"reduce the minimum of {space} from {wanted} to {wanted - mib} MiB ({format_mib(mib)} less)"

@@ -137,7 +137,7 @@ def summed_conflict(sums: Sums) -> list[str]:
 def is_divisible(problem: Problem) -> bool:
     """Tell whether a minimum cut says exactly what is short: nothing but volumes, and one vg at most on every disk."""
     contradictory = any(demand.high is not None and demand.high < demand.low for demand in problem.demands)
-    if contradictory or problem.boot_partitions or any(demand.kind is not Kind.VOLUME for demand in problem.demands):
+    if contradictory or problem.boot_partitions or problem.relations or any(demand.kind is not Kind.VOLUME for demand in problem.demands):
         return False
     if any(pool.arrays or pool.kept or pool.lo or pool.hi is not None or pool.max_pvs is not None for pool in problem.pools):
         return False

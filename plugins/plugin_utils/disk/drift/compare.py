@@ -55,7 +55,7 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
     schema = plan["schema"]
     known = _known(schema)
     present = {name: disk for disk in facts["disks"] for name in (*(disk.get("links") or ()), disk["id"])}
-    planned = {disk["disk_id"]: disk for disk in plan["disks"]}
+    planned = {_named(disk["disk_id"]): disk for disk in plan["disks"]}
     tables = {disk["disk_id"]: disk["partitions"] for disk in schema.get("parteds") or ()}
     found: list[Finding] = []
     for disk_id, disk in planned.items():
@@ -68,13 +68,20 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
             found += _partitions(disk_id, tables[disk_id], there, known, root)
     left_out = [disk["disk_id"] for disk in plan.get("left_out_disks") or ()]
     wanted = {id(present[disk_id]) for disk_id in (*planned, *left_out) if disk_id in present}
-    found += [_new(disk["id"], disk["size"]) for disk in facts["disks"] if id(disk) not in wanted]
+    found += [_new(_named(disk["id"]), disk["size"]) for disk in facts["disks"] if id(disk) not in wanted]
     return [*found, *_stacks(schema, facts, known, root)]
 
 
-def _new(disk_id: t.Any, size: t.Any) -> Finding:
-    if not isinstance(disk_id, str) or not isinstance(size, int):
-        raise TypeError(f"{disk_id!r} of {size!r} is no disk")
+def _named(disk_id: t.Any) -> str:
+    """Return the id; one of another kind can be compared, but not shown."""
+    if not isinstance(disk_id, str):
+        raise TypeError(f"{disk_id!r} is no id of a disk")
+    return disk_id
+
+
+def _new(disk_id: str, size: t.Any) -> Finding:
+    if not isinstance(size, int):
+        raise TypeError(f"{size!r} is no size of a disk")
     return Finding(disk_id, State.NEW, f"a disk of {size} MiB is new")
 
 

@@ -126,11 +126,9 @@ def drift(hosts: Iterable[str], plan_of: Callable[[str], t.Any], facts_of: Calla
 
 def _compared(host: str, plan: t.Any, facts: t.Any, root: str) -> list[Finding]:
     try:
-        found = compare(plan, facts, root)
+        return compare(plan, facts, root)
     except _OTHER_FORM:
         return _read_strictly(host, plan, facts, root)
-    # What has a name of another kind can be compared, and not be shown.
-    return found if all(isinstance(finding.place, str) for finding in found) else _read_strictly(host, plan, facts, root)
 
 
 def _read_strictly(host: str, plan: Plain, facts: t.Any, root: str) -> list[Finding]:

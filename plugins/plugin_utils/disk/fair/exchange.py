@@ -7,8 +7,8 @@
 A plan is better than another by its sorted levels, whoever has them: beside one that is as poor as somebody must be, the rest
 may reach more if it is another one. A program chooses a *step* for every demand (a size out of a few), so that no more are
 poor than were, within the room that sets of areas have. What it chooses is tried. Who is in each other's way then says
-which steps cannot come together, and it chooses again: logic-based Benders decomposition (Hooker and Ottosson 2003). When
-nothing is left to choose, it is proven that nobody could rise.
+which steps cannot come together, or prices say it of many at once, and it chooses again: logic-based Benders decomposition
+(Hooker and Ottosson 2003). When nothing is left to choose, it is proven that nobody could rise.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from ...common.highs import Limits, Program, Undecided, maximise
 from ...common.libraries import np, npt
 from ..place.bounds import Bounds
+from ..place.prices import Prices
 from ..place.search import Search
 from ..problem.model import Demand, Kind, Problem
 
@@ -39,6 +40,7 @@ class Verdict:
     accepted: bool = False
     proven: bool = False
     blamed: frozenset[int] = frozenset()
+    prices: Prices | None = None
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,19 @@ def at_level(demand: Demand, level: float) -> int:
     return wanted if demand.high is None else min(wanted, demand.high)
 
 
+def reaches(demand: Demand, level: float) -> bool:
+    """Tell whether the maximum of a demand lets it reach a level."""
+    return demand.high is None or demand.high * demand.unit >= level * demand.weight * _KEPT
+
+
 class Exchange:
     """The choice of steps for one problem; `fixed` are the units of all that have no choice."""
 
     def __init__(self, problem: Problem, search: Search, fixed: Sequence[int], ranks: Sequence[Rank]) -> None:
         self._problem, self._search, self._fixed, self._ranks = problem, search, list(fixed), ranks
         self._program = Program()
+        self._chosen: tuple[int, Floats | None] | None = None
+        """How many rows there were, and what was chosen."""
         self._steps: dict[int, list[tuple[int, int, int]]] = {}
         """By demand: columns with units and the position of the height, highest first."""
         self._columns: list[int] = []
@@ -103,9 +112,17 @@ class Exchange:
             self._choose_steps(place)
         self._hold_together(search.bounds)
         self._tell_apart()
+        for prices in search.prices:
+            self._price(prices)
 
-    def forbid(self, units: Sequence[int], blamed: frozenset[int]) -> bool:
-        """Rule out that all who are blamed have as much as they had; False when that rules out everything."""
+    def forbid(self, units: Sequence[int], blamed: frozenset[int], prices: Prices | None = None) -> bool:
+        """Rule out that all who are blamed have as much as they had, or what prices say; False when that rules out everything."""
+        if prices is not None and prices.forbid(units):
+            self._price(prices)
+            return True
+        if any(self._at_most_units(at) < units[at] for at in blamed):
+            # That much is not offered anyway.
+            return True
         terms: list[tuple[int, float]] = []
         count = 0
         for at in sorted(blamed & set(self._steps)):
@@ -117,27 +134,46 @@ class Exchange:
         self._program.row(terms, high=float(count - 1))
         return True
 
+    def _price(self, prices: Prices) -> None:
+        """Rule out what is worth more than any placement."""
+        left = prices.most - sum(prices.worth(at, units) for at, units in enumerate(self._fixed) if at not in self._steps)
+        scale = max(abs(prices.most), 1e-6)
+        terms = [(column, prices.worth(at, units) / scale) for at, own in self._steps.items() for column, units, _number in own]
+        self._program.row([term for term in terms if term[1]], high=left / scale)
+
+    def _at_most_units(self, at: int) -> int:
+        """Return the most units that a demand can be offered."""
+        steps = self._steps.get(at)
+        return self._fixed[at] if steps is None else steps[0][1] if steps else -1
+
     def exhausted(self) -> bool:
         """Tell whether it is proven that nothing is left to choose."""
         try:
-            return maximise(self._program, {}, _LIMITS) is None
+            return self._choose() is None
         except Undecided:
             return False
+
+    def _choose(self) -> Floats | None:
+        """Return the values of a choice, the same until another row is added; None when nothing is left. Raises Undecided."""
+        if self._chosen is None or self._chosen[0] != len(self._program.row_low):
+            solved = maximise(self._program, {}, _LIMITS)
+            self._chosen = len(self._program.row_low), None if solved is None else solved.values
+        return self._chosen[1]
 
     def run(self, accept: Callable[[Sequence[int]], Verdict], rounds: int) -> tuple[bool, int]:
         """Offer sizes until they are accepted or open; return whether none can be accepted for sure, and how many rounds it took."""
         for taken in range(rounds):
             try:
-                solved = maximise(self._program, {}, _LIMITS)
+                values = self._choose()
             except Undecided:
                 return False, taken + 1
-            if solved is None:
+            if values is None:
                 return True, taken
-            units = self._units(solved.values)
+            units = self._units(values)
             verdict = accept(units)
             if verdict.accepted or not verdict.proven:
                 return False, taken + 1
-            if not self.forbid(units, verdict.blamed or frozenset(range(len(units)))):
+            if not self.forbid(units, verdict.blamed or frozenset(range(len(units))), verdict.prices):
                 return True, taken + 1
         return False, rounds
 
@@ -152,8 +188,7 @@ class Exchange:
                 units = at_level(demand, height)
                 if number < len(place.heights) - 1 or len(place.heights) == 1:
                     units = kept(demand, units)
-                reaches = demand.high is None or demand.high * demand.unit >= height * demand.weight * _KEPT
-                if units <= highest and (reaches or number == 0) and (not steps or units < steps[-1][1]):
+                if units <= highest and (number == 0 or reaches(demand, height)) and (not steps or units < steps[-1][1]):
                     column = self._program.column(0.0, 1.0, integral=True)
                     steps.append((column, units, number))
                     for above in range(number, len(place.heights)):

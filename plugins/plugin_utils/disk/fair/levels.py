@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from ..place.search import Answer, Search, confined, grows_off_its_disks, has_preferences, least_off_cost, off_cost
 from ..problem.model import Demand, GrowthOrder, Placement, Problem, Sizes, rank
 from ..problem.program import open_everywhere
-from .exchange import Exchange, Verdict, at_level, held, kept, rising
+from ..problem.relations import widened
+from .exchange import Exchange, Verdict, at_level, held, kept, reaches, rising
 from .sizes import size_fairly
 
 _STEP = 1.01
@@ -29,8 +30,9 @@ _LEAST_STEP = 1.0
 """MiB per weight: an empty level has nothing to take a percent of."""
 _QUESTIONS = 300
 _PROOFS = 6
-_ROUNDS = 60
-_ROUNDS_OF_A_LEVEL = 40
+_LEAST_ROUNDS, _MOST_ROUNDS = 24, 100
+_DISKS_BY_DEMANDS = 12_000
+"""A round costs with their number, so that many rounds are for small problems only; half of them for one level."""
 _FEW_NODES = 20
 
 
@@ -94,7 +96,9 @@ class _Levels:
     def __init__(self, problem: Problem, search: Search, first: Placement | None) -> None:
         self._problem, self._search, self._first = problem, search, first
         self._open: list[tuple[float, tuple[int, ...]]] = []
-        self._questions, self._rounds = _QUESTIONS, _ROUNDS
+        self._questions = _QUESTIONS
+        self._rounds = max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _DISKS_BY_DEMANDS // max(1, len(problem.areas) * len(problem.demands))))
+        self._rounds_of_a_level = self._rounds // 2
         self._everywhere = [open_everywhere(problem, position) for position in range(len(problem.pools))]
         self._growing = {turn: frozenset(at for at, demand in enumerate(problem.demands) if grows(demand, turn)) for turn in GrowthOrder}
 
@@ -149,6 +153,11 @@ class _Levels:
         """Return a plan in which more than now reach a level a percent higher, beside all that are poorer; None when none is found."""
         wanted = max(level * _STEP, level + _LEAST_STEP)
         answer, units = Answer(), self._sizes_at(wanted, turn, plan, level)
+        stuck = self._stuck(plan, turn, wanted)
+        if len(stuck) >= self._below(plan, turn, wanted):
+            return None
+        for at in stuck:
+            units[at] = min(units[at], kept(self._problem.demands[at], plan.sizes.units[at]))
         if self._questions > 0:
             self._questions -= 1
             answer = self._search.ask(units)
@@ -159,7 +168,7 @@ class _Levels:
                 if sized is not None and is_better(sized, plan):
                     return sized
         exchange = self._exchange(plan, turn, level, wanted, wanted)
-        if answer.proven and (not exchange.forbid(units, answer.blamed) or exchange.exhausted()):
+        if answer.proven and (not exchange.forbid(units, answer.blamed, answer.prices) or exchange.exhausted()):
             return None
         if self._search.refuted(exchange.at_best(), exchange.roomier()):
             return None
@@ -169,6 +178,18 @@ class _Levels:
             if better is None and not sure:
                 self._leave_open(plan, turn, level, wanted)
         return better
+
+    def _stuck(self, plan: Plan, turn: GrowthOrder, wanted: float) -> list[int]:
+        """Return the demands (positions) that are below a level whatever the others do."""
+        return [
+            at
+            for at in sorted(self._taking_part(plan, turn))
+            if not reaches(demand := self._problem.demands[at], wanted) or at_level(demand, wanted) > self._search.bounds.highest(at)
+        ]
+
+    def _below(self, plan: Plan, turn: GrowthOrder, wanted: float) -> int:
+        """Return how many are below a level in a plan."""
+        return sum(_level(self._problem.demands[at], plan.sizes.units[at]) < wanted for at in self._taking_part(plan, turn))
 
     def _raised_alone(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Plan | None:
         """Return a plan in which one of the poorest rises with all who are richer; None when no rule finds one."""
@@ -191,14 +212,14 @@ class _Levels:
         def accept(units: Sequence[int]) -> Verdict:
             answer = self._search.ask(units, _FEW_NODES)
             if answer.placement is None:
-                return Verdict(proven=answer.proven, blamed=answer.blamed)
+                return Verdict(proven=answer.proven, blamed=answer.blamed, prices=answer.prices)
             sized = self._sized(answer.placement)
             if sized is None or not is_better(sized, plan):
                 return Verdict(proven=True)
             found.append(sized)
             return Verdict(accepted=True)
 
-        sure, rounds = exchange.run(accept, min(self._rounds, _ROUNDS_OF_A_LEVEL))
+        sure, rounds = exchange.run(accept, min(self._rounds, self._rounds_of_a_level))
         self._rounds -= rounds
         return (found[0] if found else None), sure
 
@@ -271,7 +292,7 @@ class _Levels:
         # The search may know less of the pools than there is: what costs nothing but metadata is open everywhere.
         pools = self._problem.pools
         pvs = tuple(pool.areas if everywhere else own for pool, everywhere, own in zip(pools, self._everywhere, placement.pvs))
-        placement = replace(placement, pvs=pvs)
+        placement = widened(self._problem, replace(placement, pvs=pvs)) if self._problem.relations else replace(placement, pvs=pvs)
         sizes = size_fairly(self._problem, placement)
         if sizes is None:
             return None

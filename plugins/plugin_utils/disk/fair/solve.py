@@ -93,9 +93,12 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
 def _demand_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list[tuple[int, Piece]]:
     pieces = []
     for at, demand in enumerate(problem.demands):
-        for area in placement.areas_of_demand[at]:
-            if demand.space is not None:
-                pieces.append((area, Piece(demand.space, problem.areas[area].disk, sizes.units[at])))
+        if demand.space is None:
+            continue
+        spaces = demand.copies or (demand.space,)
+        each = demand.legs // len(spaces)
+        for number, area in enumerate(placement.areas_of_demand[at]):
+            pieces.append((area, Piece(spaces[number // each], problem.areas[area].disk, sizes.units[at])))
     return pieces
 
 

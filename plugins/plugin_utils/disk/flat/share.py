@@ -212,7 +212,8 @@ def only_divisible(problem: Problem) -> bool:
     """Tell whether nothing but pools without heads, one volume each, is to be laid on disks of one area each."""
     one_each = len({area.disk for area in problem.areas}) == len(problem.areas)
     loose = all(pool.metadata_size == 0 and pool.extent_size == 1 and len(pool.volumes) == 1 for pool in problem.pools)
-    return one_each and loose and len(problem.demands) == len(problem.pools) and not problem.boot_partitions
+    alone = not problem.boot_partitions and not problem.relations
+    return one_each and loose and len(problem.demands) == len(problem.pools) and alone
 
 
 def share_out(problem: Problem) -> tuple[Placement, Sizes] | None:

@@ -13,10 +13,9 @@ import re
 import shlex
 import typing as t
 
-from ....module_utils.storage import gpt
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from .layout import Array, Container, Disk, Filesystem, Group, Layout
-from .losses import Losses, note_boot_flags, note_uuids
+from .losses import Losses, lose_extents, note_boot_flags, note_uuids
 from .write import Target
 
 Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
@@ -27,6 +26,7 @@ _INDENT = "  "
 
 def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
     """Return the module; `password_file` holds the passphrase of LUKS where disko runs, which asks for it otherwise."""
+    lose_extents(layout, losses, "disko")
     for note in (note_uuids, note_boot_flags):
         note(layout, losses, "disko")
     devices: dict[str, Nix] = {"disk": {disk.name: _disk(disk, layout, losses, password_file) for disk in layout.disks}}
@@ -65,7 +65,7 @@ def _disk(disk: Disk, layout: Layout, losses: Losses, password_file: str | None)
     for at, partition in enumerate(disk.partitions, start=1):
         made: dict[str, Nix] = {
             "priority": at,
-            "label": layout.title(partition)[: gpt.LONGEST_NAME],
+            "label": layout.label(partition),
             "type": partition.guid.upper(),
             "start": f"{partition.begin}M",
             "size": f"{partition.size}M",

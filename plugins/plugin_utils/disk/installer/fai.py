@@ -18,7 +18,7 @@ from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.identity import BY_PATH
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
-from .losses import Losses, lose_types, note_boot_flags, note_container_names, note_uuids
+from .losses import Losses, lose_extents, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
 
 _BIOS_BOOT_SIZE = 1
@@ -29,6 +29,7 @@ _OVERHEAD = 100
 def write(layout: Layout, losses: Losses, *, passphrase: str | None) -> str:
     """Return a disk_config; without a passphrase setup-storage makes key files for LUKS."""
     lose_types(layout, losses, "setup-storage sets types by what lies on a partition", (gpt.ESP, gpt.BIOS_BOOT))
+    lose_extents(layout, losses, "setup-storage")
     for note in (note_uuids, note_container_names, note_boot_flags):
         note(layout, losses, "setup-storage")
     sections = [list(_disk(disk, layout, losses)) for disk in layout.disks]
@@ -80,7 +81,7 @@ def _disk(disk: Disk, layout: Layout, losses: Losses) -> Iterator[str]:
 
 
 def _label(layout: Layout, partition: Partition) -> str:
-    return re.sub(r"[\s=]", "_", layout.title(partition)[: gpt.LONGEST_NAME])
+    return re.sub(r"[\s=]", "_", layout.label(partition))
 
 
 def _use(carrier: Carrier, layout: Layout, losses: Losses, size: str) -> str:

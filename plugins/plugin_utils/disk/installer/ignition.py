@@ -89,7 +89,7 @@ def _disk(disk: Disk, layout: Layout) -> Json:
 def _partition(partition: Partition, layout: Layout) -> Json:
     return {
         "number": partition.number,
-        "label": layout.title(partition)[: gpt.LONGEST_NAME],
+        "label": layout.label(partition),
         "startMiB": partition.begin,
         "sizeMiB": partition.size,
         "typeGuid": partition.guid,

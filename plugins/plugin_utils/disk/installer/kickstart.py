@@ -15,9 +15,8 @@ import typing as t
 from collections.abc import Iterator
 
 from ....module_utils.storage import gpt
-from ....module_utils.storage.lvm import EXTENT
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
-from .losses import Losses, lose_types, note_boot_flags, note_container_names, note_uuids
+from .losses import Losses, lose_labels, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
 
 VERSIONS = ("RHEL7", "RHEL8", "RHEL9", "RHEL10", "Fedora")
@@ -49,7 +48,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         layout = self._layout
         lose_types(layout, self._losses, "Kickstart has no word for it", (gpt.ESP, gpt.BIOS_BOOT))
-        for note in (note_uuids, note_container_names, note_boot_flags):
+        for note in (lose_labels, note_uuids, note_container_names, note_boot_flags):
             note(layout, self._losses, "Anaconda")
         for disk in layout.disks:
             if "," in disk.device:
@@ -72,7 +71,9 @@ class _Writer:
         for array in layout.arrays:
             yield from self._array(array)
         for group in layout.groups:
-            yield _line("volgroup", group.name, f"--pesize={EXTENT * _KIB}", *(self._names.get(device, "") for device in group.devices))
+            yield _line(
+                "volgroup", group.name, f"--pesize={group.extent_size * _KIB}", *(self._names.get(device, "") for device in group.devices)
+            )
             for volume in layout.volumes_of(group.name):
                 yield from self._volume(volume)
         for name, filesystem in self._btrfs:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ....module_utils.storage import gpt
 from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, fill
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
-from ....module_utils.storage.lvm import mapper_node
+from ....module_utils.storage.lvm import EXTENT, mapper_node
 from ...common.errors import Mistakes
 from ...common.fields import Values
 from ..static.table import STATIC
@@ -39,6 +39,8 @@ class Partition:
     uuid: str
     boots: bool
     kept: bool
+    label: str = ""
+    """The name that it is to have in the table, where it is not that of its space."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ class Group:
     devices: tuple[str, ...]
     metadata: str
     kept: bool
+    extent_size: int = EXTENT
+    """In MiB."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,10 @@ class Layout:
         things: list[Carrier | User] = [*self.partitions(), *self.arrays, *self.containers, *self.groups, *self.volumes, *self.filesystems]
         return tuple(dict.fromkeys(thing.space for thing in things if thing.kept))
 
+    def label(self, partition: Partition) -> str:
+        """Return the name of a partition in the table."""
+        return partition.label or self.title(partition)[: gpt.LONGEST_NAME]
+
     def title(self, carrier: Carrier) -> str:
         """Return a name that no other carrier of the same kind has: that of the space, numbered where the space has several."""
         return self._titles[carrier.device]
@@ -275,6 +283,7 @@ def _disk(values: Values, device: str, renamed: Mapping[str, str]) -> Disk:
             uuid=(part["uuid"] or "").lower(),
             boots=gpt.LEGACY_BOOT in part["flags"],
             kept=part["keep_data"],
+            label=part["partition_label"] or "",
         )
         for position, part in enumerate(values["partitions"], start=1)
     ]
@@ -305,7 +314,7 @@ def _container(values: Values, renamed: Mapping[str, str]) -> Container:
 def _group(values: Values, volumes: Sequence[Values], renamed: Mapping[str, str]) -> Group:
     words = [word for volume in volumes if volume["name"] in values["pvnames"] for word in _unusual_metadata(volume)]
     names = tuple(renamed.get(name, name) for name in values["pvnames"])
-    return Group(_space(values), values["name"], names, " and ".join(dict.fromkeys(words)), values["keep_data"])
+    return Group(_space(values), values["name"], names, " and ".join(dict.fromkeys(words)), values["keep_data"], values["extent_size"])
 
 
 def _unusual_metadata(volume: Values) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from ....module_utils.storage import gpt
+from ....module_utils.storage.lvm import EXTENT
 from ...common.errors import Mistakes
 from .layout import Layout
 
@@ -54,6 +55,20 @@ def lose_types(layout: Layout, losses: Losses, reason: str, known: Container[str
     for partition in layout.partitions():
         if partition.guid not in _BY_CONTENT and partition.guid not in known:
             losses.lose(partition.space, f"its type is {partition.guid}; {reason}")
+
+
+def lose_labels(layout: Layout, losses: Losses, who: str) -> None:
+    """Lose the names that partitions were to have in the table."""
+    for partition in layout.partitions():
+        if partition.label and not partition.kept:
+            losses.lose(partition.space, f"{who} gives partitions no names, so not {partition.label}")
+
+
+def lose_extents(layout: Layout, losses: Losses, who: str) -> None:
+    """Lose the extents of volume groups that are not LVM's default."""
+    for group in layout.groups:
+        if group.extent_size != EXTENT and not group.kept:
+            losses.lose(group.space, f"{who} makes extents of {EXTENT} MiB, not of {group.extent_size}")
 
 
 def note_uuids(layout: Layout, losses: Losses, who: str) -> None:

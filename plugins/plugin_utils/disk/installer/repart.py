@@ -68,11 +68,13 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
     filesystem = user if isinstance(user, Filesystem) else None
     if filesystem is not None and filesystem.type not in _FILESYSTEMS:
         losses.lose(filesystem.space, f"systemd-repart makes no {filesystem.type}")
+    if filesystem is not None and filesystem.label and partition.label not in ("", filesystem.label):
+        losses.lose(partition.space, f"systemd-repart names a partition as its file system, {filesystem.label}, not {partition.label}")
         filesystem = None
     size = partition.size * MIB
     lines = [
         f"Type={partition.guid}",
-        f"Label={filesystem.label if filesystem is not None and filesystem.label else layout.title(partition)[: gpt.LONGEST_NAME]}",
+        f"Label={filesystem.label if filesystem is not None and filesystem.label else layout.label(partition)}",
         *([f"UUID={partition.uuid}"] if partition.uuid else []),
         *([f"Flags={_LEGACY_BOOT:#x}"] if partition.boots else []),
         f"SizeMinBytes={size}",

@@ -63,7 +63,16 @@ def _check_expressible(schema: Schema) -> None:
     for space in schema.spaces:
         if space.type not in _KNOWN:
             mistakes.add(f"{space.place}.type", f"the objective ordered plans no {space.type}; {remedy}")
-        for key, given in (("per_disk", space.per_disk), ("keep_data", space.keep_data), ("max_pvs", space.max_pvs is not None)):
+        unknown = {
+            "count": space.copy_of,
+            "extent_size": space.extent_size != lvm.EXTENT,
+            "per_disk": space.per_disk,
+            "keep_data": space.keep_data,
+            "max_pvs": space.max_pvs is not None,
+            "apart_from": space.apart_from,
+            "together_with": space.together_with,
+        }
+        for key, given in unknown.items():
             if given:
                 mistakes.add(f"{space.place}.{key}", f"the objective ordered does not know it; {remedy}")
         if space.type is SpaceType.VOLUME_GROUP and (space.min_size or space.max_size is not None):

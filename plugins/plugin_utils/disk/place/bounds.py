@@ -103,7 +103,11 @@ class Bounds:
     def kind(self, position: int) -> Demand:
         """Return a demand without its bounds and name: of two with the same either can lie where the other does."""
         boots = tuple(number for number, boot in enumerate(self._problem.boot_partitions) if position in boot.demands)
-        return replace(self._problem.demands[position], name=repr(boots), space=None, lo=0, hi=None)
+        related = tuple(
+            (number, position in relation.one.demands, position in relation.other.demands)
+            for number, relation in enumerate(self._problem.relations)
+        )
+        return replace(self._problem.demands[position], name=repr((boots, related)), space=None, lo=0, hi=None)
 
     def _beyond_caps(self, units: Sequence[int]) -> frozenset[int]:
         for pool in self._problem.pools:
@@ -179,6 +183,10 @@ class Bounds:
         for number, boot_partition in enumerate(self._problem.boot_partitions):
             for area, size in boot_partition.sizes:
                 signatures[area].append((number, size, self._problem.areas[area].disk in boot_partition.disks, "boot"))
+        for relation in self._problem.relations:
+            for area, signature in enumerate(signatures):
+                disk = self._problem.areas[area].disk
+                signature.append((disk in relation.one.disks, disk in relation.other.disks))
         seen: dict[tuple[object, ...], int] = {}
         before = {}
         for area, signature in enumerate(signatures):

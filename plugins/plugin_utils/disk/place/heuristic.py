@@ -18,6 +18,7 @@ from ...common.libraries import np, npt
 from ..flat.flow import route
 from ..problem.model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, Problem, by_disk, rank
 from ..problem.program import follows, least_leg
+from ..problem.relations import barred, holds, in_turn
 
 FIRST, BEST, WORST, LEAST_WANTED = range(4)
 RULES = (BEST, FIRST, WORST, LEAST_WANTED)
@@ -153,19 +154,29 @@ class _Packing:
         for number, boot in enumerate(problem.boot_partitions):
             for disk in boot.disks:
                 self._boot(number, disk, blamed=())
-        for at in order:
+        for at in in_turn(problem, order) if problem.relations else order:
             self._place(at, self._packer._solid[at])
         limited = [at for at, pool in enumerate(problem.pools) if self._is_limited(at, pool)]
         for at in sorted(limited, key=lambda at: (len(problem.pools[at].areas), at)):
             self._choose_pvs(at, problem.pools[at])
         self._pour([at for at in range(len(problem.pools)) if at not in limited])
-        return Placement(
+        found = Placement(
             tuple(self._areas.get(at, ()) for at in range(len(problem.demands))),
             tuple(self._pvs[at] for at in range(len(problem.pools))),
             tuple(tuple(sorted(there.values())) for there in self._boots),
         )
+        if problem.relations and not holds(problem, found):
+            raise NoRoom(tuple(at for relation in problem.relations for at in sorted(relation.one.demands)))
+        return found
+
+    def _barred(self, *, demand: int | None = None, pool: int | None = None) -> frozenset[int]:
+        """Return the disks where something may not lie for what lies there already, or is missing there."""
+        return barred(self._problem, demand, pool, self._areas, self._pvs) if self._problem.relations else frozenset()
 
     def _is_limited(self, at: int, pool: Pool) -> bool:
+        for relation in self._problem.relations:
+            if at in relation.one.pools and relation.other.pools and relation.apart:
+                return True
         carries = any(at in boot.pools for boot in self._problem.boot_partitions)
         return bool(pool.areas) and (carries or (pool.max_pvs is not None and pool.max_pvs < len(pool.areas)))
 
@@ -177,6 +188,8 @@ class _Packing:
         for number in solid.booting:
             needed = needed + self._missing[number][areas]
         fits = np.flatnonzero(needed <= left)
+        if shut := self._barred(demand=at):
+            fits = fits[~np.isin(self._packer._disk[areas[fits]], list(shut))]
         if len(fits) < legs:
             raise NoRoom((at,))
         by_rule = {BEST: left, FIRST: areas, WORST: -left, LEAST_WANTED: self._wanted[areas]}[self._rule]
@@ -215,7 +228,7 @@ class _Packing:
         booting = [number for number, boot in enumerate(self._problem.boot_partitions) if at in boot.pools]
         least = self._need(pool)
         chosen: list[int] = []
-        disks: set[int] = set()
+        disks: set[int] = set(self._barred(pool=at))
         missing = sum((self._missing[number] for number in booting), np.zeros(len(self._left)))
         for area in sorted(pool.areas, key=lambda area: (rank(pool.preferred, area), missing[area] - self._left[area], area)):
             disk = int(self._packer._disk[area])
@@ -240,7 +253,8 @@ class _Packing:
         needs: list[int] = []
         for at in pools:
             pool = self._problem.pools[at]
-            self._pvs[at] = self._one_per_disk(pool)
+            shut = self._barred(pool=at)
+            self._pvs[at] = tuple(area for area in self._one_per_disk(pool) if self._problem.areas[area].disk not in shut)
             need = self._need(pool)
             if not pool.arrays and need > 0:
                 rows.append(at)

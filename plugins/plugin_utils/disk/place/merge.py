@@ -27,9 +27,10 @@ def merge(problem: Problem, narrowed: Problem, units: Sequence[int]) -> Merged:
     if len({area.disk for area in problem.areas}) < len(problem.areas):
         return Merged(narrowed, ())
     boots = {at for boot in problem.boot_partitions for at in boot.demands}
+    related = {at for relation in problem.relations for at in (*relation.one.demands, *relation.other.demands)}
     alike: dict[object, list[int]] = {}
     for at, demand in enumerate(problem.demands):
-        if demand.kind is not Kind.VOLUME and not follows(demand) and at not in boots and demand.areas:
+        if demand.kind is not Kind.VOLUME and not follows(demand) and at not in boots | related and demand.areas:
             small = demand.low if demand.preferred else 0
             alike.setdefault((units[at], demand.legs, demand.areas, demand.preferred, demand.growth_order, small), []).append(at)
     demands = list(narrowed.demands)

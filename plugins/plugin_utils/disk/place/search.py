@@ -17,9 +17,13 @@ from dataclasses import dataclass, replace
 from ...common.highs import FREE, Limits, Solved, Undecided, maximise, maximise_with_prices
 from ..problem.model import GrowthOrder, Kind, Placement, Problem, by_disk, rank
 from ..problem.program import DiskProgram, at_sizes, explaining, open_everywhere, placement_of
+from ..problem.relations import holds
 from .bounds import Bounds, has_no_choice
+from .cutting_stock import CuttingStock, TooMany
 from .heuristic import BEST, LEAST_WANTED, RULES, WORST, NoRoom, Packer, volumes_or_self
 from .merge import loosen, merge, placement_apart
+from .patterns import kinds_of, suits
+from .prices import Prices
 
 _NOISE = 1e-6
 _ROUNDS = 20
@@ -33,11 +37,15 @@ _MOST_LINEAR_COLUMNS = 20_000
 
 @dataclass(frozen=True)
 class Answer:
-    """`placement` when there is one; else `proven` tells whether there is none, and `blamed` (positions) who is in whose way."""
+    """`placement` when there is one; else `proven` tells whether there is none, and `blamed` (positions) who is in whose way.
+
+    `prices` say of which other sizes that is proven, too.
+    """
 
     placement: Placement | None = None
     proven: bool = False
     blamed: frozenset[int] = frozenset()
+    prices: Prices | None = None
 
 
 def without_choice(problem: Problem) -> bool:
@@ -48,7 +56,10 @@ def without_choice(problem: Problem) -> bool:
 
 
 def only_placement(problem: Problem) -> Placement | None:
-    """Return the placement of a problem in which nothing has a choice; None when a disk that boots has no room for a boot partition."""
+    """Return the placement of a problem in which nothing has a choice.
+
+    None when a disk that boots has no room for a boot partition, or when somebody shares a disk, or shares none, against its relations.
+    """
     areas_of_demand = tuple(demand.areas for demand in problem.demands)
     pvs = tuple(pool.areas for pool in problem.pools)
     boot_partitions = []
@@ -59,7 +70,8 @@ def only_placement(problem: Problem) -> Placement | None:
         if any(len(own.get(disk, [])) == 0 for disk in disks):
             return None
         boot_partitions.append(tuple(sorted(own[disk][0] for disk in disks)))
-    return Placement(areas_of_demand, pvs, tuple(boot_partitions))
+    found = Placement(areas_of_demand, pvs, tuple(boot_partitions))
+    return found if holds(problem, found) else None
 
 
 def tight_placement(problem: Problem) -> tuple[Placement, bool] | None:
@@ -105,6 +117,9 @@ class Search:
         self._packer, self.bounds = Packer(problem), Bounds(problem)
         self._effort = _EFFORT
         self._lucky: tuple[list[int], int] | None = None
+        self._suits = suits(problem)
+        self.prices: list[Prices] = []
+        """What proofs say of other sizes, too."""
 
     def pack(self, units: Sequence[int]) -> Placement | None:
         """Return the placement that a rule finds."""
@@ -118,7 +133,15 @@ class Search:
 
     def impossible(self, units: Sequence[int]) -> frozenset[int]:
         """Return demands that quickly prove that there is no placement; empty when they prove nothing."""
-        return self._with_volumes(self.bounds.overfull(self._packer.with_arrays(units)))
+        sizes = self._packer.with_arrays(units)
+        return self._with_volumes(self.bounds.overfull(sizes)) or self._too_dear(sizes)
+
+    def _too_dear(self, sizes: Sequence[int]) -> frozenset[int]:
+        """Return demands of which an earlier proof says that they are too large together."""
+        for prices in self.prices:
+            if prices.forbid(sizes):
+                return self._with_volumes(frozenset(at for at, own in enumerate(sizes) if prices.worth(at, own) > 0))
+        return frozenset()
 
     def _with_volumes(self, blamed: frozenset[int]) -> frozenset[int]:
         """Return who is blamed with what lies on the arrays among them, which are as large as that makes them."""
@@ -132,6 +155,9 @@ class Search:
         found = self.pack(units)
         if found is not None:
             return Answer(found)
+        program = self._cutting_stock(units)
+        if program is not None:
+            return self._by_patterns(program, units, nodes)
         narrowed = self.bounds.narrowed(self._packer.with_arrays(units))
         columns = sum(len(demand.areas) for demand in narrowed.demands)
         if columns > _MOST_LINEAR_COLUMNS:
@@ -146,6 +172,32 @@ class Search:
         answer = self._by_program(narrowed, units, nodes) if found is None else Answer(found)
         return answer if answer.proven or answer.placement is not None else Answer(self._squeak(units))
 
+    def _cutting_stock(self, units: Sequence[int]) -> CuttingStock | None:
+        """Return the program by patterns; None where there is none, or too large a one."""
+        if not self._suits:
+            return None
+        try:
+            return CuttingStock(kinds_of(self._problem, self._packer.with_arrays(units)), self._most_off)
+        except TooMany:
+            return None
+
+    def _by_patterns(self, program: CuttingStock, units: Sequence[int], nodes: int) -> Answer:
+        proof = program.proof()
+        if proof is not None:
+            if proof.prices is not None:
+                self.prices.append(proof.prices)
+            return Answer(proven=True, blamed=self._with_volumes(proof.blamed), prices=proof.prices)
+        found = self._squeak(units, _FEW_ROUNDS if self._effort > 0 else _ROUNDS)
+        if found is not None or self._effort <= 0:
+            return Answer(found)
+        self._effort -= len(program)
+        try:
+            found = program.placement(nodes)
+        except Undecided:
+            self._effort -= _UNDECIDED * len(program)
+            return Answer(self._squeak(units))
+        return Answer(found) if found is not None else Answer(proven=True, blamed=frozenset(range(len(units))))
+
     def refuted(self, units: Sequence[int], roomier: Problem, *, quickly: bool = False) -> bool:
         """Tell whether it is proven that these sizes have no placement even in a problem that differs in having more room only."""
         search = copy(self)
@@ -153,6 +205,7 @@ class Search:
         search._packer, search.bounds = self._packer.with_room(roomier), self.bounds.with_room(roomier)
         search._effort = 0 if quickly else self._effort
         search._lucky = None
+        search.prices = []
         answer = search.ask(units)
         self._effort -= 0 if quickly else self._effort - search._effort
         return answer.proven

@@ -9,114 +9,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from ....module_utils.storage import gpt, lvm, overhead
+from ....module_utils.storage import gpt, overhead
 from ....module_utils.storage.filesystems import made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from ...common.errors import Mistakes
-from ..model import Disk, ExistingSpace, Firmware, Hardware, Piece, Schema, Space, SpaceType
+from ..model import Disk, Firmware, Hardware, Schema, Space, SpaceType
+from .kept import Kept, find_kept
 from .model import Area, BootPartition, Demand, GrowthOrder, Kind, Pool, PreferredAreas, Problem
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What stays: `spaces` (positions) as `pieces` with a start, and `volumes` (position -> MiB).
-
-    `extents` of kept vgs (by position) are those that no kept volume takes.
-    """
-
-    spaces: frozenset[int] = frozenset()
-    pieces: tuple[Piece, ...] = ()
-    volumes: Mapping[int, int] = field(default_factory=dict)
-    extents: Mapping[int, int] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-
-def find_kept(hardware: Hardware, schema: Schema) -> Kept:
-    """Return where the spaces with `keep_data` are now; those that are not there yet are planned as new, with a warning.
-
-    A vg stays with the first of its volumes that does, and with the arrays it is on. Raises InputError for an lv that is there
-    while its vg is not: making the vg anew would destroy it.
-    """
-    wanted = {at for at, space in enumerate(schema.spaces) if space.keep_data}
-    needed = {space.volume_group for at, space in enumerate(schema.spaces) if at in wanted and space.volume_group}
-    staying = [at for at, space in enumerate(schema.spaces) if at in wanted or space.id in needed]
-    found = {at: list(_existing(hardware, schema.spaces[at])) for at in staying}
-    pieces = [
-        Piece(at, disk, existing.size, existing.start)
-        for at in staying
-        if schema.spaces[at].volume_group is None
-        for disk, existing in found[at]
-    ]
-    kept = {piece.space for piece in pieces}
-    kept |= {at for at in staying if _arrays_of(schema, at) and _arrays_of(schema, at) <= kept}
-    volumes = {at: sum(existing.size for _disk, existing in found[at]) for at in staying if schema.spaces[at].volume_group and found[at]}
-    _check_groups(schema, kept, volumes)
-    missing = [schema.spaces[at].id for at in staying if at in wanted and at not in kept and at not in volumes]
-    return Kept(
-        spaces=frozenset(kept | volumes.keys()),
-        pieces=tuple(pieces),
-        volumes=volumes,
-        extents=_free_extents(hardware, schema, pieces, volumes),
-        warnings=tuple(f"{name} is to be kept, but is not on any disk yet; it will be made" for name in missing),
-    )
-
-
-def _existing(hardware: Hardware, space: Space) -> Iterator[tuple[int, ExistingSpace]]:
-    for position, disk in enumerate(hardware.disks):
-        for existing in disk.existing:
-            if existing.volume_group == space.volume_group and space.id in (existing.name, existing.label):
-                yield position, existing
-
-
-def _arrays_of(schema: Schema, group: int) -> set[int]:
-    contained = schema.spaces[group].contains
-    return {at for at, space in enumerate(schema.spaces) if space.type is SpaceType.RAID and space.id in contained}
-
-
-def _check_groups(schema: Schema, kept: set[int], volumes: Mapping[int, int]) -> None:
-    mistakes = Mistakes()
-    for position in volumes:
-        space = schema.spaces[position]
-        if not any(schema.spaces[at].id == space.volume_group for at in kept):
-            says = f"{space.id} is there, but no PV named {space.volume_group} (its vg) is; name the PVs' partitions after the vg"
-            mistakes.add(f"{space.place}.keep_data", says)
-    mistakes.check()
-
-
-def _free_extents(hardware: Hardware, schema: Schema, pieces: list[Piece], volumes: Mapping[int, int]) -> dict[int, int]:
-    """Return what vgs on kept partitions and arrays have for new volumes: all but the kept ones and those the schema does not know."""
-    extents: dict[int, int] = {}
-    for group, space in enumerate(schema.spaces):
-        if space.type is not SpaceType.VOLUME_GROUP:
-            continue
-        encrypted = space.encrypt or any(member.encrypt for member in schema.spaces if member.volume_group == space.id)
-        room = [lvm.pv_extents(piece.size, overhead.pv_head(encrypted)) for piece in pieces if piece.space == group]
-        room += [_extents_on(schema.spaces[array], pieces, array, encrypted) for array in _arrays_of(schema, group)]
-        if any(room):
-            extents[group] = sum(room) - _taken(hardware, schema, space.id, volumes)
-    return {group: max(0, free) for group, free in extents.items()}
-
-
-def _extents_on(array: Space, pieces: list[Piece], position: int, encrypted: bool) -> int:
-    """Return the extents that a kept array offers; 0 for one that is not kept."""
-    legs = [piece.size for piece in pieces if piece.space == position]
-    if not legs or array.level is None:
-        return 0
-    leg, data = min(legs), data_legs(array.level, len(legs))
-    capacity = data * (leg - overhead.md_reserve(leg, overhead.md_metadata(array.boot), data))
-    return lvm.pv_extents(capacity, overhead.array_pv_head(data, encrypted))
-
-
-def _taken(hardware: Hardware, schema: Schema, group: str, volumes: Mapping[int, int]) -> int:
-    staying = [size for at, size in volumes.items() if schema.spaces[at].volume_group == group]
-    known = {member.id for member in schema.spaces if member.volume_group == group}
-    present = [there for disk in hardware.disks for there in disk.existing if there.volume_group == group]
-    staying += [there.size for there in present if there.name not in known]
-    return sum(-(-size // lvm.EXTENT) for size in staying)
-
+from .relations import relations_of
 
 _BOOT_PARTITIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
 _BOOT_MOUNTS = ("/boot", "/")
@@ -208,11 +111,12 @@ class _Builder:
             disk_names=tuple(disk.id for disk in self._hardware.disks),
             disk_sizes=tuple(disk.size for disk in self._hardware.disks),
             restrictions=tuple(
-                (space.id, space.disks_given or "disks")
+                (space.wish, space.disks_given or "disks")
                 for space in self._schema.spaces
                 if len(space.allowed) < len(self._hardware.disks) and (space.volume_group is None or space.disks_given)
             ),
             warnings=tuple(self._warnings),
+            relations=tuple(relations_of(self._schema, self._demands, self._pools, self._kept.pieces)),
         )
 
     def _pool(self, position: int, space: Space) -> None:
@@ -225,7 +129,7 @@ class _Builder:
             Pool(
                 name=space.id,
                 space=position,
-                extent_size=lvm.EXTENT if group else 1,
+                extent_size=space.extent_size if group else 1,
                 metadata_size=overhead.pv_head(self._encrypted(space)) if group else 0,
                 areas=() if kept or self._arrays_in(space) else self._allowed(space),
                 preferred=self._preferred_areas(space),
@@ -240,7 +144,9 @@ class _Builder:
         return group.encrypt or any(member.encrypt for member in self._schema.spaces if member.volume_group == group.id)
 
     def _demand(self, position: int, space: Space) -> None:
-        if space.type is SpaceType.RAID:
+        if space.copy_of is not None and (first := self._siblings(space)[0]) != position:
+            self._demands_of[position] = self._demands_of[first]
+        elif space.type is SpaceType.RAID:
             self._raid(position, space)
         elif space.type is SpaceType.LOGICAL_VOLUME or (space.type is SpaceType.PARTITIONS and not space.per_disk):
             self._volume(position, space)
@@ -249,9 +155,20 @@ class _Builder:
         elif space.type in _BOOT_PARTITIONS and not self._carriers():
             self._lone_boot_partition(position, space)
 
+    def _siblings(self, space: Space) -> tuple[int, ...]:
+        """Return the spaces that are copies of one as this is, and are not there yet; all of them have one demand."""
+        if space.copy_of is None:
+            return ()
+        return tuple(at for at, other in enumerate(self._schema.spaces) if other.copy_of == space.copy_of and at not in self._kept.spaces)
+
     def _partition(self, position: int, space: Space) -> None:
         least = _least_device(space)
         areas = self._allowed(space)
+        if space.copy_of is not None:
+            # Legs are of one size and on different disks, as copies are to be.
+            copies = self._siblings(space)
+            self._add(position, space, Kind.LEGS, least=least, areas=areas, legs=len(copies), copies=copies)
+            return
         if not space.per_disk or (space.min_size and not areas):
             self._add(position, space, Kind.SINGLE, least=least, areas=areas)
             return
@@ -264,6 +181,8 @@ class _Builder:
         metadata = overhead.md_metadata(space.boot)
         groups = [at for at, group in enumerate(self._schema.spaces) if group.type is SpaceType.VOLUME_GROUP and space.id in group.contains]
         least = overhead.least_array(_least_device(space), metadata, unit)
+        copies = self._siblings(space)
+        each = max(1, len(copies))
         self._add(
             position,
             space,
@@ -271,7 +190,9 @@ class _Builder:
             least=least,
             areas=self._allowed(space),
             unit=unit,
-            legs=space.legs,
+            legs=(space.legs + space.spares) * each,
+            spares=space.spares * each,
+            copies=copies,
             reserve=metadata,
             metadata_size=overhead.array_pv_head(unit, self._encrypted(self._schema.spaces[groups[0]])) if groups else 0,
             pool=self._pool_of[groups[0]] if groups else None,
@@ -288,7 +209,8 @@ class _Builder:
         pool = self._section(owner, space)
         # A vg is encrypted below its volumes.
         least = overhead.least_device(made_on(space.fs_type, space.mount), encrypted=False)
-        self._add(position, space, Kind.VOLUME, least=max(lvm.EXTENT, least), unit=lvm.EXTENT, pool=pool)
+        extent = self._schema.spaces[owner].extent_size
+        self._add(position, space, Kind.VOLUME, least=max(extent, least), unit=extent, pool=pool)
 
     def _section(self, owner: int, space: Space) -> int:
         """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""
@@ -327,15 +249,17 @@ class _Builder:
         areas: tuple[int, ...] = (),
         unit: int = 1,
         legs: int = 1,
+        spares: int = 0,
         reserve: str = "",
         metadata_size: int = 0,
         pool: int | None = None,
+        copies: tuple[int, ...] = (),
     ) -> None:
         lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
         self._demands_of.setdefault(position, []).append(len(self._demands))
         self._demands.append(
             Demand(
-                name=space.id,
+                name=space.wish,
                 space=position,
                 kind=kind,
                 lo=lo,
@@ -351,9 +275,11 @@ class _Builder:
                 areas=areas,
                 preferred=self._preferred_areas(space),
                 legs=legs,
+                spares=spares,
                 reserve=reserve,
                 metadata_size=metadata_size,
                 pool=pool,
+                copies=copies,
             )
         )
 
@@ -440,7 +366,9 @@ class _Builder:
         return any(member.type is SpaceType.RAID and member.id in space.contains for member in self._schema.spaces)
 
     def _allowed(self, space: Space) -> tuple[int, ...]:
-        return tuple(at for at, area in enumerate(self._areas) if area.disk in space.allowed)
+        taken = {piece.disk for piece in self._kept.pieces if space.copy_of and self._schema.spaces[piece.space].copy_of == space.copy_of}
+        allowed = space.allowed - taken
+        return tuple(at for at, area in enumerate(self._areas) if area.disk in allowed)
 
     def _preferred_areas(self, space: Space) -> PreferredAreas:
         return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.preferred_disks)

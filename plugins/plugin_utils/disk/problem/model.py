@@ -69,12 +69,16 @@ class Demand:
     areas: tuple[int, ...] = ()
     preferred: PreferredAreas = ()
     legs: int = 1
+    """On how many disks it lies, spares among them."""
+    spares: int = 0
     reserve: str = ""
     """The md metadata version, for a raid."""
     metadata_size: int = 0
     """Of a raid that is a PV: the MiB before the first extent."""
     pool: int | None = None
     """Of a volume: what it is a share of. Of a raid: what it is a PV of."""
+    copies: tuple[int, ...] = ()
+    """Of what is made several times: the position of each space; the legs are those of all of them together."""
 
     @property
     def low(self) -> int:
@@ -125,6 +129,31 @@ class BootPartition:
 
 
 @dataclass(frozen=True)
+class Party:
+    """What of a space lies on disks: demands and pools (positions), and disks where some of it is kept."""
+
+    demands: frozenset[int]
+    pools: frozenset[int]
+    disks: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Relation:
+    """That a space (`name`) shares no disk with another (`apart`), or lies on disks of the other only, which has no pools then."""
+
+    name: str
+    other_name: str
+    apart: bool
+    one: Party
+    other: Party
+
+    @property
+    def constraint(self) -> str:
+        """The name of the constraint: all of one kind that a space asks for are one."""
+        return f"{'apart' if self.apart else 'together'}:{self.name}"
+
+
+@dataclass(frozen=True)
 class Problem:
     """Everything to be placed and sized. `kept` pieces stay where they are; areas are what is left around them."""
 
@@ -139,6 +168,7 @@ class Problem:
     restrictions: tuple[tuple[str, str], ...] = ()
     """Of spaces that may not use all disks: the name, and what says so, as the user wrote it."""
     warnings: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from ....module_utils.storage.overhead import md_reserve
 from ...common.highs import FREE, Program
 from ...common.libraries import np, npt
-from .model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, Problem, by_disk, rank
+from .model import BootPartition, Demand, GrowthOrder, Kind, Party, Placement, Pool, Problem, Relation, by_disk, rank
 
 Terms = list[tuple[int, float]]
 
@@ -110,6 +110,8 @@ def open_everywhere(problem: Problem, position: int) -> bool:
     pool = problem.pools[position]
     one_each = len(by_disk(problem.areas, pool.areas)) == len(pool.areas)
     carries = any(position in boot_partition.pools for boot_partition in problem.boot_partitions)
+    if any(position in (*relation.one.pools, *relation.other.pools) for relation in problem.relations):
+        return False
     return one_each and (pool.max_pvs is None or pool.max_pvs >= len(pool.areas)) and (not carries or len(pool.areas) <= 1)
 
 
@@ -146,6 +148,8 @@ class _Builder:
         if self._frame.placement is None:
             for position, boot_partition in enumerate(problem.boot_partitions):
                 self._boot_partition(position, boot_partition)
+            for relation in problem.relations:
+                self._relate(relation)
         if self._frame.explains:
             for disk in sorted({area.disk for area in problem.areas}):
                 model.grown[disk] = model.program.column(0.0, 0.0, integral=True)
@@ -336,6 +340,32 @@ class _Builder:
         for disk in boot_partition.disks:
             there = [(model.boot_partitions[position, area], 1.0) for area in own.get(disk, [])]
             model.row(f"boot:{boot_partition.name}", there or [(self._nothing(), 1.0)], low=1.0)
+
+    def _relate(self, relation: Relation) -> None:
+        """Say of every disk that only one of two may lie there, or one only where the other does."""
+        one, other = self._presence(relation.one), self._presence(relation.other)
+        for disk in sorted({*one, *other, *relation.one.disks, *relation.other.disks}):
+            own, others = one.get(disk, []), other.get(disk, [])
+            if relation.apart:
+                alone = [*(own if disk in relation.other.disks else []), *(others if disk in relation.one.disks else [])]
+                pairs = [[(column, 1.0), (beside, 1.0)] for column in own for beside in others]
+                for column in alone:
+                    self._model.row(relation.constraint, [(column, 1.0)], high=0.0)
+                for terms in pairs:
+                    self._model.row(relation.constraint, terms, high=1.0)
+            elif disk not in relation.other.disks:
+                for column in own:
+                    self._model.row(relation.constraint, [*((there, 1.0) for there in others), (column, -1.0)], low=0.0)
+
+    def _presence(self, party: Party) -> dict[int, list[int]]:
+        """Return the columns that say whether any of a party lies on a disk, by disk."""
+        problem, model = self._problem, self._model
+        solid = [(area, model.disk_choice[at, area]) for at in sorted(party.demands) for area in problem.demands[at].areas]
+        divided = [(area, model.pvs[at, area]) for at in sorted(party.pools) for area in problem.pools[at].areas]
+        found: dict[int, list[int]] = {}
+        for area, column in solid + divided:
+            found.setdefault(problem.areas[area].disk, []).append(column)
+        return found
 
     def _carriers(self, boot_partition: BootPartition) -> list[tuple[int, int]]:
         """Return disk and column of everything that makes a disk boot."""

@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plans of a fleet as one page: problems on top, then hosts of one shape together. It loads nothing and runs nothing.
+"""The plans of a fleet as one page: problems on top, then a row for hosts of one shape, which opens. It loads nothing.
 
 What is shown is worked out here; how it looks is the template's affair.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import pathlib
 import re
 import typing as t
@@ -94,6 +96,8 @@ class Group:
     lines: tuple[Line, ...]
     disks: tuple[tuple[str, tuple[str, ...]], ...]
     left_out: tuple[str, ...] = ()
+    warned: str = ""
+    """How many of the hosts are not as planned or have warnings, in words; without a number where all are."""
 
 
 @dataclass(frozen=True)
@@ -112,19 +116,19 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
     members = sorted(hosts, key=lambda host: _natural(host.name))
     planned = [(host, picture(host.plan, host.hardware, host.schema, host.why)) for host in members if host.plan is not None]
     groups = [_group(number, alike) for number, alike in enumerate(_alike(planned), start=1)]
-    return (
-        page_templates(TEMPLATES)
-        .get_template("fleet.html.j2")
-        .render(
-            title=shown(title),
-            groups=groups,
-            hosts=len(members),
-            disks=sum(len(view.disks) for _host, view in planned),
-            capacity=format_mib(sum(view.size for _host, view in planned)),
-            conflicts=_failures(host for host in members if host.plan is None),
-            differences=_failures(host for host in members if host.plan is not None),
-            warnings=_warnings(planned),
-        )
+    templates = page_templates(TEMPLATES)
+    # A browser runs the script of this digest and no other, whatever names of hosts hold.
+    script = templates.get_template("fleet.js.j2").render()
+    return templates.get_template("fleet.html.j2").render(
+        title=shown(title),
+        groups=groups,
+        hosts=len(members),
+        disks=sum(len(view.disks) for _host, view in planned),
+        capacity=format_mib(sum(view.size for _host, view in planned)),
+        conflicts=_failures(host for host in members if host.plan is None),
+        differences=_failures(host for host in members if host.plan is not None),
+        warnings=_warnings(planned),
+        digest=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
     )
 
 
@@ -142,7 +146,7 @@ def _alike(planned: Iterable[tuple[FleetHost, HostPicture]]) -> list[list[tuple[
 
 def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group:
     host, view = alike[0]
-    painted = paints(space.id for space in view.spaces if not view.holds_others(space))
+    painted = paints(view.painted())
     largest = max((disk.size for disk in view.disks), default=0)
     return Group(
         anchor=f"group-{number}",
@@ -152,7 +156,16 @@ def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group
         lines=tuple(_line(view, space, painted) for space in view.spaces),
         disks=tuple((shown(member.name), tuple(_disk_words(disk) for disk in other.disks)) for member, other in alike),
         left_out=tuple(shown(left_out_words(disk)) for disk in view.left_out),
+        warned=_warned(alike),
     )
+
+
+def _warned(alike: Sequence[tuple[FleetHost, HostPicture]]) -> str:
+    told = {
+        "not as planned": sum(1 for host, _view in alike if host.failure is not None),
+        "with warnings": sum(1 for _host, view in alike if view.warnings),
+    }
+    return ", ".join(words if count == len(alike) else f"{count} {words}" for words, count in told.items() if count)
 
 
 def _machine_words(view: HostPicture, hardware: Plain) -> str:

@@ -14,6 +14,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ....module_utils.storage.lvm import EXTENT
 from ....module_utils.storage.raid import data_legs, parse_level
 from ...common.units import mib_or_nothing
 from ..static.index import StaticIndex, index_static
@@ -44,12 +45,16 @@ class Slice:
 
 @dataclass(frozen=True)
 class Segment:
-    """What one space takes of one disk; `slices` are the logical volumes inside it, `free` what no volume takes."""
+    """What one space takes of one disk; `slices` are the logical volumes inside it, `free` what no volume takes.
+
+    `spare` says that it stands by for an array and holds nothing yet.
+    """
 
     space_id: str
     size: int
     slices: tuple[Slice, ...] = ()
     free: float = 0
+    spare: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,10 @@ class SpacePicture:
     label: str
     size: int
     disks: int = 0
+    extent: int = EXTENT
+    """Of a group: MiB below which nothing of a disk can be given out."""
+    standing_by: tuple[str, ...] = ()
+    """The disks, of those of an array, whose part of it is a spare."""
     inside: str | None = None
     lies_on: tuple[str, ...] = ()
     """Of a group that several arrays share: these."""
@@ -128,6 +137,10 @@ class HostPicture:
     def holds_others(self, space: SpacePicture) -> bool:
         """Tell whether a space is drawn as a frame around others."""
         return bool(self.inside(space)) or any(space.id in group.lies_on for group in self.spaces)
+
+    def painted(self) -> list[str]:
+        """Return the spaces that are filled with a colour: those around no others, and arrays with a disk that stands by."""
+        return [space.id for space in self.spaces if space.standing_by or not self.holds_others(space)]
 
     def depth(self, space: SpacePicture) -> int:
         """Return how many spaces lie around a space."""
@@ -206,12 +219,19 @@ def _spaces(plan: Plain, static: StaticIndex, wanted: Mapping[str, Plain], why: 
     def with_children(space_id: str) -> list[SpacePicture]:
         inner = [space for child in children.get(space_id, []) for space in with_children(child)]
         sizes = on_disks.get(space_id, [])
-        outer = _space(space_id, sizes, inner, static, wanted.get(space_id), why.get(space_id))
+        wish = space_id if space_id in wanted else _wish_of_copy(space_id, wanted)
+        outer = _space(space_id, sizes, inner, static, wanted.get(wish), why.get(wish))
         return [outer, *inner]
 
     shared = [group for group in static.arrays_of if group not in on_disks and all(array in on_disks for array in static.arrays_of[group])]
     roots = [space_id for space_id in (*on_disks, *shared) if space_id not in static.parents]
     return tuple(space for root in roots for space in with_children(root))
+
+
+def _wish_of_copy(space_id: str, wanted: Mapping[str, Plain]) -> str:
+    """Return what a space is called in the schema that is made several times, each with its number."""
+    name = space_id.rstrip("0123456789")
+    return name if wanted.get(name, {}).get("count") is not None else space_id
 
 
 def _space(
@@ -222,13 +242,16 @@ def _space(
     level = str(static.arrays.get(space_id, {}).get("level") or asked.get("level") or "raid")
     filesystems = static.filesystems.get(space_id, ())
     filesystem = filesystems[0] if filesystems else {}
-    size = _size(kind, level, sizes, inner, static.volumes.get(space_id, {}))
+    standing_by = static.standing_by.get(space_id, ())
+    size = _size(kind, level, sizes[: len(sizes) - len(standing_by)], inner, static.volumes.get(space_id, {}))
     return SpacePicture(
         id=space_id,
         kind=kind,
         label=level if kind == "raid" else LABELS.get(kind, kind),
         size=size,
         disks=len(sizes),
+        extent=int(static.groups.get(space_id, {}).get("extent_size", EXTENT)),
+        standing_by=standing_by,
         lies_on=static.arrays_of.get(space_id, ()),
         inside=static.parents.get(space_id),
         mount=_mounts(filesystems) or _mount_point(asked.get("mount")),
@@ -257,7 +280,12 @@ def _disks(plan: Plain, hardware: Plain, spaces: Sequence[SpacePicture]) -> tupl
     for disk in plan.get("disks") or ():
         segments = []
         for space_id, size in _taken(disk):
-            segments.append(_segment(by_id[space_id], size, volumes[space_id], before.get(space_id, 0)))
+            spare = str(disk.get("disk_id")) in by_id[space_id].standing_by
+            segments.append(
+                Segment(space_id, size, spare=True)
+                if spare
+                else _segment(by_id[space_id], size, volumes[space_id], before.get(space_id, 0))
+            )
             before[space_id] = before.get(space_id, 0) + size
         pictures.append(_disk(disk, facts.get(str(disk.get("disk_id")), {}), tuple(segments)))
     return tuple(pictures)
@@ -290,7 +318,8 @@ def _segment(space: SpacePicture, size: int, volumes: Sequence[SpacePicture], be
     if not volumes:
         return Segment(space.id, size)
     slices = _shares_of_leg(space, size, volumes) if space.kind == "raid" else _fill_in_order(size, volumes, before)
-    return Segment(space.id, size, slices, max(0.0, size - sum(part.size for part in slices)))
+    free = max(0.0, size - sum(part.size for part in slices))
+    return Segment(space.id, size, slices, free if free >= space.extent or space.extent == EXTENT else 0.0)
 
 
 def _fill_in_order(size: int, volumes: Sequence[SpacePicture], before: int) -> tuple[Slice, ...]:

@@ -6,15 +6,25 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections.abc import Mapping
 
 from ....module_utils.storage.lvm import EXTENT
 from ...common.units import format_mib, parse_mib
+from ...common.words import listed
 
 Plain = Mapping[str, t.Any]
 
 LONGEST_EXPRESSION = 60
+_IN_WORDS = (
+    (re.compile(r"\$\.disks\.orderForSystem\(\)\.take\(1\)"), "the fittest disk for a system"),
+    (re.compile(r"\$\.disks\.systemDisks\(\)"), "the fittest disk for a system and its twin"),
+    (re.compile(r"\$\.disks\.dataDisks\(\)"), "the disks that a system leaves over"),
+    (re.compile(r"\$\.disks\.where\(\$\.type = (\w+)\)"), r"disks of type \1"),
+    (re.compile(r"recommendedSwap\(.*\)"), "the swap that is recommended for its memory"),
+)
+"""What usual expressions mean; see the functions of schema/yaql.py."""
 
 
 def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tuple[str, ...]:
@@ -34,8 +44,16 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
     for key, words in (("disks", "must be on"), ("best_with_disks", "prefers"), ("avoid_disks", "stays away from")):
         if wanted.get(key) not in (None, [], ""):
             reasons.append(f"{words} {_disks(wanted[key])}")
+    for key, words in (("apart_from", "shares no disk with"), ("together_with", "only on disks of")):
+        if wanted.get(key) not in (None, [], ""):
+            others = wanted[key] if isinstance(wanted[key], (list, tuple)) else [wanted[key]]
+            reasons.append(f"{words} {listed([_text(name) for name in others])}")
     if wanted.get("max_pvs") is not None:
         reasons.append(f"on {_text(wanted['max_pvs'])} disks at most" if wanted["max_pvs"] != 1 else "on one disk")
+    if wanted.get("count") is not None:
+        reasons.append(f"one of {_expression(wanted['count'], 'several')} alike, on disks of its own")
+    if wanted.get("spares"):
+        reasons.append(f"with {_text(wanted['spares'])} disks that stand by" if wanted["spares"] != 1 else "with one disk that stands by")
     for key, words in (
         ("per_disk", "one on every disk of its set"),
         ("boot", "the machine starts from it"),
@@ -81,11 +99,15 @@ def _disks(value: t.Any) -> str:
 
 
 def _expression(value: t.Any, instead: str) -> str:
-    """Return an expression, or what to say instead of a long one, which explains nothing at a glance."""
+    """Return an expression in words where it is a usual one, or what to say instead of a long one, which explains nothing at a glance."""
     text = _text(value)
     if not text.startswith("yaql"):
         return text
     source = text.split("=", 1)[-1].strip()
+    for pattern, words in _IN_WORDS:
+        found = pattern.fullmatch(source)
+        if found:
+            return found.expand(words)
     return source if len(source) <= LONGEST_EXPRESSION else instead
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import typing as t
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree import ElementTree
 
 from ...common.units import format_mib
@@ -98,7 +98,7 @@ def svg(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = None, 
     to scale within their disk, but never less than 3 units wide.
     """
     host = picture(plan, hardware)
-    painted = paints(space.id for space in host.spaces if not host.holds_others(space))
+    painted = paints(host.painted())
     subject = Subject(host, host.by_id(), painted, max((disk.size for disk in host.disks), default=0))
     root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "width": str(WIDTH)})
     _describe(root, host, title)
@@ -212,7 +212,8 @@ def _areas(subject: Subject, disk: DiskPicture, box: Box, strip_height: float = 
             below_strip = Box(place.x, place.y + strip_height, place.width, place.height - strip_height)
             areas += _slice_areas(subject, disk, segment, below_strip)
         else:
-            areas.append(_space_area(subject, disk, segment.space_id, segment.size, place))
+            area = _space_area(subject, disk, segment.space_id, segment.size, place)
+            areas.append(replace(area, name=f"{area.name}, spare") if segment.spare else area)
         x = place.right
     if disk.unallocated > 0 and box.right - x > 0.01:
         areas.append(Area(Box(x, box.y, box.right - x, box.height), "unallocated", disk.unallocated, None, unallocated_tip(disk)))

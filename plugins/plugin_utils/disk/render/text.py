@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ....module_utils.storage.lvm import EXTENT
 from ...common.units import format_mib
 from .picture import DiskPicture, HostPicture, SpacePicture, picture, shown
 from .words import left_out_words
@@ -65,7 +66,12 @@ def _runs(disks: Sequence[DiskPicture]) -> list[list[DiskPicture]]:
 
 
 def _carries(disk: DiskPicture) -> tuple[t.Any, ...]:
-    return (disk.description, disk.size, disk.unallocated, tuple((segment.space_id, segment.size) for segment in disk.segments))
+    return (
+        disk.description,
+        disk.size,
+        disk.unallocated,
+        tuple((segment.space_id, segment.size, segment.spare) for segment in disk.segments),
+    )
 
 
 def _containers_within_one(runs: Sequence[Sequence[DiskPicture]]) -> frozenset[str]:
@@ -84,7 +90,12 @@ def _own_entries(host: HostPicture, nested: frozenset[str]) -> list[SpacePicture
 def _disk_block(host: HostPicture, run: Sequence[DiskPicture], nested: frozenset[str]) -> list[str]:
     disk = run[0]
     spaces = host.by_id()
-    rows = [_space_row(host, spaces[segment.space_id], segment.size, disk.size, segment.space_id in nested) for segment in disk.segments]
+    rows = [
+        Row(segment.space_id, format_mib(segment.size), _share(segment.size, disk.size), f"spare of a {spaces[segment.space_id].label}")
+        if segment.spare
+        else _space_row(host, spaces[segment.space_id], segment.size, disk.size, segment.space_id in nested)
+        for segment in disk.segments
+    ]
     if disk.unallocated > 0 or not rows:
         rows.append(Row("unallocated", format_mib(disk.unallocated), _share(disk.unallocated, disk.size), ""))
     head, *rest = _lines(Row(_disk_name(run), format_mib(disk.size), "each" if len(run) > 1 else "", disk.description, tuple(rows)))
@@ -103,7 +114,7 @@ def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, ne
     children = host.inside(space) if nested else ()
     rows = [_space_row(host, child, child.size, space.size, nested=True) for child in children]
     free = space.size - sum(child.size for child in children)
-    if children and space.kind == "vg" and free > max(64, space.size // 1000):
+    if children and space.kind == "vg" and free > max(64, space.size // 1000, space.extent * space.disks if space.extent != EXTENT else 0):
         rows.append(Row("free in the group", format_mib(free), _share(free, space.size), ""))
     return Row(space.id, format_mib(size), _share(size, whole), _use(space), tuple(rows))
 
@@ -113,7 +124,7 @@ def _use(space: SpacePicture) -> str:
     if space.lies_on:
         return f"{label} on {', '.join(space.lies_on)}"
     if space.disks > 1 and space.kind in {"vg", "raid"}:
-        label = f"{label} on {space.disks} disks"
+        label = f"{label} on {space.disks - len(space.standing_by)} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
     return f"{label:<{LABEL_WIDTH}} {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
@@ -192,7 +203,17 @@ def _line(number: t.Any, start: t.Any, size: t.Any, name: t.Any, fs_type: t.Any,
 
 def _array(array: Plain, filesystems: Mapping[str, Plain]) -> str:
     filesystem = filesystems.get(array["name"], {})
-    return _words(array["level"], array["space_id"], f"of {len(array['devices'])}", filesystem.get("fs_type"), *_mounts(filesystem)) + "\n"
+    return (
+        _words(
+            array["level"],
+            array["space_id"],
+            f"of {len(array['devices'])}",
+            f"with {len(array['spares'])} to stand by" if array["spares"] else "",
+            filesystem.get("fs_type"),
+            *_mounts(filesystem),
+        )
+        + "\n"
+    )
 
 
 def _group(group: Plain, static: Plain, filesystems: Mapping[str, Plain]) -> str:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 import typing as t
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....module_utils.storage import lvm, overhead
+from ....module_utils.storage import gpt, lvm, overhead
 from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, NoSolution, suggest
@@ -28,8 +28,8 @@ from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, Mirror, bo
 from .yaql import Evaluator, ExpressionError, is_expression
 
 _AS_THEY_ARE = (
-    *("level", "per_disk", "max_pvs", "none_order", "optional", "boot", "encrypt", "keep_data"),
-    *("mount", "mount_options", "fs_type", "fs_options", "fs_label"),
+    *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "keep_data"),
+    *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -91,7 +91,10 @@ class _Reader:
         self.names = DiskNames(self.hardware)
         self.evaluate = Evaluator(self.hardware.facts, self.memory)
         self.flat = False
+        self.apart: dict[str, tuple[str, ...]] = {}
+        self.together: dict[str, tuple[str, ...]] = {}
         self.encrypted: frozenset[str] = frozenset()
+        self.extents: dict[str, int] = {}
 
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         entries = [entry for entry in self._entries(schema, place) if entry.id not in self.left_out]
@@ -102,9 +105,14 @@ class _Reader:
         types = {entry.type for entry in known}
         self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
         self.encrypted = _encrypted(known, groups)
+        by_id = {item.id: item for item in known}
+        self.extents = {item.id: by_id[groups.get(item.id, item.id)].values["extent_size"] for item in known}
         choices = self._choices(entries, groups)
         entries = [entry for entry in entries if entry.id not in self.left_out]
         self._check_mounts(entries)
+        self.apart = {entry.place: self._related(entry, "apart_from", entries, groups) for entry in entries}
+        self.together = {entry.place: self._related(entry, "together_with", entries, groups) for entry in entries}
+        self._check_copies(entries, groups)
         spaces = [self._space(entry, choices[entry.place], groups.get(entry.id)) for entry in entries]
         if self.mistakes:
             for entry, bounds in self.contradictions:
@@ -118,7 +126,7 @@ class _Reader:
             self.mistakes.add(place, "has optional spaces only, all of which are left out; there is nothing to plan")
             self.mistakes.check()
         return Schema(
-            spaces=tuple(spaces),
+            spaces=tuple(copy for space, entry in zip(spaces, entries, strict=True) for copy in _copies(space, entry.values["count"])),
             flat=self.flat,
             warnings=tuple(self.warnings),
             mirrored=tuple(self.mirrored),
@@ -194,13 +202,14 @@ class _Reader:
         below = f"{entry.id}_mirror"
         unbounded = dict.fromkeys(("size", "min_size", "max_size", "max_pvs")) | {"contains": (*entry.values["contains"], below)} | on_twins
         group = replace(entry, values={**entry.values, **unbounded})
-        values = {**entry.values, **array, "id": below, "contains": (), "max_pvs": None, "encrypt": False, "optional": False}
+        nothing = {"contains": (), "max_pvs": None, "encrypt": False, "optional": False, "apart_from": (), "together_with": ()}
+        values = {**entry.values, **array, "id": below, **nothing}
         return [group, _Entry(below, SpaceType.RAID, f"{entry.place}.mirror", values, {}, entry.raw, mirror_of=entry.id)]
 
     def _may_be_mirrored(self, entry: _Entry, entries: Sequence[_Entry]) -> bool:
         """Return whether nothing stands against a mirror; what does is a mistake."""
         place, arrays = f"{entry.place}.mirror", {other.id for other in entries if other.type is SpaceType.RAID}
-        for key in ("per_disk", "keep_data"):
+        for key in ("per_disk", "keep_data", "partition_type", "partition_label"):
             if entry.values[key]:
                 self.mistakes.add(place, f"cannot be combined with {key}; leave one of them out")
         on = [member for member in entry.values["contains"] if member in arrays]
@@ -284,7 +293,7 @@ class _Reader:
             return choice
         level, legs = entry.values["level"], entry.values["legs"]
         least = 2 if legs == ALL_DISKS or level is None else (legs or usual_legs(level))
-        partners = frozenset(self._partners(choice, least))
+        partners = frozenset(self._partners(choice, (least + entry.values["spares"]) * (entry.values["count"] or 1)))
         if choice.allowed and not partners:
             self.without_twins.append(entry)
             return choice
@@ -322,6 +331,53 @@ class _Reader:
             if mount is not None and mount not in NO_MOUNT and first.setdefault(mount, entry) is not entry:
                 self.mistakes.add(f"{entry.place}.mount", f"{mount!r} is where {first[mount].id!r} is mounted already")
 
+    def _check_copies(self, entries: Sequence[_Entry], groups: Mapping[str, str]) -> None:
+        """Note what cannot be made several times."""
+        ids = {entry.id: entry.place for entry in entries}
+        for entry in entries:
+            count, place = entry.values["count"], f"{entry.place}.count"
+            if count is None or not entry.id:
+                continue
+            for key in ("per_disk", "mirror"):
+                if entry.values[key]:
+                    self.mistakes.add(place, f"cannot be combined with {key}; leave one of them out")
+            if entry.id in groups:
+                self.mistakes.add(place, f"{entry.id!r} is in the vg {groups[entry.id]!r}, which names each of its arrays; leave count out")
+            taken = next((name for name in _names_of_copies(entry.id, count) if name in ids), None)
+            if taken is not None:
+                self.mistakes.add(place, f"one of them is called {taken!r}, which is the id of {ids[taken]} already; ids must differ")
+
+    def _related(self, entry: _Entry, key: str, entries: Sequence[_Entry], groups: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the spaces that one is to be apart from or together with, those in a vg as the vg; the mistakes are noted."""
+        place, wanted = f"{entry.place}.{key}", t.cast("tuple[str, ...]", entry.values[key])
+        if not wanted or self.mistakes.told(place):
+            return ()
+        if entry.type is SpaceType.LOGICAL_VOLUME and entry.id in groups:
+            self.mistakes.add(place, f"an lv lies on the disks of its vg; set this on {groups[entry.id]!r}")
+            return ()
+        by_id = {other.id: other for other in entries if other.id}
+        found: list[str] = []
+        for name in wanted:
+            other = by_id.get(groups.get(name, name) if name in by_id and by_id[name].type is SpaceType.LOGICAL_VOLUME else name)
+            if name in self.left_out:
+                continue
+            if other is None:
+                self.mistakes.add(place, f"there is no space {name!r}{suggest(name, [*by_id])}")
+            elif other.id == entry.id or groups.get(entry.id) == other.id or groups.get(other.id) == entry.id:
+                self.mistakes.add(place, f"{name!r} lies where {entry.id!r} does; name another space")
+            elif other.type in (SpaceType.ESP, SpaceType.BIOS_GRUB):
+                self.mistakes.add(place, f"{name!r} lies on every disk that the machine starts from; name what it starts from")
+            elif key == "together_with" and not _is_whole(other, entries):
+                self.mistakes.add(
+                    place,
+                    f"{name!r} is cut over disks as room goes; name a partition or an array, or give {name!r} the wish to be together",
+                )
+            elif key == "together_with" and name in entry.values["apart_from"]:
+                self.mistakes.add(place, f"{name!r} is in apart_from, too; drop one of them")
+            else:
+                found.append(other.id)
+        return tuple(dict.fromkeys(found))
+
     def _space(self, entry: _Entry, choice: _Choice, group: str | None) -> Space:
         values = entry.values
         bounds = bounds_of(values, self._whole(entry, choice.allowed), entry.place, self.mistakes)
@@ -345,6 +401,8 @@ class _Reader:
             contains=tuple(member for member in values["contains"] if isinstance(member, str) and member not in self.left_out),
             legs=legs,
             mirror_of=entry.mirror_of,
+            apart_from=self.apart[entry.place],
+            together_with=self.together[entry.place],
             priority=self._priority(entry),
             **{key: values[key] for key in _AS_THEY_ARE},
         )
@@ -359,7 +417,8 @@ class _Reader:
             return size
         if item.type not in (SpaceType.VOLUME_GROUP, SpaceType.LOGICAL_VOLUME):
             return overhead.usable(size)
-        return lvm.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted)) * lvm.EXTENT
+        extent = self.extents.get(item.id, lvm.EXTENT)
+        return lvm.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted), extent) * extent
 
     def _legs(self, entry: _Entry, disks: int) -> int:
         level, legs, place = entry.values["level"], entry.values["legs"], f"{entry.place}.legs"
@@ -367,12 +426,15 @@ class _Reader:
             if not self.mistakes.told(f"{entry.place}.level"):
                 self.mistakes.add(f"{entry.place}.level", f"is missing; it is one of {', '.join(RaidLevel)}")
             return 0
+        if level is RaidLevel.RAID0 and entry.values["spares"]:
+            self.mistakes.add(f"{entry.place}.spares", "raid0 does not outlive the loss of a disk, so none can stand by; leave spares out")
         if legs is None:
             return usual_legs(level)
         everything = legs == ALL_DISKS
-        count: int = disks if everything else legs
+        count: int = disks // (entry.values["count"] or 1) - entry.values["spares"] if everything else legs
         if count < least_legs(level):
-            says = f"all is {count} here" if everything else f"{count} is too few"
+            without = f" without {entry.values['spares']} that stand by" if entry.values["spares"] else ""
+            says = f"all is {count} here{without}" if everything else f"{count} is too few"
             self.mistakes.add(place, f"{says}; {level} needs {least_legs(level)} disks or more")
         elif level is RaidLevel.RAID10 and count % 2:
             if not everything:
@@ -388,7 +450,8 @@ class _Reader:
         least = overhead.least_device(fs_type, encrypted)
         if legs and (level := entry.values["level"]) is not None and (data := data_legs(level, legs)) > 0:
             least = overhead.least_array(least, overhead.md_metadata(entry.values["boot"]), data)
-        most = bounds.most if group is None else math.ceil(bounds.most / lvm.EXTENT) * lvm.EXTENT
+        extent = 1 if group is None else self.extents[entry.id]
+        most = math.ceil(bounds.most / extent) * extent
         if most < least:
             key = "size" if entry.values["size"] is not None else "max_size"
             parts = [
@@ -413,10 +476,41 @@ class _Reader:
             self.mistakes.add(f"{entry.place}.fs_label", f"{label!r} is too long; a label of {fs_type} has at most {longest} bytes")
 
 
+def _names_of_copies(space_id: str, count: int) -> list[str]:
+    return [f"{space_id}{number}" for number in range(1, count + 1)]
+
+
+def _copies(space: Space, count: int | None) -> Iterator[Space]:
+    """Give a space as many times as it is wanted, each with its number in id, mount and label."""
+    if count is None:
+        yield space
+        return
+    longest = FILESYSTEMS[space.fs_type].label_length if space.fs_type is not None else None
+    for number, name in enumerate(_names_of_copies(space.id, count), start=1):
+        mount = space.mount if space.mount is None or space.mount in NO_MOUNT else f"{space.mount.rstrip('/')}{number}"
+        label = _numbered(space.fs_label, number, longest)
+        called = _numbered(space.partition_label, number, gpt.LONGEST_NAME)
+        yield replace(space, id=name, copy_of=space.id, mount=mount, fs_label=label, partition_label=called)
+
+
+def _numbered(label: str | None, number: int, longest: int | None) -> str | None:
+    if label is None:
+        return None
+    return f"{label[: None if longest is None else longest - len(str(number))]}{number}"
+
+
+def _is_whole(entry: _Entry, entries: Sequence[_Entry]) -> bool:
+    """Return whether a space lies in whole pieces: a vg does on arrays."""
+    arrays = {other.id for other in entries if other.type is SpaceType.RAID}
+    in_whole = entry.type in (SpaceType.PARTITION, SpaceType.RAID) or (entry.type is SpaceType.PARTITIONS and entry.values["per_disk"])
+    return in_whole or any(member in arrays for member in entry.values["contains"])
+
+
 def _disks_given(raw: Mapping[str, t.Any]) -> str:
     """Return what says which disks a space may use, on one line."""
-    given = {key: raw[key] for key in ("disks", "avoid_disks") if raw.get(key) is not None}
+    given = {key: raw[key] for key in ("disks", "avoid_disks", "alike", "mirror") if raw.get(key) not in (None, False)}
     words = {key: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in given.items()}
+    words.update({key: str(value).lower() for key, value in given.items() if isinstance(value, bool)})
     return "; ".join(f"{key}: {' '.join(text.split())}" for key, text in words.items())
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import re
 import typing as t
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from ....module_utils.storage import gpt, lvm
 from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS
 from ....module_utils.storage.raid import RaidLevel
 from ...common.errors import Mistakes, Place, suggest
@@ -38,21 +40,24 @@ from ...common.units import SIZE_PATTERN, parse_mib
 from ..model import SpaceType
 
 ALL_DISKS = "all"
+MOST_COPIES = 1000
 _PERCENTAGE = re.compile(r"^\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*$")
 _ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
 _RESERVED_IDS = ("unallocated", ".", "..")
 _LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
 _EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL expression over the machine's facts."}
 
+_TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
 _EVERY = frozenset(SpaceType)
 _CARRYING_FILES = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB}
 KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
-    **dict.fromkeys(("contains", "max_pvs"), frozenset({SpaceType.VOLUME_GROUP})),
-    **dict.fromkeys(("level", "legs"), frozenset({SpaceType.RAID})),
-    "alike": frozenset({SpaceType.RAID}),
+    **dict.fromkeys(("contains", "max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
+    **dict.fromkeys(("level", "legs", "alike", "spares"), frozenset({SpaceType.RAID})),
+    "count": frozenset({SpaceType.PARTITION, SpaceType.RAID}),
     "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP}),
-    "per_disk": frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS}),
+    **dict.fromkeys(("per_disk", "partition_type", "partition_label"), frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS})),
+    **dict.fromkeys(("apart_from", "together_with"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB}),
     "encrypt": _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB},
 }
 """The types that keys make sense for which do not for all."""
@@ -197,6 +202,68 @@ class _FsType(Kind):
         return {"type": "string", "pattern": f"^\\s*({'|'.join(_folded(name) for name in FILESYSTEMS)})\\s*$"}
 
 
+class _Extent(Kind):
+    """The size of a vg's extents."""
+
+    wanted = "a power of two from 1 MiB to 16 GiB, such as 32 MiB"
+
+    def read(self, value: t.Any) -> int:
+        size = _SpaceSize().read(value)
+        if size.relative or size.number.denominator != 1 or not lvm.is_extent(int(size.number)):
+            self.refuse(value)
+        return int(size.number)
+
+    def json_schema(self) -> Json:
+        return {
+            "anyOf": [{"enum": [2**power for power in range(lvm.LARGEST_EXTENT.bit_length())]}, {"type": "string", "pattern": SIZE_PATTERN}]
+        }
+
+
+class _PartitionType(Kind):
+    """The type of a partition, by its name in the Discoverable Partitions Specification or by its GUID."""
+
+    wanted = "the name of a type, such as home or root-x86-64, or a GUID"
+
+    def read(self, value: t.Any) -> str:
+        word = Text(filled=True).read(value).lower()
+        if word in gpt.DISCOVERABLE:
+            return gpt.DISCOVERABLE[word]
+        if word in ("root", "usr"):
+            machines = ", ".join(name for name in gpt.DISCOVERABLE if name.startswith(f"{word}-"))
+            raise ValueError(f"{word!r} is of another type on every kind of machine; there are {machines}")
+        try:
+            guid = str(uuid.UUID(word))
+        except ValueError:
+            says = (
+                f"there is no type {shown(value)}{suggest(word, gpt.DISCOVERABLE)}; there are {', '.join(gpt.DISCOVERABLE)}, and any GUID"
+            )
+            raise ValueError(says) from None
+        if guid in _TYPES_OF_SPACES:
+            raise ValueError(f"{shown(value)} is what a space of type: {_TYPES_OF_SPACES[guid]} has; change its type")
+        return guid
+
+    def json_schema(self) -> Json:
+        names = "|".join(_folded(name) for name in gpt.DISCOVERABLE)
+        return {"type": "string", "pattern": f"^\\s*({names}|[{{]?[0-9A-Fa-f-]{{32,36}}[}}]?)\\s*$"}
+
+
+class _PartitionLabel(Kind):
+    """A name that has room in the table."""
+
+    wanted = f"text of at most {gpt.LONGEST_NAME} characters"
+
+    def read(self, value: t.Any) -> str:
+        text = Text(filled=True).read(value)
+        if len(text.encode("utf-16-le", errors="replace")) // 2 > gpt.LONGEST_NAME:
+            raise ValueError(f"{shown(value)} is too long; the name of a partition has at most {gpt.LONGEST_NAME} characters")
+        if not text.isprintable() or '"' in text:
+            raise ValueError(f"{shown(value)} has quotation marks, or what cannot be printed; leave them out")
+        return text
+
+    def json_schema(self) -> Json:
+        return {"type": "string", "pattern": r"\S"}
+
+
 class _Legs(Kind):
     """How many disks an array lies on; `all` is as many as there are."""
 
@@ -221,6 +288,22 @@ class _Priority(Kind):
 
     def json_schema(self) -> Json:
         return {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
+
+
+class _Ids(Kind):
+    """The ids of other spaces; those that are not there are for the reader of the whole schema to name."""
+
+    wanted, blank = "the id of another space, or a list of such ids", ()
+
+    def read(self, value: t.Any) -> tuple[str, ...]:
+        ids = value if isinstance(value, (list, tuple)) else [value]
+        if not all(isinstance(name, str) and name.strip() for name in ids):
+            self.refuse(value)
+        return tuple(dict.fromkeys(name.strip() for name in ids))
+
+    def json_schema(self) -> Json:
+        name: Json = {"type": "string", "pattern": r"\S"}
+        return {"anyOf": [name, {"type": "array", "items": name}]}
 
 
 class _Contains(Kind):
@@ -294,12 +377,19 @@ SPACE = Table(
         Row("fs_type", _FsType(), "The file system that is made on it."),
         Row("fs_options", _TEXT, "Options of the program that makes the file system."),
         Row("fs_label", _TEXT, "The label of the file system."),
+        Row("partition_type", _PartitionType(), "The type that its partitions have in the table; by default what lies there."),
+        Row("partition_label", _PartitionLabel(), "The name that its partitions have in the table; by default its id."),
         Row("contains", _Contains(), "The ids of the volumes in a vg, and of arrays that it lies on.", default=()),
         Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
+        Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
         Row("level", Word(RaidLevel), "The RAID level of an array."),
         Row("legs", _Legs(), "How many disks an array lies on; `all` is as many as there are."),
+        Row("spares", Whole(0), "How many disks more stand by for one of an array that fails.", default=0),
         Row("alike", _FLAG, "Whether an array lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
         Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
+        Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),
+        Row("together_with", _Ids(), "The spaces that lie on every disk that it lies on.", default=()),
+        Row("count", Whole(1, MOST_COPIES), "How many of it are made, of one size and on disks of their own."),
         Row("per_disk", _FLAG, "Whether there is one partition on every disk; bounds then hold for each of them.", default=False),
         Row("encrypt", _FLAG, "Whether it lies on LUKS.", default=False),
     ],

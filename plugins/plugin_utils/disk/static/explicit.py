@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ....module_utils.storage import overhead
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP, made_on
-from ....module_utils.storage.lvm import mapper_node
+from ....module_utils.storage.lvm import EXTENT, mapper_node
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
 from .partitions import Partition, device_name, is_encrypted, partitions
 
@@ -43,7 +43,11 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
     for partition in made:
         devices.setdefault(schema.spaces[partition.space].id, []).append(partition.device)
     kept = {schema.spaces[partition.space].id for partition in made if partition.kept}
-    arrays = [_array(space, devices[space.id], space.id in kept) for space in schema.spaces if _is_made(space, devices, SpaceType.RAID)]
+    arrays = [
+        _array(space, _by_liking(space, made, schema), space.id in kept)
+        for space in schema.spaces
+        if _is_made(space, devices, SpaceType.RAID)
+    ]
     devices.update({array["space_id"]: [array["name"]] for array in arrays})
     for group in schema.spaces:
         below = [array["name"] for array in arrays if array["space_id"] in group.contains]
@@ -85,7 +89,7 @@ def _parteds(hardware: Hardware, schema: Schema, made: Sequence[Partition]) -> l
                     "label": "gpt",
                     "disk_size": disk.size,
                     "install_bootloader": any(_boots(schema.spaces[partition.space]) for partition in here),
-                    "partitions": [_partition(partition, device_name(disk), schema.spaces[partition.space].id) for partition in here],
+                    "partitions": [_partition(partition, device_name(disk), schema.spaces[partition.space]) for partition in here],
                 }
             )
     return result
@@ -95,7 +99,7 @@ def _boots(space: Space) -> bool:
     return space.boot or space.type in (SpaceType.ESP, SpaceType.BIOS_GRUB)
 
 
-def _partition(partition: Partition, disk_device: str, space_id: str) -> Plain:
+def _partition(partition: Partition, disk_device: str, space: Space) -> Plain:
     return {
         "name": partition.device,
         "device": disk_device,
@@ -107,16 +111,28 @@ def _partition(partition: Partition, disk_device: str, space_id: str) -> Plain:
         "uuid": partition.uuid,
         "flags": list(partition.flags),
         "keep_data": partition.kept,
-        "space_id": space_id,
+        "space_id": space.id,
+        **({} if space.partition_label is None else {"partition_label": space.partition_label}),
     }
 
 
+def _by_liking(space: Space, made: Sequence[Partition], schema: Schema) -> list[str]:
+    """Return the partitions of an array; where some of them stand by, those on the disks that it likes least come last."""
+
+    def liking(partition: Partition) -> int:
+        tiers = space.preferred_disks if space.spares else ()
+        return next((at for at, tier in enumerate(tiers) if partition.disk in tier), len(tiers))
+
+    return [partition.device for partition in sorted(made, key=liking) if schema.spaces[partition.space].id == space.id]
+
+
 def _array(space: Space, legs: Sequence[str], kept: bool) -> Plain:
+    members = len(legs) - space.spares_among(len(legs))
     return {
         "name": f"/dev/md/{space.id}",
         "level": str(space.level),
-        "devices": list(legs),
-        "spares": [],
+        "devices": list(legs[:members]),
+        "spares": list(legs[members:]),
         "metadata": overhead.md_metadata(space.boot),
         "keep_data": kept,
         "space_id": space.id,
@@ -141,7 +157,8 @@ def _physical_volume(device: str, kept: bool) -> Plain:
 
 
 def _volume_group(group: Space, devices: Sequence[str], kept: bool) -> Plain:
-    return {"name": group.id, "pvnames": list(devices), "keep_data": kept, "space_id": group.id}
+    made = {"name": group.id, "pvnames": list(devices), "keep_data": kept, "space_id": group.id}
+    return made if group.extent_size == EXTENT else {**made, "extent_size": group.extent_size}
 
 
 def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Sequence[str]], kept: set[str]) -> list[Plain]:

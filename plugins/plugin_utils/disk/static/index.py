@@ -32,6 +32,8 @@ class StaticIndex:
     parents: Mapping[str, str]
     arrays_of: Mapping[str, tuple[str, ...]]
     """Of a group that lies on several arrays: these, in the order of its PVs. It is inside none of them."""
+    standing_by: Mapping[str, tuple[str, ...]]
+    """Of an array with spares: the ids of the disks that stand by."""
 
     def kind(self, space_id: str) -> str:
         """Return the type of a space, in the words of the dynamic schema."""
@@ -57,6 +59,7 @@ def index_static(static: Plain) -> StaticIndex:
         encrypted=frozenset(_by_owner(static.get("luks") or (), owners)),
         parents=_parents(static, owners),
         arrays_of={group: arrays for group, arrays in _arrays_below(static, owners).items() if len(arrays) > 1},
+        standing_by=_standing_by(static),
     )
 
 
@@ -99,6 +102,16 @@ def _parents(static: Plain, owners: Mapping[str, str]) -> dict[str, str]:
         name = str(volume.get("vgname"))
         parents[_space_of(volume)] = group_spaces.get(name, name)
     return parents
+
+
+def _standing_by(static: Plain) -> dict[str, tuple[str, ...]]:
+    disk_of = {
+        str(partition.get("name")): str(disk.get("disk_id"))
+        for disk in static.get("parteds") or ()
+        for partition in disk.get("partitions") or ()
+    }
+    spares = {_space_of(array): [str(name) for name in array.get("spares") or ()] for array in static.get("mds") or ()}
+    return {array: tuple(disk_of[name] for name in names if name in disk_of) for array, names in spares.items() if names}
 
 
 def _arrays_below(static: Plain, owners: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

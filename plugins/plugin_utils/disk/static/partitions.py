@@ -107,6 +107,8 @@ def _numbers(kept: Sequence[int]) -> list[int]:
 
 
 def _type_guid(space: Space, schema: Schema) -> str:
+    if space.partition_type is not None:
+        return space.partition_type
     if space.type in _GUIDS:
         return _GUIDS[space.type]
     if is_encrypted(space, schema):

@@ -14,6 +14,7 @@ import uuid
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.filesystems import FILESYSTEMS
+from ....module_utils.storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils.storage.raid import RaidLevel, parse_level
 from ...common.fields import Anything, Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
 
@@ -64,6 +65,7 @@ _PARTITION = Table(
         Row("partition_type", Word(("primary",)), "A GPT knows no other."),
         Row("guid", _Guid(), "The GUID of its type; by default that of its flags, else Linux data."),
         Row("uuid", _Guid(), _UUID),
+        Row("partition_label", _TEXT, "Its name in the table; by default that of its space."),
         Row("flags", ListOf(Word((*gpt.TYPES_BY_FLAG, gpt.LEGACY_BOOT)), "flags"), "parted's flags.", default=()),
         Row("configdrive", Anything(), "Bareon's; says nothing here."),
         *_KEPT,
@@ -110,7 +112,12 @@ _PHYSICAL_VOLUME = Table(
 )
 _GROUP = Table(
     "a volume group",
-    [Row("name", _NAME, "What it is called.", required=True), Row("pvnames", _DEVICES, "Its physical volumes.", required=True), *_KEPT],
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("pvnames", _DEVICES, "Its physical volumes.", required=True),
+        Row("extent_size", Whole(1, LARGEST_EXTENT), "MiB of an extent, a power of two.", default=EXTENT),
+        *_KEPT,
+    ],
 )
 _VOLUME = Table(
     "a logical volume",

@@ -62,7 +62,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Raid:
-    """What a superblock says: a mirror's identity and how many members it has."""
+    """What a superblock says: a mirror's identity and how many members it has. A role beyond those is that of a spare."""
 
     uuid: str
     title: str
@@ -126,7 +126,9 @@ class SimulatedHost:
                 continue
             raid = members[0][1]
             legs = []
-            for block, _raid in members:
+            for block, own in members:
+                if own.role >= raid.members:
+                    continue
                 begin, size = md_data(block.size, raid.metadata)
                 legs.append(block.part(begin, size))
             size = min(sum(extent.size for extent in leg) for leg in legs)
@@ -223,7 +225,7 @@ class SimulatedHost:
             found = self.blocks()
             for uuid in {raid.uuid for _block, raid in self.members(found)}:
                 members = self.members(found, uuid)
-                if len(members) == members[0][1].members and (
+                if len(members) >= members[0][1].members and (
                     disk is None or any(self.disks_below(found, block.name) == {disk} for block, _raid in members)
                 ):
                     self.arrays.setdefault(uuid, f"/dev/md/{members[0][1].title}")

@@ -127,9 +127,9 @@ def _clear_signatures(host: SimulatedHost, step: kinds.ClearSignatures) -> Piece
 
 def _create_array(host: SimulatedHost, step: kinds.CreateArray) -> Pieces:
     _need(step.device not in host.arrays.values(), f"{step.device} is there")
-    blocks = [_clean(host, node) for node in step.members]
+    blocks = [_clean(host, node) for node in (*step.members, *step.spares)]
     for role, block in enumerate(blocks):
-        raid = Raid(step.uuid, step.title, step.level, len(blocks), step.metadata, role, block.size)
+        raid = Raid(step.uuid, step.title, step.level, len(step.members), step.metadata, role, block.size)
         host.media.sign(block, MDADM_KIND[step.metadata], raid)
         yield
     host.arrays[step.uuid] = step.device
@@ -138,16 +138,16 @@ def _create_array(host: SimulatedHost, step: kinds.CreateArray) -> Pieces:
 
 
 def _add_members(host: SimulatedHost, step: kinds.AddMembers) -> Pieces:
-    """Add members as mdadm does; md has built them up as soon as they are there."""
+    """Add members as mdadm does, as spares where it lacks none; md has built them up as soon as they are there."""
     array = host.by_node(step.device)
     there = host.members(host.blocks(), array.uuid)
     known = there[0][1]
-    _need(len(there) + len(step.members) <= known.members, f"{step.device} lacks no member")
     blocks = [_clean(host, node) for node in step.members]
-    roles = sorted(set(range(known.members)) - {raid.role for _block, raid in there})
+    roles = sorted(set(range(len(there) + len(blocks))) - {raid.role for _block, raid in there})
     for role, block in zip(roles, blocks, strict=False):
         _need(block.size >= known.size, f"{block.name} is too small")
-        host.media.copy(there[0][0], block)
+        if role < known.members:
+            host.media.copy(there[0][0], block)
         host.media.sign(block, MDADM_KIND[known.metadata], replace(known, role=role, size=block.size))
         yield
 
@@ -235,6 +235,7 @@ def _extents(host: SimulatedHost, nodes: tuple[str, ...]) -> tuple[tuple[str, in
 
 def _create_group(host: SimulatedHost, step: kinds.CreateVolumeGroup) -> Pieces:
     _need(all(group.name != step.group for group in host.groups(host.blocks()).values()), f"there is a group {step.group}")
+    _need(step.extent == EXTENT, "extents of another size are not simulated")
     group = Group(step.group, new_uuid(), 0, _extents(host, step.devices))
     yield from _commit(host, group)
     host.active.add(group.uuid)

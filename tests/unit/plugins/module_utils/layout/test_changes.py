@@ -142,7 +142,7 @@ def test_a_member_that_failed_is_replaced():
         kinds.AddMembers,
         kinds.FinishPartitions,
     ]
-    assert "add /dev/sdb1 to the array /dev/md/m in place of what it lacks" in [step.says for step in found.steps]
+    assert "add /dev/sdb1 to the array /dev/md/m, for members and spares that it lacks" in [step.says for step in found.steps]
     for step in found.steps:
         carry_out(host, step)
     assert plan(host, maker.schema).steps == ()
@@ -166,6 +166,34 @@ def test_a_replacement_that_was_cut_off_is_completed_and_loses_nothing(wipe):
             carry_out(host, step)
         assert plan(host, maker.schema).steps == (), done
         assert host.arrays == uuids
+
+
+def test_a_spare_is_added_and_replaced():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    host = installed(maker)
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    for _time in range(2):
+        found = plan(host, maker.schema)
+        assert (found.refusals, found.losses) == ((), ())
+        assert [type(step) for step in found.steps][-2:] == [kinds.AddMembers, kinds.FinishPartitions]
+        for step in found.steps:
+            carry_out(host, step)
+        assert plan(host, maker.schema).steps == ()
+        host.start_all()
+        assert plan(host, maker.schema).steps == ()
+        without_disk(host, "sdc")
+
+
+def test_an_array_is_made_with_its_spare_which_may_take_the_place_of_any_member():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    says = [step.says for step in plan(new_host(), maker.schema).steps]
+    assert "create the array /dev/md/m, raid1 on /dev/sda1, /dev/sdb1, with /dev/sdc1 to stand by" in says
+    host = installed(maker)
+    assert plan(host, maker.schema).steps == ()
+    array = maker.schema["mds"][0]
+    array["devices"][1], array["spares"][0] = array["spares"][0], array["devices"][1]
+    assert plan(host, maker.schema).steps == ()
 
 
 def test_a_disk_more_makes_a_mirror_of_three():

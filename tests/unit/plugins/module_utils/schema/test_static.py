@@ -176,7 +176,7 @@ def test_plans_are_read_and_their_volumes_fit(level, encrypt):
     plan = Planner(schema, Objective.FAIR, 0).plan(hardware())["schema"]
     layout = parse_static_schema(plan)
     (group,) = [group for group in layout.groups if group.name == "os"]
-    room = sum(extents_of(layout, volume) for volume in group.physical)
+    room = sum(extents_of(layout, volume, group.extent) for volume in group.physical)
     assert sum(volume.size for volume in layout.volumes) <= room * 4 * MIB
     assert layout.arrays[0].metadata == "1.0"
 

@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs import Undecided
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Disk, Hardware, Schema
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.place import search
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.place import cutting_stock, search
 from ansible_collections.bareon.allocator.tests.support.disk.build import CASES, case_models, hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.expectations import missed
 from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
@@ -340,6 +340,7 @@ def test_a_search_that_is_cut_short_leaves_a_plan_that_says_which_level_is_open(
     monkeypatch.setattr(search.Search, "_squeak", lambda *_arguments: None)
     monkeypatch.setattr(search, "RULES", search.RULES[:1])
     monkeypatch.setattr(search, "_MOST_LINEAR_COLUMNS", 0)
+    monkeypatch.setattr(cutting_stock, "_MOST_PATTERNS", 0)
     allocation = allocate_fair(hardware, schema)
     assert broken(hardware, schema, allocation) == []
     assert not allocation.proven
@@ -349,6 +350,7 @@ def test_a_search_that_is_cut_short_leaves_a_plan_that_says_which_level_is_open(
 
 def test_without_any_answer_within_the_limits_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "maximise", cut_short)
+    monkeypatch.setattr(cutting_stock, "_MOST_PATTERNS", 0)
     hardware = hardware_of(130, 130)
     sizes = {"a": 65, "b": 60, "c": 45, "d": 44, "e": 40}
     schema = schema_of(hardware, *({"id": name, "type": "partition", "size": size} for name, size in sizes.items()))

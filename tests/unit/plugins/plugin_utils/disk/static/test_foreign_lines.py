@@ -37,7 +37,7 @@ HARDWARE = {
                 {"dev": "/dev/dm-0", "name": "old", "volume_group": "vg-0", "fs_uuid": "fs-2", "uuid": "lv-uuid", "label": None},
                 {"dev": "/dev/md127", "name": "data", "uuid": "01234567-89ab-cdef-0011-223344556677"},
             ],
-            "content": [{"uuid": "luks-1"}],
+            "content": [{"fs_type": "vfat", "uuid": None}, {"fs_type": "crypto_LUKS"}, {"uuid": "luks-1"}],
         },
         {"id": "/dev/disk/by-id/wwn-2", "dev": "/dev/sdb", "partitions": [{"number": 1, "dev": "/dev/sdb1", "fs_uuid": PLANNED}]},
     ]
