@@ -37,6 +37,7 @@ class ActionModule(PlanningAction):
         "restart_price": {"type": "float"},
         "disk_moves": {"type": "bool", "default": True},
         "instance_moves": {"type": "bool", "default": True},
+        "redundancy": {"type": "str", "choices": ["keep", "price", "off"]},
         "evacuation": {"type": "bool", "default": False},
         "load": {"type": "dict"},
         "node_load": {"type": "dict"},

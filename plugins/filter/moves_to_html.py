@@ -17,6 +17,8 @@ description:
   - Each node is drawn twice, as it is now and as it is after the plan, with bars for memory, disk, CPUs and load. What is kept for
     failovers is hatched, and a mark shows what was before. Moves are arrows from the node that is left to the one that is reached.
   - Groups that moves connect share a picture. Nodes that no move touches are listed below it.
+  - Of M(bareon.allocator.group_balance) with O(bareon.allocator.group_balance#module:of=storage), storages are drawn in place of nodes, and
+    arrows are disks that move. Disks that stay are listed with the reason.
   - A stage can be chosen, so that large plans can be read. Pointing at a node shows its moves only, pointing at an arrow, or reaching it
     with the keyboard, tells what is moved. All moves are also there as a table.
   - The page loads nothing and runs nothing, follows the light or dark setting of the reader, and can be read on a phone.
@@ -25,7 +27,7 @@ options:
   _input:
     description:
       - A plan, as RV(bareon.allocator.group_evacuate#module:plan), or the whole result of a group module that has one. Of a whole result
-        C(unplaced), and the scores of C(groups), are shown as well.
+        C(unplaced), and the scores of C(groups), are shown as well; disks that move between storages need it.
     type: dict
     required: true
   title:
@@ -62,19 +64,20 @@ from collections.abc import Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.group.plan.page import moves_page
+from ..plugin_utils.group.plan.picture.page import moves_page
 
 
 def moves_to_html(result: t.Any, title: str = "Moves") -> str:
     """Return the page of a plan; AnsibleFilterError when the input is none."""
     told = plain(result) if isinstance(result, Mapping) else {}
-    plan = told.get("plan", told)
+    whole = told if "plan" in told else {"plan": told}
+    plan = whole["plan"]
     if not isinstance(plan, dict) or not all(isinstance(plan.get(key), list) for key in ("moves", "stages", "nodes")):
         raise AnsibleFilterError("moves_to_html needs a plan with moves, stages and nodes, as `plan` of bareon.allocator.group_evacuate")
-    if any("disk" in move for move in plan["moves"] if isinstance(move, dict)):
-        raise AnsibleFilterError("moves_to_html draws instances that move between nodes; this plan moves disks, which its summary tells")
+    if whole.get("storages") is None and any("disk" in move for move in plan["moves"] if isinstance(move, dict)):
+        raise AnsibleFilterError("moves_to_html needs the whole result of group_balance to draw disks that move, as it has their storages")
     try:
-        return moves_page(plan, told.get("unplaced") or (), str(title), told.get("groups") or ())
+        return moves_page(whole, str(title))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise AnsibleFilterError(f"moves_to_html cannot read the plan: {type(error).__name__}: {error}") from error
 

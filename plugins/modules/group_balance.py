@@ -19,8 +19,11 @@ description:
   - With O(of=storage) it evens out storages instead of nodes.
   - What disks are copied and primaries are moved has a price, so that the score is reached with little data. Single moves come first,
     then chains of moves that are only worth it together, such as exchanges.
+  - First instances come up that are down because their node is, then limits are mended that are broken, then N+1 is kept, then
+    the score falls, as far as it is worth its price.
   - No limit gets worse than it is, neither at the end nor at any point of any order that the plan allows, be it memory, disk, CPUs,
-    spindles, exclusion tags, N+1 of mirrored instances, or, on shared storage, what would find no place when a node fails.
+    spindles, exclusion tags, N+1 of mirrored instances, or, on shared storage, what would find no place when a node fails, unless
+    something that comes first gets better by that.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -94,6 +97,14 @@ options:
     description: Whether moves may change the primary. Without them only secondaries are replaced.
     type: bool
     default: true
+  redundancy:
+    description:
+      - What N+1 on shared storage is worth, so that what a node carries could restart on others if it failed.
+      - With V(price) it gets worse only where instances come up by that whose node does not answer, or limits are mended that are
+        broken; RV(groups[].redundancy) tells where, by how much, and for what. With V(keep) it never gets worse. With V(off) it is not
+        looked at. Default is V(price).
+    type: str
+    choices: [keep, price, 'off']
   evacuation:
     description: Whether only instances on nodes that are down move.
     type: bool
@@ -308,6 +319,51 @@ groups:
       description: Instances that still have a node that is down or drained.
       type: list
       elements: str
+    down:
+      description: Instances that stay down, as their node does not answer.
+      type: list
+      elements: str
+    redundancy:
+      description: What failures of nodes strand on shared storage.
+      type: dict
+      contains:
+        before:
+          description: MiB that could not restart, all failures together.
+          type: int
+        after:
+          description: The same after the moves.
+          type: int
+        worse:
+          description: The nodes whose failure strands more than before, with MiB C(before) and C(after).
+          type: list
+          elements: dict
+          contains:
+            node:
+              description: Name of the node.
+              type: str
+            before:
+              description: MiB that its failure strands now.
+              type: int
+            after:
+              description: MiB that it strands after the moves.
+              type: int
+        for:
+          description: >-
+            What has got better by that, V(down) for instances that come up, V(limits) for limits that were broken, or else V(score).
+          type: list
+          elements: str
+    refused:
+      description: Instances that stay where they should not, or could be better elsewhere but for N+1 on shared storage.
+      type: list
+      elements: dict
+      contains:
+        instance:
+          description: Name of the instance.
+          type: str
+        reasons:
+          description: What is in the way, for each node C(node), C(limit), C(short) and, where that is not enough, C(says).
+          type: list
+          elements: dict
     complete:
       description: Whether the search came to its end in time.
       type: bool

@@ -129,4 +129,8 @@ conflict:
   description: Why a named group cannot be emptied, as C(candidates).
   type: dict
   returned: when O(group) cannot be emptied
+summary:
+  description: Which groups can be emptied and what that copies, and the moves, as tables to read.
+  type: str
+  returned: success
 """

@@ -171,6 +171,18 @@ health:
     pool:
       description: Instances on nodes that do not reach their storage pool.
       type: int
+    cpus:
+      description: Nodes with more virtual CPUs than the policy of their group allows.
+      type: int
+      returned: when there are any
+    spindle_use:
+      description: Nodes with more spindle use than the policy of their group allows.
+      type: int
+      returned: when there are any
+    memory:
+      description: Nodes whose instances have more memory than there is.
+      type: int
+      returned: when there are any
 groups:
   description: Each group with C(name), C(uuid), C(alloc_policy), C(tags), C(score), RV(ignore:metrics) and C(health) as above.
   type: list

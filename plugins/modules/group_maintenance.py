@@ -120,4 +120,8 @@ left_out:
   type: list
   elements: dict
   returned: success
+summary:
+  description: The sets of nodes with what is moved away and back, as a table to read, and who keeps nodes out of them.
+  type: str
+  returned: success
 """

@@ -263,4 +263,8 @@ plan:
   description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) tells them.
   type: dict
   returned: success
+summary:
+  description: What is wrong with each group and what becomes of it, who finds no place, and the moves, as tables to read.
+  type: str
+  returned: success
 """

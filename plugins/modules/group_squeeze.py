@@ -94,4 +94,8 @@ commands_after:
   type: list
   elements: str
   returned: success
+summary:
+  description: The nodes to switch off or on, and the moves, as a table to read.
+  type: str
+  returned: success
 """

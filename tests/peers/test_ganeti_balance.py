@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Balancing in the manner of hbal makes the very moves that Debian's hbal makes; `make peers-ganeti` installs it and runs this.
+"""Balancing in the manner of hbal makes the very moves that Debian's hbal makes, and our own is no worse.
+
+`make peers-ganeti` installs it and runs this.
 
 Without it every test here fails: that nothing was compared must not look like agreement.
 """
@@ -19,10 +21,12 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.libraries import np
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Load
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
@@ -59,6 +63,19 @@ FORTY_NODES = {
     "shared": {"template": "ext"},
     "mixed, tags": TAGGED,
 }
+
+SHARED = [
+    {"nodes": 4, "offline": 1, "memscale": 2.2, "extags": True, "seed": 2},
+    {"nodes": 6, "offline": 2, "extags": True, "seed": 1},
+    {"nodes": 7, "offline": 1, "memscale": 2.0, "seed": 4},
+    {"nodes": 8, "offline": 2, "memscale": 2.2, "homog": True, "seed": 13},
+    {"nodes": 5, "offline": 2, "memscale": 2.0, "seed": 14},
+    {"nodes": 9, "offline": 2, "memscale": 2.2, "odd": True, "seed": 7},
+    {"nodes": 4, "memscale": 2.0, "extags": True, "seed": 113},
+    {"nodes": 7, "memscale": 2.2, "seed": 111},
+    {"nodes": 8, "memscale": 1.5, "homog": True, "seed": 109},
+]
+"""Small clusters on shared storage, most of them with dead nodes and too little memory for all."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -146,4 +163,29 @@ def test_less_data_or_a_better_score_than_hbal(name):
     less = found.score_after <= theirs.score_after and found.data <= 0.85 * theirs.data
     better = found.score_after < theirs.score_after and found.data <= theirs.data
     assert less or better, (found.score_after, theirs.score_after, found.data, theirs.data)
+    assert not found.blocked
+
+
+def down(state: ClusterState) -> int:
+    """Return how many instances are down because their node is."""
+    running = np.array([model.uses_memory for model in state.facts.instances.models])
+    return int((state.dark[state.primary] & running).sum())
+
+
+@pytest.mark.parametrize("wanted", SHARED, ids=lambda wanted: f"{wanted['nodes']} nodes, seed {wanted['seed']}")
+def test_no_fewer_come_up_than_with_hbal_and_the_score_is_as_good(wanted, tmp_path):
+    text = generate(template="ext", **wanted).text()
+    cluster = parse_text(text)
+    theirs = hbal(text, tmp_path)
+    positions = {name.split(".")[0]: position for position, name in enumerate(cluster.node_positions())}
+    instances = {name.split(".")[0]: position for position, name in enumerate(cluster.instance_positions())}
+    state = ClusterState.from_cluster(cluster)
+    before = down(state)
+    after_theirs = state.copy()
+    for instance, nodes, _score in theirs:
+        after_theirs.place(instances[instance], positions[nodes])
+    found = plan_group(Assignment(cluster, 0, BalanceOptions()))
+    after = after_moves(state, found.plan.moves)
+    assert down(after) <= down(after_theirs) <= before
+    assert found.score_after <= theirs[-1][2] * 1.01
     assert not found.blocked

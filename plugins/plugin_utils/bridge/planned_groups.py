@@ -35,11 +35,11 @@ class _Device:
     data_legs: int | None = None
     encrypted: bool = False
 
-    def extents(self) -> int:
-        """Return how many extents LVM makes of it."""
+    def extents(self, extent: int) -> int:
+        """Return how many extents of so many MiB LVM makes of it."""
         if self.data_legs is None:
-            return lvm.pv_extents(self.size, overhead.pv_head(self.encrypted))
-        return lvm.pv_extents(self.size, overhead.array_pv_head(self.data_legs, self.encrypted))
+            return lvm.pv_extents(self.size, overhead.pv_head(self.encrypted), extent)
+        return lvm.pv_extents(self.size, overhead.array_pv_head(self.data_legs, self.encrypted), extent)
 
 
 _PLAN = Table("a plan", [Row("schema", STATIC)], others=True)
@@ -54,18 +54,18 @@ def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
     devices = _partitions(static)
     devices.update(_arrays(static, devices, mistakes))
     devices.update(_containers(static, devices, mistakes))
-    taken = _taken(static)
     groups = []
     for number, entry in enumerate(static["vgs"]):
         place = f"plan.schema.vgs[{number}]"
         below = _known(entry["pvnames"], devices, f"{place}.pvnames", mistakes)
-        extents = sum(device.extents() for device in below)
-        used = taken.get(entry["name"], 0)
+        extent = entry["extent_size"]
+        extents = sum(device.extents(extent) for device in below)
+        used = sum(-(-volume["size"] // extent) for volume in static["lvs"] if volume["vgname"] == entry["name"])
         if below and used > extents:
-            says = f"{entry['name']} has room for {extents * lvm.EXTENT} MiB, but its volumes take {used * lvm.EXTENT}"
+            says = f"{entry['name']} has room for {extents * extent} MiB, but its volumes take {used * extent}"
             mistakes.add(place, says)
         disks = frozenset().union(*(device.disks for device in below))
-        groups.append(PlannedGroup(entry["name"], max(0, extents - used) * lvm.EXTENT, disks))
+        groups.append(PlannedGroup(entry["name"], max(0, extents - used) * extent, disks))
     return groups
 
 
@@ -105,14 +105,6 @@ def _containers(static: Values, devices: Mapping[str, _Device], mistakes: Mistak
         else:
             containers[f"/dev/mapper/{entry['name']}"] = _Device(inside.size, inside.disks, inside.data_legs, encrypted=True)
     return containers
-
-
-def _taken(static: Values) -> dict[str, int]:
-    """Return how many extents the volumes of each group take."""
-    taken: dict[str, int] = {}
-    for volume in static["lvs"]:
-        taken[volume["vgname"]] = taken.get(volume["vgname"], 0) - (-volume["size"] // lvm.EXTENT)
-    return taken
 
 
 def _known(names: Sequence[str], devices: Mapping[str, _Device], place: str, mistakes: Mistakes) -> list[_Device]:

@@ -17,6 +17,7 @@ import random
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import MIRRORED_OUTSIDE, Cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import copied_data
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
@@ -38,7 +39,6 @@ def stranded(cluster: Cluster, name: str) -> int:
     """Return the least memory of instances on shared storage that cannot restart when a node fails, by trying everything."""
     failing = next(node for node in cluster.nodes if node.name == name)
     prefixes = [tag.removeprefix("htools:iextags:") for tag in cluster.tags if tag.startswith("htools:iextags:")]
-    ratio = next(group.policy.vcpu_ratio for group in cluster.groups if group.name == failing.group)
     targets = [node for node in cluster.nodes if node.group == failing.group and node.name != name and node.state == "up"]
     rooms = []
     for node in targets:
@@ -46,10 +46,9 @@ def stranded(cluster: Cluster, name: str) -> int:
         come = [i for i in cluster.instances if i.primary == name and i.secondary == node.name]
         real = [i for i in come if not i.forthcoming]
         kept = sum(i.memory for i in real if i.auto_balance and i.status != "ADMIN_offline")
-        cpus = sum(i.vcpus for i in real if i.status != "ADMIN_offline")
         tags = {tag for i in (*come, *cluster.instances) if i in come or i.primary == node.name for tag in starts(i.tags, prefixes)}
         reach = frozenset(pool.name for pool in node.storage)
-        rooms.append((book.memory - kept, ratio * node.total_cpus - book.cpus - cpus, frozenset(tags), reach))
+        rooms.append((book.memory - kept, frozenset(tags), reach))
     here = [i for i in cluster.instances if i.primary == name and i.uses_memory and i.disk_template in MIRRORED_OUTSIDE]
     known = {pool.name for node in cluster.nodes for pool in node.storage}
 
@@ -63,30 +62,47 @@ def stranded(cluster: Cluster, name: str) -> int:
         tags = frozenset(starts(i.tags, prefixes))
         best = sum(other.memory for other in here[position:])
         for room in set(rooms):
-            memory, cpus, used, pools = room
+            memory, used, pools = room
             reached = i.storage is None or i.storage not in known or i.storage in pools
-            if best and memory >= i.memory and cpus >= i.vcpus * i.uses_cpus and not tags & used and reached:
+            if best and memory >= i.memory and not tags & used and reached:
                 rest = [*rooms]
-                rest[rooms.index(room)] = memory - i.memory, cpus - i.vcpus * i.uses_cpus, used | tags, pools
+                rest[rooms.index(room)] = memory - i.memory, used | tags, pools
                 best = min(best, least(position + 1, tuple(sorted(rest, key=str))))
         return best and min(best, i.memory + least(position + 1, rooms))
 
     return least(0, tuple(rooms))
 
 
-class Watch:
-    """Holds every later state against the start."""
+HARD = ("memory", "disk")
 
-    def __init__(self, state: ClusterState, shared: bool) -> None:
-        start = state.to_cluster()
+
+class Watch:
+    """Holds every later state against the start.
+
+    Where something comes before N+1 and the score (instances that are down, limits that are broken), soft limits may be as broken,
+    and failures strand as much, as at the end. A lone node keeps nothing for others.
+    """
+
+    def __init__(self, state: ClusterState, end: ClusterState, shared: bool) -> None:
+        start, later = state.to_cluster(), end.to_cluster()
         self.online = [node.name for node in start.nodes if node.state == "up"]
-        self.before = {name: excess(start, name) for name in self.online}
-        self.stranded = {name: stranded(start, name) for name in self.online} if shared else {}
+        self.most = {name: excess(start, name) for name in self.online}
+        self.stranded = {}
+        if shared:
+            groups = [node.group for node in start.nodes if node.state == "up"]
+            several = [node.name for node in start.nodes if node.state == "up" and groups.count(node.group) > 1]
+            self.stranded = {name: stranded(start, name) for name in several}
+        dead = {node.name for node in start.nodes if node.state == "offline"}
+        if any(i.primary in dead for i in start.instances) or any(value > 0 for book in self.most.values() for value in book.values()):
+            for name in self.online:
+                worse = excess(later, name)
+                self.most[name] = {k: value if k in HARD else max(value, worse[k]) for k, value in self.most[name].items()}
+            self.stranded = {name: max(most, stranded(later, name)) for name, most in self.stranded.items()}
 
     def check(self, state: ClusterState, what: object) -> None:
         now = state.to_cluster()
         for name in self.online:
-            worse = {limit: value for limit, value in excess(now, name).items() if value > max(0, self.before[name][limit])}
+            worse = {limit: value for limit, value in excess(now, name).items() if value > max(0, self.most[name][limit])}
             assert not worse, (name, what, worse)
         for name, most in self.stranded.items():
             assert stranded(now, name) <= most, (name, what)
@@ -105,7 +121,7 @@ def in_any_order(plan, order: random.Random) -> list[int]:
 def replay(cluster: Cluster, plan, order: random.Random, shared: bool) -> None:
     """Make a plan's moves in a random order that its dependencies allow, and its steps in one that its stages allow."""
     state = ClusterState.from_cluster(cluster)
-    watch = Watch(state, shared)
+    watch = Watch(state, after_moves(state, plan.moves), shared)
     for number in in_any_order(plan, order):
         move = plan.moves[number]
         assert (state.primary[move.instance], state.secondary[move.instance]) == move.source

@@ -21,7 +21,7 @@ from ansible_collections.bareon.allocator.tests.support.group.limits import exce
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-MODEST = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def every_move(evaluator, state, group):

@@ -58,7 +58,7 @@ class Cluster:
         self.done[move] += 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans(), st.integers(1, 4), st.integers(0, 2), st.data())
 def test_every_step_is_done_once_in_spite_of_failures(plan, at_once, per_node, data):
     cluster = Cluster(plan)

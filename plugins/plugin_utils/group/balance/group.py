@@ -12,7 +12,9 @@ process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..cluster.changes import after_moves
 from ..cluster.model import Cluster
@@ -20,10 +22,10 @@ from ..cluster.moves import Move, copied_data
 from ..cluster.state import ClusterState
 from ..metrics.limits import separated
 from ..metrics.score import ScoreMode, Scorer
-from ..plan.order import Budget, Guard, follow, order, reserves_left
+from ..plan.order import Budget, Guard, follow, order
 from ..plan.stages import Plan, stages
 from .hbal import HbalOptions, steps_like_hbal
-from .search import BalanceOptions, balance
+from .search import BalanceOptions, Refused, balance
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class GroupPlan:
     data: int
     blocked: tuple[int, ...]
     in_time: bool
+    refused: Mapping[int, Refused] = field(default_factory=dict)
+    """Instances that stay where they are, because of N+1 on shared storage."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,9 @@ def _plan_balanced(state: ClusterState, assignment: Assignment, options: Balance
     """Return a plan that keeps all limits in every order that it allows."""
     found = balance(state, assignment.group, options, seconds)
     targets = {instance: found.state.place_of(instance) for instance in found.order}
-    guard, budget = Guard.at_every_step(state, reserves_left(state, targets)), Budget(options.prices.most_data, options.prices.most_moves)
+    reserves = {assignment.group: found.reserve} if found.reserve is not None and len(found.reserve.instances) else {}
+    guard = Guard.at_every_step(state, reserves).or_as_in(found.state)
+    budget = Budget(options.prices.most_data, options.prices.most_moves)
     way = order(state, targets, guard, budget)
     moves = way.moves
     if way.blocked:
@@ -72,7 +78,7 @@ def _plan_balanced(state: ClusterState, assignment: Assignment, options: Balance
             longer = ()
         moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, options))
     plan = stages(state, moves, guard, assignment.most_at_node)
-    return _told(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time)
+    return _told(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time, found.refused)
 
 
 def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], options: BalanceOptions) -> float:
@@ -89,8 +95,16 @@ def _plan_like_hbal(state: ClusterState, assignment: Assignment, options: HbalOp
     )
 
 
-def _told(state: ClusterState, group: int, plan: Plan, mode: ScoreMode, blocked: tuple[int, ...], in_time: bool) -> GroupPlan:
+def _told(
+    state: ClusterState,
+    group: int,
+    plan: Plan,
+    mode: ScoreMode,
+    blocked: tuple[int, ...],
+    in_time: bool,
+    refused: Mapping[int, Refused] = types.MappingProxyType({}),
+) -> GroupPlan:
     scorer = Scorer(state, mode, state.group_nodes(group))
     after = after_moves(state, plan.moves)
     data = sum(copied_data(state, move) for move in plan.moves)
-    return GroupPlan(group, plan, scorer.score(state), scorer.score(after), data, blocked, in_time)
+    return GroupPlan(group, plan, scorer.score(state), scorer.score(after), data, blocked, in_time, dict(refused))

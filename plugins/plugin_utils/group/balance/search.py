@@ -12,7 +12,10 @@ alone would unbalance that. From there exchanges of two instances go on (neighbo
 each judged by what they achieve together (ejection chains, as in Lin and Kernighan's heuristic). What all of them are
 worth includes their price (neighbourhood.price), so that a disk is only copied when that is worth it.
 
-No limit gets worse than it was: neither on any node nor, on shared storage, for any failure (metrics.shared_redundancy).
+First things come first: instances that are down because their node is, then limits that are broken now, then N+1, then the
+score. No limit gets worse than it was, neither on any node nor, on shared storage, for any failure (metrics.shared_redundancy),
+but for what comes before it: what is down is started where soft limits break when there is no other way, and N+1 on shared
+storage may get worse for both of them, if that is not to be kept (`Redundancy`).
 """
 
 from __future__ import annotations
@@ -20,60 +23,25 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
+from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import SharedReserve
 from ..metrics.together import sets_together
+from ..neighbourhood.excess import Mending, MovedExcess, broken_rows, excess_of
 from ..neighbourhood.exchanges import ExchangeEvaluator, arrivals
 from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator, MoveOptions
 from ..neighbourhood.price import Home, PlacementPrice, Prices
 from .hbal import candidates
-
-
-@dataclass(frozen=True)
-class MoveQueue:
-    """What the best move of each instance gained when it was looked at last; changed in place."""
-
-    gains: Floats
-    """[I]: -inf for one that has no move or is not to be looked at."""
-    targets: Integers
-    """[I]: where that move went, or NOWHERE."""
-
-    @classmethod
-    def of(cls, best: BestMoves, cost: float, instances: int) -> MoveQueue:
-        """Return the queue of what was found from a placement of that cost, in a cluster with so many instances."""
-        queue = cls(np.full(instances, -np.inf), np.full(instances, NOWHERE))
-        queue.tell(best, cost)
-        return queue
-
-    @property
-    def promise(self) -> float:
-        """Return the most that any move promises; -inf without any."""
-        return float(self.gains.max(initial=-np.inf))
-
-    def next(self, least: float, most: int) -> Integers:
-        """Return the instances that promise most, `most` at most, in their order, without those that promise less than `least`."""
-        size = len(self.gains)
-        first = np.argpartition(-self.gains, most)[:most] if most < size else np.arange(size)
-        worthy: Integers = np.sort(first[self.gains[first] >= least])
-        return worthy
-
-    def tell(self, best: BestMoves, cost: float) -> None:
-        """Take down what was found from a placement of that cost."""
-        self.gains[best.instances] = cost - best.cost
-        self.targets[best.instances] = best.target
-
-    def drop(self, instances: Integers | int) -> None:
-        """Do not look at instances any more."""
-        self.gains[instances] = -np.inf
-
+from .queue import MoveQueue
 
 _TOGETHER = 16
 """Instances that are looked at again for the next move: those that promised most."""
@@ -94,8 +62,16 @@ _PATIENCE = 12
 _DEPTH = 3
 _REPAIR_PRICE = 16.0
 """Points for a TiB at which only what is wrong is worth a copy: it is put right first, by the least data, while there is room."""
-_OTHER_PRICES = (64.0, 4.0)
-"""The same for further tries: where room is scarce, which of it is taken first decides who stays on a node that is down."""
+_OTHER_PRICES: tuple[tuple[float, Callable[[float], float]], ...] = ((64.0, float.__neg__), (4.0, float.__pos__))
+"""The same for further tries, and who comes up first in them, the largest or the smallest: where room is scarce, that decides who
+stays on a node that is down."""
+_PLACES = 8
+"""Places that are tried for one that is down, and moves that are tried to mend a limit."""
+_SMALL = 24
+"""Nodes of groups in which other ways are tried when N+1 on shared storage has been in the way."""
+_MAKE_ROOM = 400
+"""How many instances are tried in all to make room for those that are down, and how many on each node."""
+_MAKE_ROOM_AT = 4
 _DEARER = 4.0
 """How many times dearer data is at first, so that what can be had for little data is not had for more."""
 
@@ -110,6 +86,17 @@ _PRIMARY_AT_TARGET = (MoveKind.FAILOVER_TO_ANY, MoveKind.REPLACE_AND_FAILOVER, M
 _NOBODY = np.zeros(0, dtype=np.int64)
 
 
+class Redundancy(StrEnum):
+    """What N+1 on shared storage is worth."""
+
+    KEEP = "keep"
+    """It never gets worse."""
+    PRICE = "price"
+    """It gets worse only where something before it gets better."""
+    OFF = "off"
+    """It is not looked at, as hbal does not."""
+
+
 @dataclass(frozen=True)
 class BalanceOptions:
     """What is wanted; `min_gain` is the least by which score and price together must fall with each move."""
@@ -119,16 +106,32 @@ class BalanceOptions:
     min_gain: float = 1e-4
     moves: MoveOptions = MoveOptions()
     evacuation_only: bool = False
+    redundancy: Redundancy = Redundancy.PRICE
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An instance did not go to a node, as the failure of a node would have stranded so many MiB more on shared storage."""
+
+    target: int
+    failing: int
+    more: float
 
 
 @dataclass(frozen=True)
 class Balanced:
-    """A placement, the instances that moved in the order in which they first did, all moves that led there, and if it was in time."""
+    """A placement, the instances that moved, those that were down first, all moves that led there, and if it was in time.
+
+    No failure strands more on the way than `reserve` allows; None when that is not looked at.
+    """
 
     state: ClusterState
+    reserve: SharedReserve | None
     order: tuple[int, ...]
     made: tuple[Move, ...]
     in_time: bool
+    refused: Mapping[int, Refused]
+    """Instances that stay where they are, as they may not go where they should."""
 
 
 def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: float | None = None) -> Balanced:
@@ -136,13 +139,15 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
     until = None if seconds is None else time.monotonic() + seconds
     usual = options.prices.data
     search = _searched(state, group, options, until, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
-    for price in _OTHER_PRICES:
-        if search.is_large() or search.late() or not search.leaves_behind():
+    for price, first in _OTHER_PRICES:
+        if search.is_large() or search.late() or not (search.leaves_behind() or search.is_hindered()):
             break
-        search = min(search, _searched(state, group, options, until, _descending(price, usual)), key=lambda one: one.cost)
+        search = min(search, _searched(state, group, options, until, _descending(price, usual), first), key=lambda one: one.rank())
     moved = search.home.moved(search.state)
-    first = dict.fromkeys(move.instance for move in search.made)
-    return Balanced(search.state, tuple(i for i in first if moved[i]), tuple(search.made), not search.late())
+    met = dict.fromkeys(move.instance for move in search.made)
+    first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.dark[state.primary[instance]])
+    refused = {instance: why for instance, why in search.refused.items() if not moved[instance]}
+    return Balanced(search.state, search.reserve, tuple(first_up), tuple(search.made), not search.late(), refused)
 
 
 def _descending(price: float, usual: float) -> tuple[float, ...]:
@@ -151,16 +156,35 @@ def _descending(price: float, usual: float) -> tuple[float, ...]:
     return *steps, usual
 
 
-def _searched(state: ClusterState, group: int, options: BalanceOptions, until: float | None, prices: Sequence[float]) -> _Search:
-    """Return a search that has gone through prices of data to its end, or to that of the time."""
+def _searched(
+    state: ClusterState,
+    group: int,
+    options: BalanceOptions,
+    until: float | None,
+    prices: Sequence[float],
+    rescue_first: Callable[[float], float] | None = None,
+) -> _Search:
+    """Return a search that has gone through prices of data to its end, or to that of the time.
+
+    What is down comes up in the course of it, and what is left of it then at any rate, or all of it first: those with the least
+    of a function of their memory before the others.
+    """
     search = _Search(state.copy(), group, options, until)
-    if len(search.instances):
-        for data in prices:
-            search.set_prices(dataclasses.replace(options.prices, data=data))
-            search.settle()
-            search.move_sets()
+    if not len(search.instances):
+        return search
+    search.set_prices(dataclasses.replace(options.prices, data=prices[0]))
+    if rescue_first is not None:
+        search.rescue(rescue_first)
+    search.mend()
+    for data in prices:
+        search.set_prices(dataclasses.replace(options.prices, data=data))
+        search.settle()
+        search.move_sets()
+    search.refine()
+    search.descend()
+    if search.rescue(float.__neg__) | search.mend_at_any_rate():
+        search.settle()
         search.refine()
-        search.descend()
     return search
 
 
@@ -174,8 +198,11 @@ class _Search:
         self.made: list[Move] = []
         self._options, self._prices = options, options.prices
         self._evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), options.moves)
-        self._reserve = SharedReserve.of(state, group)
-        self._until = until
+        self.reserve = None if options.redundancy == Redundancy.OFF else SharedReserve.of(state, group)
+        self._walled = options.redundancy != Redundancy.OFF
+        self.refused: dict[int, Refused] = {}
+        self._mending = _NOBODY
+        self._group, self._scorer, self._until = group, scorer, until
         self._sets = sets_together(state, self.instances)
         self._apart = MoveEvaluator(state, scorer, MoveRules.of_start(state, apart=True), options.moves) if self._sets else self._evaluator
         self.cost = scorer.score(state)
@@ -198,6 +225,147 @@ class _Search:
         """Return whether an instance that may move still has a node that is offline."""
         dark = np.append(self.state.offline, False)
         return bool((dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]).any())
+
+    def is_hindered(self) -> bool:
+        """Return whether N+1 on shared storage has been in the way in a group that is small enough to try other ways."""
+        return bool(self.refused) and len(self._evaluator.board.targets) <= _SMALL
+
+    def rank(self) -> tuple[int, int, float, float]:
+        """Return how good the placement is, the less the better: who is down, what is broken, then its cost."""
+        down = self.down()
+        running = sum(self.state.facts.instances.models[instance].uses_memory for instance in down)
+        return running, len(down), excess_of(self.state, self._scorer.members), self.cost
+
+    def down(self) -> list[int]:
+        """Return the instances that may move and whose primary does not answer, running ones first."""
+        models = self.state.facts.instances.models
+        found: list[int] = self.instances[self.state.dark[self.state.primary[self.instances]]].tolist()
+        return sorted(found, key=lambda instance: not models[instance].uses_memory)
+
+    def rescue(self, first: Callable[[float], float]) -> bool:
+        """Bring up what is down: within all limits, then where N+1 or soft limits break; return whether any of it came up.
+
+        Running ones come before others, and of these those with the least of a function of their memory.
+        """
+        if not self.down():
+            return False
+        models = self.state.facts.instances.models
+        made = len(self.made)
+        lenient = MoveEvaluator(self.state, self._scorer, MoveRules.of_start(self.state, rescues=True), self._options.moves)
+        kept = self._options.redundancy == Redundancy.KEEP
+        for evaluator, walled in ((self._evaluator, self._walled), (self._evaluator, kept), (lenient, kept)):
+            self._walled = walled
+            for instance in sorted(self.down(), key=lambda one: (not models[one].uses_memory, first(float(models[one].memory)))):
+                self._bring_up(instance, evaluator)
+        trials = iter(range(_MAKE_ROOM))
+        while any(self._make_room(instance, lenient, trials) for instance in self.down() if models[instance].uses_memory):
+            continue
+        if len(self.made) > made:
+            self._take_as_given()
+        self._walled = self.reserve is not None
+        return len(self.made) > made
+
+    def _bring_up(self, instance: int, evaluator: MoveEvaluator) -> bool:
+        """Bring an instance to the cheapest of its places that holds; return whether there is one."""
+        before, flags = self.cost, self.state.fails_n1.copy()
+        for cost, kind, target in itertools.islice(self._places(instance, evaluator), _PLACES):
+            move = self._go(make_move(self.state, instance, kind, target), cost)
+            if self._strands_no_more():
+                self.made.append(move)
+                return True
+            self._back([move], before, flags)
+        return False
+
+    def _places(self, instance: int, evaluator: MoveEvaluator) -> list[tuple[float, MoveKind, int]]:
+        """Return the moves of an instance that limits let pass: cost, kind and target, the cheapest first."""
+        targets = evaluator.board.targets.tolist()
+        found = [
+            (cost, kind, target)
+            for block in evaluator.board.blocks(self.state, np.array([instance]))
+            for kind, costs in evaluator.costs(self._evaluated(evaluator), block, self._price()).items()
+            for cost, target in (zip(costs[0].tolist(), targets) if costs.ndim > 1 else ((float(costs[0]), NOWHERE),))
+            if np.isfinite(cost)
+        ]
+        return sorted(found, key=lambda place: place[0])
+
+    def _make_room(self, instance: int, lenient: MoveEvaluator, trials: Iterator[int]) -> bool:
+        """Let another instance leave a node, so that one that is down comes up there; return whether there is one."""
+        state, secondary = self.state, int(self.state.secondary[instance])
+        targets = lenient.board.targets if secondary == NOWHERE else np.array([secondary])
+        memory = state.facts.instances.memory
+        short = float(memory[instance]) - state.quantities[Quantity.MEMORY, targets]
+        for at in np.argsort(short, kind="stable").tolist():
+            here = self.instances[state.primary[self.instances] == targets[at]]
+            enough = here[-state.facts.instances.as_primary[Quantity.MEMORY, here] >= short[at]]
+            for other in enough[np.argsort(memory[enough], kind="stable")][:_MAKE_ROOM_AT].tolist():
+                if next(trials, None) is None:
+                    return False
+                before, flags, made = self.cost, self.state.fails_n1.copy(), len(self.made)
+                if self._bring_up(other, self._evaluator) and self._bring_up(instance, lenient):
+                    return True
+                self._back(self.made[made:], before, flags)
+                del self.made[made:]
+        return False
+
+    def mend(self) -> None:
+        """Make the moves by which limits that are broken are so by less."""
+        if len(broken_rows(self.state, self._scorer.members)):
+            with self._mended():
+                self.settle()
+
+    def mend_at_any_rate(self) -> bool:
+        """Let N+1 on shared storage get worse where a limit can be mended by that; return whether one is."""
+        if self._options.redundancy != Redundancy.PRICE or not self._walled or not excess_of(self.state, self._scorer.members):
+            return False
+        before, self._walled = len(self.made), False
+        with self._mended():
+            while not self.late() and self._mend_one():
+                continue
+        self._walled = True
+        return len(self.made) > before
+
+    @contextmanager
+    def _mended(self) -> Iterator[None]:
+        """Within the context what is broken counts before the score; afterwards it must not get worse again."""
+        before = len(self.made)
+        self.cost -= self._price().now
+        self._mending = broken_rows(self.state, self._scorer.members)
+        self.cost += self._price().now
+        yield
+        self.cost -= self._price().now
+        self._mending = _NOBODY
+        self.cost += self._price().now
+        if len(self.made) > before:
+            self._take_as_given()
+
+    def _mend_one(self) -> bool:
+        """Make the best move if a limit is broken by less after it; return whether it is."""
+        broken = excess_of(self.state, self._scorer.members)
+        best = self._best(self.instances, self._narrowed(_NOBODY))
+        before, flags = self.cost, self.state.fails_n1.copy()
+        for row in best.order()[:_PLACES].tolist():
+            move = self._go(best.move(self.state, row), float(best.cost[row]))
+            if excess_of(self.state, self._scorer.members) < broken:
+                self.made.append(move)
+                return True
+            self._back([move], before, flags)
+        return False
+
+    def _take_as_given(self) -> None:
+        """Let nothing get worse than it is now; a failure may still strand what it would have at the start."""
+        rules = MoveRules.of_start(self.state), MoveRules.of_start(self.state, apart=True)
+        own, apart = (MoveEvaluator(self.state, self._scorer, rule, self._options.moves) for rule in rules)
+        self._evaluator, self._apart = own, apart if self._sets else own
+        if self.reserve is not None:
+            now = SharedReserve.of(self.state, self._group)
+            self.reserve = dataclasses.replace(self.reserve, allowed=np.maximum(self.reserve.allowed, now.allowed))
+
+    def _strands_no_more(self, move: Move | None = None) -> bool:
+        """Return whether no failure strands more than it may; if it does and a move alone has led there, that is noted."""
+        beyond = self.reserve.beyond(self.state) if self._walled and self.reserve is not None else None
+        if beyond is not None and move is not None:
+            self.refused.setdefault(move.instance, Refused(move.target[0], *beyond))
+        return beyond is None
 
     def settle(self) -> None:
         """Make single moves, the best first."""
@@ -247,7 +415,7 @@ class _Search:
                 self._back(made, before, flags)
                 return False
             made.append(self._go(make_move(self.state, instance, kind, target), costs[kind]))
-        if made and self.cost <= before - self._options.min_gain * len(made) and self._reserve.holds(self.state):
+        if made and self.cost <= before - self._options.min_gain * len(made) and self._strands_no_more():
             self.made += made
             return True
         self._back(made, before, flags)
@@ -338,7 +506,7 @@ class _Search:
                 break
             made.append(self._go(make_move(self.state, instance, kind, target), cost))
         worth = len(made) == len(wanted) and self.cost <= before - self._options.min_gain * len(made)
-        if worth and self._reserve.holds(self.state):
+        if worth and self._strands_no_more():
             self.made += made
             return True
         self._back(made, before, flags)
@@ -370,7 +538,7 @@ class _Search:
             if not len(order):
                 break
             made.append(self._go(best.move(self.state, int(order[0])), float(best.cost[order[0]])))
-            if self.cost <= before - self._options.min_gain * len(made) and self._reserve.holds(self.state):
+            if self.cost <= before - self._options.min_gain * len(made) and self._strands_no_more():
                 self.made += made
                 return True
         self._back(made, before, flags)
@@ -393,7 +561,7 @@ class _Search:
             if before - best.cost[row] < least:
                 return False
             move = self._go(best.move(self.state, row), float(best.cost[row]))
-            if self._reserve.holds(self.state):
+            if self._strands_no_more(move):
                 self.made.append(move)
                 return True
             self._back([move], before, flags)
@@ -417,8 +585,9 @@ class _Search:
     def _evaluated(self, evaluator: MoveEvaluator) -> Evaluation:
         return evaluator.at(self.state, self.cost - self._price().now)
 
-    def _price(self) -> PlacementPrice:
-        return PlacementPrice.of(self.state, self.home, self._prices)
+    def _price(self) -> PlacementPrice | Mending:
+        price = PlacementPrice.of(self.state, self.home, self._prices)
+        return Mending(price, MovedExcess.of(self.state, self._scorer.members, self._mending)) if len(self._mending) else price
 
     def _narrowed(self, targets: Integers) -> MoveEvaluator:
         """Return a look at moves to the nodes that most invite them and to some others; to all where there are few."""

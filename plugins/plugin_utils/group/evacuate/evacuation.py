@@ -19,23 +19,25 @@ where soft limits (N+1, CPUs, tags) break: that is what memory was kept for.
 
 from __future__ import annotations
 
+import collections
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves, with_places
 from ..cluster.moves import Move, Place, can_leave
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from ..metrics.score import ScoreMode
-from ..metrics.shared_redundancy import STRANDS_MORE, Reserves, holds, places_that_hold, reserves_of
-from ..metrics.verdicts import EXACT
+from ..metrics.shared_redundancy import Reserves, holds, places_that_hold, reserves_of
+from ..metrics.verdicts import EXACT, Rules
 from ..place.assignment import assign
 from ..place.placement import MOST_TRIED
 from ..place.places import Choices, importances
-from ..place.refusal import Reason
+from ..place.refusal import Reason, stranding
 from ..plan.order import Guard, order
 from .task import AcrossGroups, Scorers, Task, choices_of, places_in_groups
 
@@ -123,7 +125,7 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
         if task.instance in targets or task.instance in relaxed:
             unplaced.append(Unplaced(task.instance, (_NO_ORDER,)))
         else:
-            unplaced.append(Unplaced(task.instance, _reasons(after, task, across, scorers)))
+            unplaced.append(Unplaced(task.instance, reasons_to_stay(after, task, across, scorers, EXACT, reserves)))
     return Evacuation(ordered, tuple(unplaced), tuple(sorted(done & relaxed.keys())))
 
 
@@ -158,13 +160,24 @@ def _one_by_one(
     targets: dict[int, Place] = {}
     for task in tasks:
         home = now.place_of(task.instance)
-        for place in itertools.islice(choices_of(state, now, task, across, scorers, EXACT), MOST_TRIED):
+        for place in _most_tried_in_groups(state, choices_of(state, now, task, across, scorers, EXACT)):
             now.place(task.instance, *place)
             if holds(reserves, now, {task.instance: place}):
                 targets[task.instance] = place
                 break
             now.place(task.instance, *home)
     return targets
+
+
+def _most_tried_in_groups(state: ClusterState, places: Iterable[Place]) -> Iterator[Place]:
+    """Yield the first MOST_TRIED places of each group, so that a large group does not keep out what is good in another."""
+    tried: collections.Counter[int] = collections.Counter()
+    group_of = state.facts.nodes.group
+    for place in places:
+        group = int(group_of[place[0]])
+        tried[group] += 1
+        if tried[group] <= MOST_TRIED:
+            yield place
 
 
 def _together(
@@ -233,7 +246,9 @@ def _relaxed(
     return found
 
 
-def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Scorers) -> tuple[Reason, ...]:
+def reasons_to_stay(
+    after: ClusterState, task: Task, across: AcrossGroups, scorers: Scorers, rules: Rules, reserves: Reserves
+) -> tuple[Reason, ...]:
     """Return what keeps an instance from every node, once the others have moved."""
     model = after.facts.instances.models[task.instance]
     if not can_leave(after, task.instance):
@@ -241,9 +256,21 @@ def _reasons(after: ClusterState, task: Task, across: AcrossGroups, scorers: Sco
     primary, secondary = after.place_of(task.instance)
     if secondary != NOWHERE and not after.answers(primary) and (after.offline[secondary] or task.keeps_primary):
         return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
-    found = places_in_groups(after, after, task, across, scorers)
+    found = places_in_groups(after, after, task, across, scorers, rules)
     refused = [reason for refusal in found.refusals for reason in refusal.reasons]
     reasons = tuple(dict.fromkeys([*(reason for places, _scorer in found.places for reason in places.reasons()), *refused]))
-    if any(places.fits.any() for places, _scorer in found.places):
-        reasons += (Reason(NOWHERE, "shared_redundancy", float(model.memory), STRANDS_MORE),)
+    for places, _scorer in found.places:
+        for row, column in zip(*(axis.tolist() for axis in np.nonzero(places.fits))):
+            reasons += _strands(after, task.instance, places.at(row, column), reserves)
     return reasons or (Reason(NOWHERE, "nodes", 1.0, "there is no node that it may go to"),)
+
+
+def _strands(after: ClusterState, instance: int, place: Place, reserves: Reserves) -> tuple[Reason, ...]:
+    """Return which node's failure keeps an instance from a place, named at that place."""
+    reserve = reserves.get(int(after.facts.nodes.group[place[0]]))
+    trial = with_places(after, {instance: place})
+    beyond = None if reserve is None else reserve.beyond(trial)
+    if beyond is None:
+        return ()
+    told = stranding(after, *beyond)
+    return (Reason(place[0], told.limit, told.short, told.says),)

@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from ...common.highs import Effort
 from ...common.libraries import np
+from ...common.units import format_mib
 from ..cluster.arrays import ANYWHERE, NOWHERE, Quantity
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
@@ -96,7 +97,8 @@ def _reserves(state: ClusterState) -> Iterator[Problem]:
     for reserve in node_reserves(state):
         if reserve.short and not state.offline[reserve.node]:
             node = names[reserve.node]
-            says = f"{node} has {reserve.free} MiB free, but keeps {reserve.reserved} MiB for a failure of {names[reserve.worst]}"
+            free, kept = format_mib(reserve.free), format_mib(reserve.reserved)
+            says = f"{node} has {free} free, but keeps {kept} for a failure of {names[reserve.worst]}"
             yield _on_node(state, ProblemKind.N1, reserve.node, reserve.short, says)
 
 
@@ -144,10 +146,10 @@ def _node_limits(state: ClusterState) -> Iterator[Problem]:
     for kind, row, says in (
         (ProblemKind.CPUS, Quantity.CPUS, "{node} carries {used:g} virtual CPUs; its policy allows {limit:g}"),
         (ProblemKind.SPINDLE_USE, Quantity.SPINDLE_USE, "{node} carries a spindle use of {used:g}; its policy allows {limit:g}"),
-        (ProblemKind.MEMORY, Quantity.MEMORY, "the instances on {node} have {used:g} MiB more memory than there is"),
+        (ProblemKind.MEMORY, Quantity.MEMORY, "the instances on {node} have {mib} more memory than there is"),
     ):
         for node in np.flatnonzero((used[row] > most[row]) & ~state.offline).tolist():
-            told = says.format(node=names[node], used=used[row, node], limit=most[row, node])
+            told = says.format(node=names[node], used=used[row, node], limit=most[row, node], mib=format_mib(used[row, node]))
             yield _on_node(state, kind, node, float(used[row, node] - most[row, node]), told)
 
 
@@ -166,7 +168,7 @@ def _missing(state: ClusterState) -> Iterator[Problem]:
         (ProblemKind.MISSING_DISK, "disk", unaccounted, MISSING_DISK),
     ):
         for node in np.flatnonzero((missing > most) & ~state.offline).tolist():
-            says = f"{nodes.names[node]} reports {missing[node]:g} MiB of {what} less than its instances leave"
+            says = f"{nodes.names[node]} reports {format_mib(missing[node])} of {what} less than its instances leave"
             yield _on_node(state, kind, node, float(missing[node]), says)
 
 

@@ -221,6 +221,10 @@ class Bounds:
         most[:, state.offline] = np.inf
         return cls(most, rows(state.facts))
 
+    def or_as_in(self, state: ClusterState) -> Bounds:
+        """Return these bounds, but where `state` breaks them they may be as broken."""
+        return dataclasses.replace(self, most=np.maximum(self.most, usage(state) + TOLERANCE))
+
     def hard(self) -> Bounds:
         """Return the bounds of the hard limits; the others have none."""
         soft = ~np.array([row.hard for row in self.rows], dtype=bool)

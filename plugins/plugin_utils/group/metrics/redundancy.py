@@ -7,7 +7,9 @@
 A drbd instance fails over to its secondary, so N+1 is a matter of each node: the memory it keeps for the worst other
 node must be free. An instance on shared storage may restart on any node of its group that reaches its pool, which is a
 packing problem for each failing node (the open point of the seed design's "N+1 status"); it is solved by best fit, and
-by integer programming where that leaves something out, with memory, CPUs and exclusion tags as limits.
+by integer programming where that leaves something out, with memory and exclusion tags as limits. CPUs are not counted, as
+htools does not when it asks whether a node can be evacuated: a ratio of virtual to physical CPUs is for every day, not for the
+hours in which a node is down.
 """
 
 from __future__ import annotations
@@ -96,11 +98,16 @@ def failure_strands_more(state: ClusterState, node: int, most: float, effort: Ef
 
     `more` are instances that restart with those of the node, though they are not on it in `state`.
     """
+    return stranded_beyond(state, node, most, effort, more) > 0
+
+
+def stranded_beyond(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NOBODY) -> float:
+    """Return the MiB beyond `most` that a node's failure would strand, as failure_strands_more judges it; 0 for none."""
     problem = _restart(state, node, more)
     stranded = _best_fit(problem)
     if problem.memory[stranded].sum() > most:
         stranded, _proven = _exact(problem, stranded, effort)
-    return bool(problem.memory[stranded].sum() > most)
+    return max(0.0, float(problem.memory[stranded].sum()) - most)
 
 
 def pool_reserves(state: ClusterState, group: int, failures: list[NodeFailure]) -> list[PoolReserve]:
@@ -133,12 +140,10 @@ class _Restart:
 
     instances: Integers
     memory: Floats
-    cpus: Floats
     allowed: Booleans
     """[M, K]: the pool is reached and no exclusion tag is in the way."""
     room: Floats
     """[K]: MiB left once the drbd instances have failed over."""
-    cpu_room: Floats
     tags: Booleans
     """[M, T]: exclusion tags of each instance."""
 
@@ -165,10 +170,8 @@ def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Resta
     instances = _restarting(state, node, more)
     group = state.group_nodes(int(nodes.group[node]))
     targets = group[(group != node) & ~state.offline[group]]
-    moved_cpus = np.zeros(len(nodes.names))
     tag_counts = state.tag_counts.copy()
     for mirrored in np.flatnonzero((state.primary == node) & (state.secondary != NOWHERE)):
-        moved_cpus[state.secondary[mirrored]] += facts.as_primary[Quantity.CPUS, mirrored]
         tag_counts[state.secondary[mirrored], list(facts.exclusion[mirrored])] += 1
     # Rules are not looked at: room is kept for all, and who may use it is seen when a node has failed.
     soft = state.facts.slots.soft
@@ -181,33 +184,29 @@ def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Resta
     named = pools != ANYWHERE
     reached[named] = nodes.pools[np.ix_(targets, pools[named])].T
     conflicts = tags.astype(np.int64) @ (tag_counts[targets][:, :soft] > 0).T.astype(np.int64)
-    used = state.quantities[Quantity.CPUS, targets] + moved_cpus[targets]
     return _Restart(
         instances=instances,
         memory=facts.memory[instances],
-        cpus=facts.as_primary[Quantity.CPUS, instances],
         allowed=reached & (conflicts == 0),
         room=state.quantities[Quantity.MEMORY, targets] - state.peers[targets, node],
-        cpu_room=nodes.cpu_limit[targets] - used,
         tags=tags,
     )
 
 
 def _best_fit(problem: _Restart) -> list[int]:
     """Return the positions that find no node when each, largest first, takes the fullest node it still fits on."""
-    room, cpu_room = problem.room.copy(), problem.cpu_room.copy()
+    room = problem.room.copy()
     taken = np.zeros((len(room), problem.tags.shape[1]), dtype=bool)
     stranded: list[int] = []
     for position, count in _alike(problem):
-        memory, cpus = problem.memory[position], problem.cpus[position]
-        fits = problem.allowed[position] & (room >= memory) & (cpu_room >= cpus)
+        memory = problem.memory[position]
+        fits = problem.allowed[position] & (room >= memory)
         fits &= ~taken[:, problem.tags[position]].any(axis=1)
         # Of several that are alike, a node takes as many as it can before the next fullest takes any.
         for node in np.flatnonzero(fits)[np.argsort(room[fits], kind="stable")].tolist():
             placed = 0
-            while placed < count and room[node] >= memory and cpu_room[node] >= cpus:
+            while placed < count and room[node] >= memory:
                 room[node] -= memory
-                cpu_room[node] -= cpus
                 placed += 1
             taken[node] |= problem.tags[position]
             position, count = position + placed, count - placed
@@ -220,7 +219,7 @@ def _best_fit(problem: _Restart) -> list[int]:
 def _alike(problem: _Restart) -> list[tuple[int, int]]:
     """Return the first position and the number of instances in a row that need the same and have no exclusion tags."""
     free = ~problem.tags.any(axis=1) & (problem.memory > 0)
-    same = free[1:] & free[:-1] & (problem.memory[1:] == problem.memory[:-1]) & (problem.cpus[1:] == problem.cpus[:-1])
+    same = free[1:] & free[:-1] & (problem.memory[1:] == problem.memory[:-1])
     same &= (problem.allowed[1:] == problem.allowed[:-1]).all(axis=1)
     starts = np.flatnonzero(np.append(True, ~same)) if len(free) else np.zeros(0, dtype=np.int64)
     return list(zip(starts.tolist(), np.diff(np.append(starts, len(free))).tolist()))
@@ -228,7 +227,7 @@ def _alike(problem: _Restart) -> list[tuple[int, int]]:
 
 def _exact(problem: _Restart, stranded: list[int], effort: Effort) -> tuple[list[int], bool]:
     """Return the positions that are stranded when as much memory as possible restarts, and whether that is proven."""
-    rows, columns = np.nonzero(problem.allowed & (problem.memory[:, None] <= problem.room) & (problem.cpus[:, None] <= problem.cpu_room))
+    rows, columns = np.nonzero(problem.allowed & (problem.memory[:, None] <= problem.room))
     if not len(rows):
         return stranded, True
     if not effort.affords(len(rows)):
@@ -246,12 +245,11 @@ def _exact(problem: _Restart, stranded: list[int], effort: Effort) -> tuple[list
 
 
 def _program(problem: _Restart, rows: Integers, columns: Integers) -> Program:
-    """Return the program: each instance at most once, memory, CPUs, and each exclusion tag at most once on a node."""
+    """Return the program: each instance at most once, memory, and each exclusion tag at most once on a node."""
     program = Program()
     variables = program.columns(np.zeros(len(rows)), np.ones(len(rows)), integral=True)
     program.rows(rows, variables, np.ones(len(rows)), np.ones(len(problem.instances)))
     program.rows(columns, variables, problem.memory[rows], np.maximum(problem.room, 0.0))
-    program.rows(columns, variables, problem.cpus[rows], np.maximum(problem.cpu_room, 0.0))
     owners, tags = np.nonzero(problem.tags[rows])
     keys, slots = np.unique(columns[owners] * max(problem.tags.shape[1], 1) + tags, return_inverse=True)
     program.rows(slots, variables[owners], np.ones(len(owners)), np.ones(len(keys)))

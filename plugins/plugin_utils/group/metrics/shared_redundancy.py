@@ -26,9 +26,8 @@ from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
-from .redundancy import PROOFS, failure_strands_more, node_failures
+from .redundancy import PROOFS, failure_strands_more, node_failures, stranded_beyond
 
-STRANDS_MORE = "the failure of a node would strand more memory of instances on shared storage"
 _PROOFS_AT_START = 50_000
 _PROOFS_OF_A_NODE = 5_000
 """Efforts of what the start strands, and of what one node does after a move."""
@@ -85,16 +84,25 @@ class SharedReserve:
         memory = state.facts.instances.memory
         nodes = members[~state.offline[members]]
         found = cls(nodes, np.array(restarting, dtype=np.int64), allowed, _mirrored_tags(state))
-        if len(found._doubtful(state)):
+        if len(nodes) == 1:
+            # What is on the only node can restart nowhere, with more beside it or not.
+            allowed[nodes] = np.inf
+        elif len(found._doubtful(state)):
             for failure in node_failures(state, group, Effort(_PROOFS_AT_START)):
                 allowed[failure.node] = memory[list(failure.stranded)].sum()
         return found
 
     def holds(self, state: ClusterState) -> bool:
         """Return whether no failure would strand more than is allowed."""
-        return not any(
-            failure_strands_more(state, node, self.allowed[node], Effort(_PROOFS_OF_A_NODE)) for node in self._doubtful(state).tolist()
-        )
+        return self.beyond(state) is None
+
+    def beyond(self, state: ClusterState) -> tuple[int, float] | None:
+        """Return the first node whose failure would strand more than is allowed, and how many MiB more; None without any."""
+        for node in self._doubtful(state).tolist():
+            more = stranded_beyond(state, node, self.allowed[node], Effort(_PROOFS_OF_A_NODE))
+            if more > 0:
+                return node, more
+        return None
 
     def holds_in_any_order(self, state: ClusterState, moves: Sequence[Move]) -> bool:
         """Return whether `holds` is sure after any part of the moves: even with all arrived and none gone."""
@@ -110,8 +118,8 @@ class SharedReserve:
         running = np.isin(instances, self.instances)
         instances, nodes = instances[running], nodes[running]
         doubtful = self._doubtful(worst, instances, nodes)
-        if len(arrivals) < len(moves):
-            # Mirrored instances that arrive would take CPUs along to their mirrors, which only the sums above count.
+        if len(arrivals) < len(moves) and state.facts.slots.soft:
+            # Mirrored instances that arrive would take tags along to their mirrors, which only the sums above count.
             return not len(doubtful)
         # What fits with all arrived and none gone fits with any of them: fewer instances need more room no more.
         return not any(
@@ -125,9 +133,7 @@ class SharedReserve:
         instances, homes = np.append(self.instances, more), np.append(state.primary[self.instances], at)
         needs = _Needs.of(state, self, instances, homes)
         room = state.quantities[Quantity.MEMORY, self.nodes][:, None] - state.peers[np.ix_(self.nodes, self.nodes)]
-        facts = state.facts.nodes
-        cpus = facts.cpu_limit[self.nodes] - state.quantities[Quantity.CPUS, self.nodes]
-        takes = (room >= needs.memory) & (cpus[:, None] - needs.mirrored_cpus >= needs.cpus)
+        takes = room >= needs.memory
         np.fill_diagonal(takes, False)
         enough = takes.sum(axis=0) - needs.barred >= needs.count
         return self.nodes[(needs.count > 0) & ~enough]
@@ -139,9 +145,6 @@ class _Needs:
 
     count: Integers
     memory: Floats
-    cpus: Floats
-    mirrored_cpus: Floats
-    """[K, K]: CPUs that the failing column's drbd instances bring to the row."""
     barred: Integers
 
     @classmethod
@@ -152,23 +155,12 @@ class _Needs:
         facts = state.facts.instances
         at = column[homes]
         here, at = instances[at != NOWHERE], at[at != NOWHERE]
-        memory, cpus = np.zeros(len(nodes)), np.zeros(len(nodes))
+        memory = np.zeros(len(nodes))
         np.maximum.at(memory, at, facts.memory[here])
-        np.maximum.at(cpus, at, facts.as_primary[Quantity.CPUS, here])
         barred = np.zeros(len(nodes), dtype=np.int64)
         np.maximum.at(barred, at, _barred(state, reserve, here))
         count = np.bincount(at, minlength=len(nodes))
-        return cls(count, memory, cpus, _mirrored_cpus(state, nodes, column), barred)
-
-
-def _mirrored_cpus(state: ClusterState, nodes: Integers, column: Integers) -> Floats:
-    """Return [K, K]: CPUs that come to the row by failover when the column fails."""
-    brought = np.zeros((len(nodes), len(nodes)))
-    mirrored = np.flatnonzero((state.primary != NOWHERE) & (state.secondary != NOWHERE))
-    rows, columns = column[state.secondary[mirrored]], column[state.primary[mirrored]]
-    known = (rows != NOWHERE) & (columns != NOWHERE)
-    np.add.at(brought, (rows[known], columns[known]), state.facts.instances.as_primary[Quantity.CPUS, mirrored[known]])
-    return brought
+        return cls(count, memory, barred)
 
 
 def _barred(state: ClusterState, reserve: SharedReserve, instances: Integers) -> Integers:

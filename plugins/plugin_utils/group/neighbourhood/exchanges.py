@@ -25,6 +25,7 @@ from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from .board import BLOCK_CELLS, Board
+from .excess import Mending
 from .moves import Evaluation
 from .price import PlacementPrice
 
@@ -65,7 +66,7 @@ class Exchange:
 class ExchangeEvaluator:
     """Looks at exchanges from one state, which must not change while this is used."""
 
-    def __init__(self, evaluation: Evaluation, price: PlacementPrice, arrivals: Floats | None) -> None:
+    def __init__(self, evaluation: Evaluation, price: PlacementPrice | Mending, arrivals: Floats | None) -> None:
         self._evaluation, self._state, self._price, self._arrivals = evaluation, evaluation.state, price, arrivals
         self._without = _kept_without(evaluation.state)
 

@@ -35,6 +35,8 @@ class MoveRules:
     like_hbal: bool
     apart: bool = False
     """Whether those that are to be together may be apart for now, because all of them will move."""
+    rescues: bool = False
+    """Whether what is on nodes that do not answer may break soft limits."""
 
     @classmethod
     def of_htools(cls, state: ClusterState) -> MoveRules:
@@ -42,9 +44,9 @@ class MoveRules:
         return cls(Bounds.of_htools(state), like_hbal=True)
 
     @classmethod
-    def of_start(cls, state: ClusterState, *, apart: bool = False) -> MoveRules:
+    def of_start(cls, state: ClusterState, *, apart: bool = False, rescues: bool = False) -> MoveRules:
         """Return those by which nothing gets worse than in `state`."""
-        return cls(Bounds.of_start(state), like_hbal=False, apart=apart)
+        return cls(Bounds.of_start(state), like_hbal=False, apart=apart, rescues=rescues)
 
 
 class MovedLimits:
@@ -58,13 +60,14 @@ class MovedLimits:
         self._planned = state.facts.forthcoming
         self._dark = state.dark
         self._apart = rules.apart
+        self._rescued = state.offline & rules.like_hbal | state.dark & rules.rescues
 
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
         """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
         state, targets = self._state, self._board.targets
         accepts = state.facts.nodes.accepts
         p, s = block.primary, block.secondary
-        rescued = state.offline[p] & self._like_hbal
+        rescued = self._rescued[p]
         is_dark = self._dark[p] & (not self._like_hbal)
         passes = accepts[np.ix_(p, targets)] | is_dark[:, None]
         hard, soft = self._primary_at(block, needs, targets)

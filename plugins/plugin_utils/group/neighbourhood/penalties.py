@@ -101,14 +101,13 @@ class MovedPenalties:
         s = block.secondary
         leaves_s = self._at(s, self._memory[s], kept.secondary_without, -1.0)
         at_s = self._at(s, self._memory[s] - used, kept.secondary_without, 0.0)
-        stays_p = self._at(p, self._memory[p], state.reserved[p], 0.0)
         secondary_at_t = self._at(targets, self._memory[targets], kept.target_of_primary, 1.0)
         mirror_of_s = self._at(targets, self._memory[targets], kept.target_of_secondary, 1.0)
         p_of_t = self._at(p[:, None], (self._memory[p] + used)[:, None], kept.primary_of_target, 0.0)
         s_of_t = self._at(s[:, None], self._memory[s][:, None], kept.secondary_of_target, 0.0)
         p_of_s = self._at(p, self._memory[p] + used, kept.primary_after_failover, 0.0)
         found = {
-            MoveKind.REPLACE_SECONDARY: (stays_p + leaves_s)[:, None] + secondary_at_t,
+            MoveKind.REPLACE_SECONDARY: leaves_s[:, None] + secondary_at_t,
             MoveKind.REPLACE_AND_FAILOVER: leaves_s[:, None] + p_of_t + primary_at_t,
             MoveKind.REPLACE_PRIMARY: leaves_p[:, None] + s_of_t + primary_at_t,
             MoveKind.FAILOVER_AND_REPLACE: (leaves_p + at_s)[:, None] + mirror_of_s,

@@ -24,13 +24,14 @@ from enum import StrEnum
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats
+from ..cluster.changes import with_places
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
-from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory, strands_more_than
+from ..metrics.shared_redundancy import stranded_memory, strands_more_than
 from .lost_allocations import LeastSize, Losses, least_sizes, losses
 from .places import Places, by_primary, places_for, scores_of
-from .refusal import Reason, Refusal, group_refusal
+from .refusal import Reason, Refusal, group_refusal, stranding
 
 MOST_TRIED = 64
 """How many places of a group are tried when what must survive the failure of a node is in the way."""
@@ -143,8 +144,7 @@ def _choose(
         lost = losses(state, instance, found.primaries, found.secondaries, sizes)
     place = _first_redundant(state, instance, group, found, by_primary(found.fits, scores if lost is None else rank_losses(lost)))
     if place is None:
-        strands = Reason(NOWHERE, "shared_redundancy", float(state.facts.instances.memory[instance]), STRANDS_MORE)
-        return Refusal(group, (*found.reasons(), strands))
+        return Refusal(group, (*found.reasons(), *_strands(state, instance, group, found, by_primary(found.fits, scores))))
     row, column = place
     primary, secondary = found.at(row, column)
     left = losses(state, instance, found.primaries[[row]], found.secondaries[[column]], ()).disk_left
@@ -190,6 +190,18 @@ def _first_redundant(
         if not strands_more_than(trial, group, before):
             return row, column
     return None
+
+
+def _strands(state: ClusterState, instance: int, group: int, found: Places, places: Iterator[tuple[int, int]]) -> tuple[Reason, ...]:
+    """Return which node's failure keeps an instance from the first of its places."""
+    first = next(places, None)
+    if first is None:
+        return ()
+    before = stranded_memory(state, group, exact=True)
+    after = stranded_memory(with_places(state, {instance: found.at(*first)}), group, exact=True)
+    more = {node: memory - before.get(node, 0.0) for node, memory in after.items()}
+    worst = max(more, key=lambda node: more[node], default=None)
+    return () if worst is None else (stranding(state, worst, more[worst]),)
 
 
 def _shares_storage(state: ClusterState, instance: int, group: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...common.libraries import np
+from ...common.units import format_mib
 from ..cluster.arrays import NOWHERE, Booleans, Integers
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
@@ -33,6 +34,13 @@ class Refusal:
 
     group: int
     reasons: tuple[Reason, ...]
+
+
+def stranding(state: ClusterState, failing: int, more: float) -> Reason:
+    """Return the reason that a node's failure would strand so many MiB more."""
+    name = state.facts.nodes.names[failing]
+    says = f"if {name} failed, {format_mib(more)} more of instances on shared storage would be stranded"
+    return Reason(failing, "shared_redundancy", more, says)
 
 
 def group_refusal(state: ClusterState, instance: int, group: int, named: bool) -> tuple[Reason, ...]:

@@ -27,10 +27,10 @@ from ..cluster.model import AllocPolicy
 from ..cluster.moves import Place, can_move, reachable
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
-from ..metrics.shared_redundancy import STRANDS_MORE, stranded_memory
+from ..metrics.shared_redundancy import stranded_memory
 from .assignment import assign
 from .places import Choices, Origin, Weights, by_primary, importances, places_for, scores_of
-from .refusal import Reason, Refusal, group_refusal
+from .refusal import Reason, Refusal, group_refusal, stranding
 
 MOST_PLACES = 30_000
 """Places that the integer program may choose from; when there are more, each instance's cheapest ones are offered."""
@@ -154,12 +154,12 @@ def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer
     if not found.fits.any():
         return Refusal(group, (Reason(NOWHERE, "migration", 0.0, "no migration tag lets it come from where it is"),))
     before = stranded_memory(state, group, exact=False)
-    least = np.inf
+    least, failing = np.inf, NOWHERE
     for row, column in by_primary(found.fits, scores_of(state, instance, found, scorer)):
         place = found.at(row, column)
         after = stranded_memory(with_places(state, {instance: place}), group, exact=False)
-        worse = [memory - before.get(node, 0.0) for node, memory in after.items()]
-        if max(worse, default=0.0) <= 0:
+        worse = [(memory - before.get(node, 0.0), node) for node, memory in after.items()]
+        if max(worse, default=(0.0, NOWHERE))[0] <= 0:
             return place
-        least = min(least, max(worse))
-    return Refusal(group, (Reason(NOWHERE, "shared_redundancy", least, STRANDS_MORE),))
+        least, failing = min((least, failing), max(worse))
+    return Refusal(group, (stranding(state, failing, least),))

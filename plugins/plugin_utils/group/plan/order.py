@@ -52,6 +52,11 @@ class Guard:
         bounds = Bounds.of_start(state)
         return cls(bounds, bounds.hard(), reserves or {}, frozenset(relaxed))
 
+    def or_as_in(self, state: ClusterState) -> Guard:
+        """Return the same guard, by which limits may also be as broken as in `state`, where all of this leads."""
+        bounds = self.bounds.or_as_in(state)
+        return dataclasses.replace(self, bounds=bounds, on_the_way=bounds if self.on_the_way is self.bounds else self.on_the_way)
+
     def strict(self) -> Guard:
         """Return the same guard with all limits at every step."""
         return dataclasses.replace(self, on_the_way=self.bounds)

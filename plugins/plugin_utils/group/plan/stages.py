@@ -13,8 +13,9 @@ with each instance at that step of its move at which it takes most. So each move
 keeps the limits, there and in the stages after it. What the sequence itself breaks (an instance whose node is down may
 be started where N+1 breaks) may be as broken in any order.
 
-Whether instances on shared storage can restart is no sum but a packing problem for each failing node. There the sequence
-is cut into runs that keep it even with all arrived and none gone, and stages are made run by run.
+Whether instances on shared storage can restart is no sum but a packing problem for each failing node. There each stage takes
+as many of the moves that are left as keep it even with all arrived and none gone. Where that leads nowhere, the sequence is
+cut into runs that do, and stages are made run by run.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ _Uses = Mapping[int, Floats]
 """By node, [R + N]: the rows of limits.usage, and for each node what its failure brings beyond the memory that is left."""
 
 
+MOST_PACKED = 1000
+"""Moves of groups on shared storage that are taken out of their sequence for fewer stages."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """Moves in the order of their stages; for each the positions of those it comes after, which are earlier; stages of positions."""
@@ -52,15 +57,10 @@ def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_nod
     after: list[tuple[int, ...]] = [()] * len(moves)
     found: list[list[int]] = []
     for part in _parts(state, moves):
-        own: list[list[int]] = []
-        runs = _runs(state, [moves[number] for number in part], guard)
-        now = state.copy()
-        for run in runs:
-            positions = [part[number] for number in run]
-            own += _Schedule(now, [moves[number] for number in positions], guard, most_at_node).of_positions(positions)
-            if run is not runs[-1]:
-                carry_out(now, (moves[number] for number in positions))
-        for number, earlier in (_all_before(own) if len(runs) > 1 else _before_at_nodes(own, moves)).items():
+        own, is_whole = _by_runs(state, moves, part, guard, most_at_node)
+        if not is_whole and len(part) <= MOST_PACKED:
+            own = min(own, _Packing(state, moves, guard, most_at_node).of_positions(part) or own, key=len)
+        for number, earlier in (_before_at_nodes(own, moves) if is_whole else _all_before(own)).items():
             after[number] = earlier
         found += [[] for _missing in range(len(own) - len(found))]
         for stage, members in zip(found, own):
@@ -90,6 +90,21 @@ def _parts(state: ClusterState, moves: Sequence[Move]) -> list[list[int]]:
         numbers = sorted([number, *(other for _groups, members in joined for other in members)])
         parts.append((groups.union(*(own for own, _members in joined)), numbers))
     return [members for _groups, members in parts]
+
+
+def _by_runs(
+    state: ClusterState, moves: Sequence[Move], part: Sequence[int], guard: Guard, most_at_node: int | None
+) -> tuple[list[list[int]], bool]:
+    """Return the stages of a part of the moves, made run by run, and whether one run is all."""
+    found: list[list[int]] = []
+    runs = _runs(state, [moves[number] for number in part], guard)
+    now = state.copy()
+    for run in runs:
+        positions = [part[number] for number in run]
+        found += _Schedule(now, [moves[number] for number in positions], guard, most_at_node).of_positions(positions)
+        if run is not runs[-1]:
+            carry_out(now, (moves[number] for number in positions))
+    return found, len(runs) == 1
 
 
 def _runs(state: ClusterState, moves: Sequence[Move], guard: Guard) -> list[range]:
@@ -146,14 +161,23 @@ class _Stage:
 class _Schedule:
     """The stages of moves from one state, in which shared storage is in nobody's way."""
 
-    def __init__(self, state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_node: int | None) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        moves: Sequence[Move],
+        guard: Guard,
+        most_at_node: int | None,
+        allowed: Mapping[int, Floats] | None = None,
+    ) -> None:
+        """Make stages; `allowed` is the most that may be used at each node, by default the guard's bounds or what the sequence comes to."""
         self._start: dict[int, Floats] = {}
         self._changes: dict[int, list[tuple[int, Floats]]] = collections.defaultdict(list)
         self._stages: list[_Stage] = []
         self._most_at_node = most_at_node
         needs = [_needs(state, move) for move in moves]
-        self._allowed: dict[int, Floats] = {}
+        self.allowed: dict[int, Floats] = {}
         self._look_at(state, guard, needs)
+        self.allowed = self.allowed if allowed is None else dict(allowed)
         stage_of: dict[int, int] = {}
         for number, (move, (most, net)) in enumerate(zip(moves, needs)):
             first = stage_of.get(move.instance, -1) + 1
@@ -171,8 +195,8 @@ class _Schedule:
                 if node not in now:
                     self._start[node] = now[node] = _used(state, node)
                     bounds = guard.bounds.most[:, node]
-                    self._allowed[node] = np.concatenate([bounds, np.full(len(state.offline), bounds[REDUNDANCY])])
-                self._allowed[node] = np.maximum(self._allowed[node], now[node] + need)
+                    self.allowed[node] = np.concatenate([bounds, np.full(len(state.offline), bounds[REDUNDANCY])])
+                self.allowed[node] = np.maximum(self.allowed[node], now[node] + need)
                 now[node] = now[node] + net[node]
 
     def _add(self, number: int, first: int, nodes: set[int], most: _Uses, net: _Uses) -> int:
@@ -195,10 +219,10 @@ class _Schedule:
         if self._most_at_node is not None and any(self._stages[at].at_node[node] >= self._most_at_node for node in nodes):
             return False
         for node, need in most.items():
-            if (self._worst(at, node) + need > self._allowed[node]).any():
+            if (self._worst(at, node) + need > self.allowed[node]).any():
                 return False
             later = (stage.worst[node] for stage in self._stages[at + 1 :] if node in stage.worst)
-            if any((worst + net[node] > self._allowed[node]).any() for worst in later):
+            if any((worst + net[node] > self.allowed[node]).any() for worst in later):
                 return False
         return True
 
@@ -206,6 +230,56 @@ class _Schedule:
         """Return the most that may be used at a node in a stage; where none of its moves touches it, what those before leave."""
         known = self._stages[at].worst.get(node) if at < len(self._stages) else None
         return known if known is not None else sum((net for stage, net in self._changes[node] if stage < at), self._start[node])
+
+
+class _Packing:
+    """Stages that take moves out of their sequence, each as many as can be under way together."""
+
+    def __init__(self, state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_node: int | None) -> None:
+        self._now, self._moves, self._guard, self._most_at_node = state.copy(), moves, guard, most_at_node
+
+    def of_positions(self, positions: Sequence[int]) -> list[list[int]] | None:
+        """Return stages of moves, or None when some of them find no turn."""
+        left, found = list(positions), []
+        allowed = self._schedule(left).allowed
+        while left:
+            offered = self._schedule(left, allowed).of_positions(left)[0]
+            # The first is in the first stage because it must be in one.
+            offered = offered if self._guard.lets(self._now, self._moves[offered[0]]) else offered[1:]
+            stage = self._most_together([], offered) or self._single(left)
+            if not stage:
+                return None
+            found.append(sorted(stage))
+            carry_out(self._now, (self._moves[number] for number in found[-1]))
+            left = [number for number in left if number not in stage]
+        return found
+
+    def _schedule(self, numbers: Sequence[int], allowed: Mapping[int, Floats] | None = None) -> _Schedule:
+        return _Schedule(self._now, [self._moves[number] for number in numbers], self._guard, self._most_at_node, allowed)
+
+    def _most_together(self, chosen: list[int], offered: Sequence[int]) -> list[int]:
+        """Return the chosen moves with as many of those offered as shared storage bears, halving what it does not."""
+        if self._holds([*chosen, *offered]):
+            return [*chosen, *offered]
+        if len(offered) < 2:
+            return chosen
+        middle = len(offered) // 2
+        return self._most_together(self._most_together(chosen, offered[:middle]), offered[middle:])
+
+    def _holds(self, numbers: Sequence[int]) -> bool:
+        moves = [self._moves[number] for number in numbers]
+        groups = {int(self._now.facts.nodes.group[node]) for move in moves for node in nodes_of(move)}
+        return all(self._guard.reserves[group].holds_in_any_order(self._now, moves) for group in groups & self._guard.reserves.keys())
+
+    def _single(self, left: Sequence[int]) -> list[int]:
+        """Return the first move that can be made alone: it has left one node when it has arrived at another."""
+        moved: set[int] = set()
+        for number in left:
+            move = self._moves[number]
+            if move.instance not in moved and self._guard.lets(self._now, move):
+                return [number]
+            moved.add(move.instance)
+        return []
 
 
 def _used(state: ClusterState, node: int) -> Floats:

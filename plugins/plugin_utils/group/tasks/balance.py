@@ -22,27 +22,33 @@ from ...common.units import format_mib, parse_mib
 from ...common.words import listed
 from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
-from ..balance.search import BalanceOptions
+from ..balance.search import BalanceOptions, Redundancy, Refused
 from ..balance.super_cluster import PRICES, Choice, joined_plan, not_beaten, preferred, rank_groups, worst_groups
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
 from ..cluster.loads import read_loads, with_loads
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState
+from ..evacuate.evacuation import reasons_to_stay
+from ..evacuate.task import AcrossGroups, Scorers, Task
 from ..metrics.score import ScoreMode
+from ..metrics.shared_redundancy import SharedReserve
+from ..metrics.verdicts import EXACT
+from ..neighbourhood.excess import excess_of
 from ..neighbourhood.moves import MoveOptions
 from ..neighbourhood.price import Prices
+from ..place.refusal import Reason, stranding
 from ..plan.plain import plan_to_plain, restarted
 from ..sources.inline import write_inline
 from ..sources.loaded import Loaded
 from ..sources.text import write_text
-from .place import find_group, moves_table
+from .place import find_group, moves_table, reason_to_plain, reasons_line
 
 _LEAST = {
     **{"max_moves": 0, "max_moves_at_node": 1, "max_groups": 1, "min_gain": 0, "data_price": 0, "move_price": 0, "restart_price": 0},
     **{"time_limit": 0, "workers": 0},
 }
-_ONLY_WITH_SCORE = ("max_data", "data_price", "move_price", "restart_price", "pareto")
+_ONLY_WITH_SCORE = ("max_data", "data_price", "move_price", "restart_price", "redundancy", "pareto")
 
 
 class Mode(StrEnum):
@@ -112,6 +118,7 @@ def _balance_options(arguments: Mapping[str, t.Any], most_data: int | None) -> B
         min_gain=_or_else(arguments.get("min_gain"), usual.min_gain),
         moves=_moves(arguments),
         evacuation_only=bool(arguments.get("evacuation")),
+        redundancy=Redundancy(arguments.get("redundancy") or usual.redundancy),
     )
 
 
@@ -155,6 +162,11 @@ def _mib(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> int | None:
         return None
 
 
+_WORSE_FOR = {
+    "down": "so that instances come up whose node does not answer",
+    "limits": "so that limits hold that are broken",
+    "score": "for the score",
+}
 Plain = dict[str, t.Any]
 Job = Callable[[Assignment, t.Union[float, None]], GroupPlan]
 Solve = Callable[[Job, Mapping[str, Assignment], Resources], Mapping[str, Solved[GroupPlan]]]
@@ -237,6 +249,8 @@ def _name(cluster: Cluster, group: int) -> str:
 def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
     cluster = state.facts.cluster
     names = state.facts.instances.names
+    after = after_moves(state, found.plan.moves)
+    staying = _on_offline_nodes(after, found.group)
     return {
         "group": _name(cluster, found.group),
         "score_before": found.score_before,
@@ -245,15 +259,66 @@ def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
         "data": found.data,
         "blocked": [names[instance] for instance in found.blocked],
         "restarts": [names[instance] for instance in restarted(state, found.plan.moves)],
-        "offline": [names[instance] for instance in _on_offline_nodes(state, found)],
+        "offline": [names[instance] for instance in staying],
+        "down": [names[instance] for instance in _down(after, found.group)],
+        "redundancy": _redundancy(state, after, found),
+        "refused": [
+            *(_refused(cluster, instance, _why_it_stays(state, after, instance)) for instance in staying),
+            *(_refused(cluster, one, [_stranding(state, why)]) for one, why in sorted(found.refused.items()) if one not in staying),
+        ],
         "complete": found.in_time,
     }
 
 
-def _on_offline_nodes(state: ClusterState, found: GroupPlan) -> list[int]:
-    """Return the instances of a group that still have a node that is offline after its plan."""
-    after = after_moves(state, found.plan.moves)
-    dark = np.append(after.offline & (after.facts.nodes.group == found.group), False)
+def _down(state: ClusterState, group: int) -> list[int]:
+    """Return the instances of a group that are down because their node does not answer."""
+    dark = np.append(state.dark & (state.facts.nodes.group == group), False)
+    models = state.facts.instances.models
+    return [instance for instance in np.flatnonzero(dark[state.primary]).tolist() if models[instance].uses_memory]
+
+
+def _redundancy(state: ClusterState, after: ClusterState, found: GroupPlan) -> Plain:
+    """Return what failures of nodes strand on shared storage before and after the plan, and for what more of it is."""
+    before, later = (SharedReserve.of(one, found.group).allowed for one in (state, after))
+    worse = [
+        {"node": state.facts.nodes.names[node], "before": int(before[node]), "after": int(later[node])}
+        for node in np.flatnonzero((later > before) & np.isfinite(later)).tolist()
+    ]
+    reasons = []
+    if worse:
+        members = state.group_nodes(found.group)
+        reasons += ["down"] if len(_down(after, found.group)) < len(_down(state, found.group)) else []
+        reasons += ["limits"] if excess_of(after, members) < excess_of(state, members) else []
+    return {
+        "before": int(before[np.isfinite(before)].sum()),
+        "after": int(later[np.isfinite(later)].sum()),
+        "worse": worse,
+        "for": reasons or (["score"] if worse else []),
+    }
+
+
+def _why_it_stays(state: ClusterState, after: ClusterState, instance: int) -> list[Reason]:
+    """Return which limits keep an instance from each other node, but for soft ones if its own does not answer."""
+    dark = frozenset(np.flatnonzero(after.offline).tolist())
+    rules = EXACT if after.answers(int(after.primary[instance])) else EXACT.hard()
+    task = Task(instance, dark, dark)
+    group = after.group_of(instance)
+    reserves = {group: SharedReserve.of(state, group)}
+    return list(reasons_to_stay(after, task, AcrossGroups.NO, Scorers(after, ScoreMode.HTOOLS), rules, reserves))
+
+
+def _stranding(state: ClusterState, why: Refused) -> Reason:
+    told = stranding(state, why.failing, why.more)
+    return dataclasses.replace(told, node=why.target)
+
+
+def _refused(cluster: Cluster, instance: int, reasons: Sequence[Reason]) -> Plain:
+    return {"instance": cluster.instances[instance].name, "reasons": [reason_to_plain(cluster, reason) for reason in reasons]}
+
+
+def _on_offline_nodes(after: ClusterState, group: int) -> list[int]:
+    """Return the instances of a group that have a node that is offline."""
+    dark = np.append(after.offline & (after.facts.nodes.group == group), False)
     result: list[int] = np.flatnonzero(dark[after.primary] | dark[after.secondary]).tolist()
     return [instance for instance in result if after.primary[instance] != NOWHERE]
 
@@ -291,12 +356,29 @@ def _remarks(told: Plain) -> list[str]:
 
 def _group_remarks(one: Plain) -> list[str]:
     left = (
+        (one["down"], "they stay down, as their node does not answer"),
         (one["offline"], "a node of theirs stays one that is offline or drained"),
         (one["blocked"], "there is a better place for them, but no way to it that keeps all limits"),
         (one["restarts"], "they are stopped and started again, as they cannot be moved while they run"),
     )
     remarks = [f"{one['group']}: {says}: {listed(names, _MOST_NAMES)}" for names, says in left if names]
+    remarks += [f"{one['group']}: {name} stays: {reasons_line(why)}" for name, why in _refusals(one)]
+    remarks += [f"{one['group']}: {remark}" for remark in _redundancy_remarks(one["redundancy"])]
     return remarks if one["complete"] else [*remarks, f"{one['group']}: time was up before the search was; a longer one may find more"]
+
+
+def _refusals(one: Plain) -> list[tuple[str, Sequence[Plain]]]:
+    """Return the first instances that may not go where they should, with the reasons."""
+    return [(refused["instance"], refused["reasons"]) for refused in one["refused"][:_MOST_NAMES]]
+
+
+def _redundancy_remarks(redundancy: Plain) -> list[str]:
+    """Return whose failure strands more than before, and for what."""
+    nodes = [f"{node['node']} ({format_mib(node['before'])} before, {format_mib(node['after'])} after)" for node in redundancy["worse"]]
+    if not nodes:
+        return []
+    purpose = " and ".join(_WORSE_FOR[reason] for reason in redundancy["for"])
+    return [f"N+1 on shared storage gets worse, {purpose}: more would be stranded if {listed(nodes, _MOST_NAMES)} failed"]
 
 
 def _group_row(one: Plain, found: GroupPlan) -> tuple[str, ...]:

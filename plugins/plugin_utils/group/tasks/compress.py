@@ -21,6 +21,7 @@ from ..redistribute.redistribution import Run
 from ..sources.loaded import Loaded
 from .place import reason_to_plain
 from .redistribute import chosen_groups, missing_to_plain
+from .summaries import compression_summary
 
 Plain = dict[str, t.Any]
 
@@ -43,11 +44,12 @@ def run_compress(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
     if best is not None and not best.possible:
         raise NoSolution(f"The group {told[0]['group']} cannot be emptied: {told[0]['says']}", {"candidates": told})
     plan = stages(state, [] if best is None else best.moves, Guard.at_every_step(state))
-    return {
+    answer = {
         "candidates": told,
         "emptied": None if best is None else loaded.cluster.groups[best.group].name,
         "plan": plan_to_plain(state, plan, mode),
     }
+    return answer | {"summary": compression_summary(answer)}
 
 
 def _to_plain(state: ClusterState, emptying: Emptying) -> Plain:

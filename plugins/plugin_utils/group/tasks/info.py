@@ -30,8 +30,12 @@ _COUNTED = {
     "rules": ProblemKind.RULE,
     "policy": ProblemKind.POLICY,
     "pool": ProblemKind.POOL,
+    "cpus": ProblemKind.CPUS,
+    "spindle_use": ProblemKind.SPINDLE_USE,
+    "memory": ProblemKind.MEMORY,
 }
 """What health counts, by hcheck's words where it has one."""
+_SELDOM = ("rules", "cpus", "spindle_use", "memory")
 _NODE_PROBLEMS = frozenset({ProblemKind.N1, ProblemKind.RULE, ProblemKind.TAGS, ProblemKind.SHARED_N1})
 """Problems that are counted once a node, as hcheck does."""
 _PROOFS = 100_000
@@ -69,9 +73,8 @@ def _metrics(metrics: Sequence[Metric]) -> list[dict[str, t.Any]]:
 def _health(problems: Sequence[Problem]) -> dict[str, t.Any]:
     """Return the counts of hcheck, of instances for offline ones, and whether all are 0."""
     counts = {word: _count([problem for problem in problems if problem.kind == kind]) for word, kind in _COUNTED.items()}
-    # Most clusters have no rules.
-    if not counts["rules"]:
-        del counts["rules"]
+    # What hcheck does not count is told where there is any.
+    counts = {word: count for word, count in counts.items() if count or word not in _SELDOM}
     return {"healthy": not any(counts.values()), **counts}
 
 
@@ -201,7 +204,7 @@ _MOST_PROBLEMS = 40
 
 
 def summary(report: Mapping[str, t.Any]) -> str:
-    """Return the report of report.report as lines of text."""
+    """Return a report as lines of text."""
     parts = [
         _head(report),
         table(

@@ -26,6 +26,7 @@ from ..plan.stages import stages
 from ..sources.loaded import Loaded
 from .evacuate import positions_of
 from .redistribute import chosen_groups
+from .summaries import maintenance_summary, squeeze_summary
 
 Plain = dict[str, t.Any]
 
@@ -43,13 +44,14 @@ def run_maintenance(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     refuse_less(arguments, {"max_nodes": 1}, mistakes)
     mistakes.check()
     rollout = roll(state, _nodes(state, arguments), options, arguments.get("max_nodes"))
-    return {
+    answer = {
         "sets": [_set_to_plain(state, members) for members in rollout.sets],
         "left_out": [
             {"node": names[node], "instance": state.facts.instances.names[stuck.instance], "says": stuck.says}
             for node, stuck in rollout.skipped
         ],
     }
+    return answer | {"summary": maintenance_summary(answer)}
 
 
 def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
@@ -103,7 +105,7 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     names = [node.name for node in cluster.nodes]
     state = ClusterState.from_cluster(_switched_on(cluster, found.power_on))
     guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in found.moves]))
-    return {
+    answer = {
         "power_off": [names[node] for node in found.power_off],
         "power_on": [names[node] for node in found.power_on],
         "lacking": [names[node] for node in found.lacking],
@@ -113,6 +115,7 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
         "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in found.power_on]
         + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in found.power_on],
     }
+    return answer | {"summary": squeeze_summary(answer)}
 
 
 def _switched_on(cluster: Cluster, nodes: tuple[int, ...]) -> Cluster:

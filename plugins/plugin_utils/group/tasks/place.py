@@ -182,11 +182,20 @@ def moves_table(plan: Plain) -> str:
 
 def reasons_line(reasons: Sequence[Plain]) -> str:
     """Return the first reasons in one line."""
-    told = [
-        (f"{reason['node']}: " if reason["node"] else "") + (reason.get("says") or f"{reason['limit']} short by {reason['short']}")
-        for reason in reasons[:_MOST_REASONS]
-    ]
+    told = [(f"{reason['node']}: " if reason["node"] else "") + _reason(reason) for reason in reasons[:_MOST_REASONS]]
     return "; ".join([*told, f"{len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else told)
+
+
+_IN_MIB = frozenset({"memory", "redundancy", "shared_redundancy", "disk", "pool"})
+"""Limits whose amounts are MiB."""
+
+
+def _reason(reason: Plain) -> str:
+    """Return a reason in words: what is short, as people write it, or merely what is in the way."""
+    if reason.get("says") or not reason["short"]:
+        return str(reason.get("says") or reason["limit"])
+    short = format_mib(reason["short"]) if reason["limit"] in _IN_MIB else f"{reason['short']:g}"
+    return f"{reason['limit']} short by {short}"
 
 
 def _solution_lines(solution: Plain) -> str:

@@ -25,6 +25,7 @@ from ..redistribute.load_balancing import KINDS, GroupLoads, LoadOptions, balanc
 from ..redistribute.redistribution import Missing, Repair, Run, leavers, redistribute
 from ..sources.loaded import Loaded
 from .place import find_group, reason_to_plain
+from .summaries import load_summary, redistribution_summary
 
 Plain = dict[str, t.Any]
 
@@ -50,11 +51,12 @@ def run_redistribute(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = 
     guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in moves]))
     plan = stages(state, moves, guard)
     healthy = all(repair.after.healthy for repair in repairs)
-    return {
+    answer = {
         "healthy": healthy,
         "groups": [told.get(group) or _healthy_to_plain(state, group) for group in groups],
         "plan": plan_to_plain(state, plan, mode),
     }
+    return answer | {"summary": redistribution_summary(answer)}
 
 
 def _measured(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Cluster:
@@ -171,7 +173,7 @@ def _balanced(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> Pla
     words = {1: "high", -1: "low", 0: None}
     before, after = found.before.outliers(options.tolerance), found.after.outliers(options.tolerance)
     plan = stages(state, found.moves, Guard.at_every_step(state))
-    return {
+    answer = {
         "load_score_before": found.before.score,
         "load_score_after": found.after.score,
         "groups": [
@@ -188,6 +190,7 @@ def _balanced(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> Pla
         ],
         "plan": plan_to_plain(state, plan, mode),
     }
+    return answer | {"summary": load_summary(answer)}
 
 
 def _pressure(loads: GroupLoads, group: int) -> Plain:

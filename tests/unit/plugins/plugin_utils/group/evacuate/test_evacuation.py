@@ -104,8 +104,8 @@ def test_what_would_leave_no_room_to_restart_stays_and_says_so(bench):
     found = run(bench, nodes, instances, nodes=["a"])
     assert found["placed"] == []
     reasons = {reason["limit"]: reason for reason in found["unplaced"][0]["reasons"]}
-    assert reasons["shared_redundancy"]["short"] == 300
-    assert "strand" in reasons["shared_redundancy"]["says"]
+    assert (reasons["shared_redundancy"]["node"], reasons["shared_redundancy"]["short"]) == ("b", 900)
+    assert reasons["shared_redundancy"]["says"] == "if c failed, 900 MiB more of instances on shared storage would be stranded"
     dead = [bench.node("a", offline=True), *nodes[1:]]
     saved = run(bench, dead, instances, nodes=["a"])
     assert [(placed["nodes"], placed["relaxed"]) for placed in saved["placed"]] == [(["b"], True)]

@@ -30,7 +30,7 @@ def test_places_and_refusals(bench):
     assert lines[1].split() == ["group", "policy", "nodes", "score", "lost", "disk", "left"]
     assert lines[2].split()[:3] in (["g", "preferred", "a.rack:b"], ["g", "preferred", "b:a.rack"])
     assert lines[2].endswith("MiB") or lines[2].endswith("GiB")
-    assert lines[3] == "h cannot: c.example.com: memory short by 400"
+    assert lines[3] == "h cannot: c.example.com: memory short by 400 MiB"
     assert lines[4] == ""
     assert lines[5] == "second: 0 of 2 groups can take it"
     assert lines[6].startswith("g cannot: ")
@@ -56,5 +56,5 @@ def test_what_breaks_soft_limits_is_told(bench):
 
 def test_long_lists_of_reasons_are_cut():
     reasons = [{"node": f"n{number}", "limit": "disk", "short": number} for number in range(9)]
-    assert reasons_line(reasons).endswith("n4: disk short by 4; 4 more")
+    assert reasons_line(reasons).endswith("n4: disk short by 4 MiB; 4 more")
     assert reasons_line([{"node": None, "limit": "network", "short": 1, "says": "not connected"}]) == "not connected"

@@ -13,7 +13,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.bareon.allocator.plugins.filter.moves_to_html import moves_to_html
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.page import pictures
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.picture.nodes import node_pictures
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 
@@ -45,7 +45,7 @@ def across(bench):
 
 
 def test_each_move_is_an_arrow_between_the_rows_of_its_nodes(inside):
-    (picture,) = pictures(inside["plan"])
+    (picture,) = node_pictures(inside["plan"])
     moves = inside["plan"]["moves"]
     assert [arrow.instance for arrow in picture.arrows] == [move["instance"] for move in moves]
     at = {row.name: height for height, row in enumerate(picture.rows)}
@@ -59,7 +59,7 @@ def test_each_move_is_an_arrow_between_the_rows_of_its_nodes(inside):
 
 
 def test_ends_that_share_a_row_lie_apart_and_do_not_cross(inside):
-    (picture,) = pictures(inside["plan"])
+    (picture,) = node_pictures(inside["plan"])
     lines = [line for arrow in picture.arrows for line in arrow.lines]
     assert len({line.start for line in lines}) == len(lines)
     assert len({line.end for line in lines}) == len(lines)
@@ -71,12 +71,19 @@ def test_ends_that_share_a_row_lie_apart_and_do_not_cross(inside):
 
 
 def test_names_lose_the_domain_that_all_share(inside):
-    rows = [row for picture in pictures(inside["plan"]) for row in (*picture.rows, *picture.still)]
+    rows = [row for picture in node_pictures(inside["plan"]) for row in (*picture.rows, *picture.still)]
     assert sorted((row.name, row.label) for row in rows) == [(f"{name}.example.com", name) for name in "abcd"]
 
 
+@pytest.mark.parametrize("names", [["a.example.com"], ["a.example.com", "b"], ["a.example.com", "b.example.org"], ["a", "b"]])
+def test_names_keep_what_not_all_end_with(inside, names):
+    nodes = [node | {"node": name} for node, name in zip(inside["plan"]["nodes"], names)]
+    (picture,) = node_pictures({"nodes": nodes, "moves": [], "stages": []})
+    assert [row.label for row in picture.still] == names
+
+
 def test_bars_tell_what_is_used(inside):
-    (picture,) = pictures(inside["plan"])
+    (picture,) = node_pictures(inside["plan"])
     row = next(row for row in picture.rows if row.label == "a")
     memory, disk, cpus, load = row.before
     assert (memory.used, disk.used, cpus.used) == pytest.approx((0.4, 0.4, 0.1))
@@ -91,7 +98,7 @@ def test_bars_tell_what_is_used(inside):
 
 
 def test_groups_that_a_move_connects_share_a_picture(across):
-    (picture,) = pictures(across["plan"])
+    (picture,) = node_pictures(across["plan"])
     assert picture.groups == ("g", "h")
     assert [row.name for row in picture.rows if row.number < 0] == ["g", "h"]
     assert len(picture.arrows) == len(across["plan"]["moves"]) == 1

@@ -1,0 +1,117 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What comes first when a group is balanced: what is down, then limits that are broken, then N+1, then the score."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Solved
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.balance import run_balance
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
+
+
+def here(job, tasks, resources):
+    return {name: Solved(job(task, resources.seconds), 0.0) for name, task in tasks.items()}
+
+
+def shared(bench, name, node, memory, **fields):
+    return bench.instance(name, node, memory=memory, disk_template=DiskTemplate.EXT, **fields)
+
+
+def balanced(bench, nodes, instances, **arguments):
+    told = run_balance(Loaded(bench.cluster(nodes, instances, [open_group("g")]), {}), {"groups": ["g"], **arguments}, here)
+    return told, told["groups"][0], {move["instance"]: move["to"] for move in told["plan"]["moves"]}
+
+
+def tight(bench, **dead):
+    """Two nodes of which each can take what the other has, and a third with an instance for which then there is no room."""
+    nodes = [bench.node("a"), bench.node("b"), bench.node("x", **dead)]
+    return nodes, [shared(bench, "i", "a", 500), shared(bench, "j", "b", 400), shared(bench, "lost", "x", 300)]
+
+
+def test_what_is_down_comes_up_before_n1_and_the_answer_says_so(bench):
+    told, group, homes = balanced(bench, *tight(bench, offline=True))
+    assert homes["lost"] in (["a"], ["b"])
+    assert group["down"] == []
+    assert [node["node"] for node in group["redundancy"]["worse"]] == ["a", "b"]
+    assert group["redundancy"]["for"] == ["down"]
+    assert group["redundancy"]["after"] > group["redundancy"]["before"] == 0
+    assert "N+1 on shared storage gets worse, so that instances come up" in told["summary"]
+
+
+def test_n1_can_be_kept_or_not_looked_at(bench):
+    told, group, homes = balanced(bench, *tight(bench, offline=True), redundancy="keep")
+    assert group["down"] == ["lost"]
+    assert group["redundancy"]["worse"] == []
+    assert "lost" not in homes
+    assert "g: they stay down, as their node does not answer: lost" in told["summary"]
+    assert "lost" in balanced(bench, *tight(bench, offline=True), redundancy="off")[2]
+
+
+def test_a_refusal_names_the_limit_the_node_and_the_amount(bench):
+    nodes, instances = tight(bench, offline=True)
+    told, group, _homes = balanced(bench, nodes, [*instances[:2], shared(bench, "lost", "x", 1100)])
+    assert group["refused"] == [
+        {
+            "instance": "lost",
+            "reasons": [{"node": "a", "limit": "memory", "short": 600}, {"node": "b", "limit": "memory", "short": 500}],
+        }
+    ]
+    assert "g: lost stays: a: memory short by 600 MiB" in told["summary"]
+
+
+def test_n1_names_the_node_whose_failure_strands_more(bench):
+    """Drained, nothing is down: N+1 is kept, and the instance on the drained node is told why it stays."""
+    told, group, homes = balanced(bench, *tight(bench, drained=True))
+    assert "lost" not in homes
+    (refused,) = group["refused"]
+    assert refused["instance"] == "lost"
+    assert {reason["limit"] for reason in refused["reasons"]} == {"shared_redundancy"}
+    assert all(reason["short"] > 0 and "would be stranded" in reason["says"] for reason in refused["reasons"])
+    assert "would be stranded" in told["summary"]
+
+
+def test_what_is_down_may_break_soft_limits_when_nothing_else_is_left(bench):
+    nodes = [bench.node("a", total_cpus=1.0), bench.node("b", total_cpus=1.0), bench.node("x", offline=True)]
+    instances = [shared(bench, "i", "a", 100, vcpus=4), shared(bench, "j", "b", 100, vcpus=4), shared(bench, "lost", "x", 100)]
+    assert "lost" in balanced(bench, nodes, instances)[2]
+
+
+def test_others_make_room_for_what_is_down(bench):
+    nodes = [bench.node("a"), bench.node("b", total_memory=700.0, free_memory=700), bench.node("x", offline=True)]
+    instances = [shared(bench, "small", "a", 300), shared(bench, "lost", "x", 900)]
+    _told, group, homes = balanced(bench, nodes, instances)
+    assert homes == {"small": ["b"], "lost": ["a"]}
+    assert group["down"] == []
+
+
+def test_limits_that_are_broken_are_mended_before_n1(bench):
+    """Node a has more virtual CPUs than it may; room for one of them is only where N+1 breaks."""
+    nodes = [bench.node("a", total_cpus=1.0), bench.node("b"), bench.node("c", total_memory=1600.0, free_memory=1600)]
+    instances = [shared(bench, "i", "a", 100, vcpus=3), shared(bench, "j", "a", 100, vcpus=3)]
+    instances += [shared(bench, "k", "b", 950), shared(bench, "l", "c", 100)]
+    _told, group, homes = balanced(bench, nodes, instances)
+    assert {"i", "j"} & homes.keys()
+    assert group["redundancy"]["for"] in ([], ["limits"])
+
+
+def test_cpus_do_not_count_when_a_node_has_failed(bench):
+    """By its CPUs nothing of node a could restart on b, as each is full; htools does not ask for that, and the score may fall."""
+    nodes = [bench.node(name, total_cpus=2.0) for name in "abc"]
+    instances = [shared(bench, f"i{number}", "a", 100, vcpus=2) for number in range(4)]
+    _told, group, homes = balanced(bench, nodes, instances)
+    assert homes
+    assert group["redundancy"] == {"before": 0, "after": 0, "worse": [], "for": []}
+
+
+@pytest.mark.parametrize("state", [{"drained": True}, {"offline": True}])
+def test_a_node_of_a_group_of_two_is_emptied(bench, state):
+    cluster = bench.cluster([bench.node("a", **state), bench.node("b")], [shared(bench, "i", "a", 300), shared(bench, "j", "b", 300)])
+    found = run_evacuate(Loaded(cluster, {}), {"nodes": ["a"]})
+    assert [placed["nodes"] for placed in found["placed"]] == [["b"]]
+    assert not found["unplaced"]
