@@ -147,6 +147,13 @@ consumers:
   description: By consumer's UUID, its C(name), C(generation), C(project), C(user) and C(consumer_type).
   returned: success
   type: dict
+claims:
+  description:
+    - The same as O(bareon.allocator.provider_allocation#module:consumers) takes it, so that it can be claimed again, in another ledger for
+      example.
+  returned: success
+  type: list
+  elements: dict
 projects:
   description: Amounts by project and class. Consumers of no project are counted under an empty name.
   returned: success
@@ -185,8 +192,8 @@ summary:
 audit:
   description:
     - What does not fit; empty when everything does.
-    - C(kind) is V(sum), V(overfull), V(piece), V(inventory), V(malformed), V(loop), V(dangling) or V(idle). Only V(overfull) and V(piece)
-      can come of tasks, by changing the inventory under what is allotted of it.
+    - C(kind) is V(sum), V(overfull), V(piece), V(inventory), V(malformed), V(loop), V(dangling), V(lost) or V(idle). Only V(overfull)
+      and V(piece) can come of tasks, by changing the inventory under what is allotted of it.
   returned: with O(audit=true)
   type: list
   elements: dict
@@ -197,6 +204,10 @@ audit:
       returned: success
     about:
       description: The UUID of the provider or consumer.
+      type: str
+      returned: success
+    name:
+      description: Its name, or the UUID of a consumer without one.
       type: str
       returned: success
     says:

@@ -71,7 +71,7 @@ def ask_us(index, query):
 def ask_ledger(url, query, limit):
     """Do what one task does, from opening the ledger to its result."""
     asked = {**ANYTHING, "database": url, "world": None, "timeout": 60.0, "query": query, "limit": limit}
-    return run_provider_candidates({**asked, "distinct": "mappings", "explain_below": 0})["candidates"]
+    return run_provider_candidates({**asked, "distinct": "mappings", "explain_below": 0, "summaries": False})["candidates"]
 
 
 def stored(world, folder):

@@ -110,13 +110,12 @@ def ask(url, shape, question):
         found = len(look_up_usages([name], url))
     elif question == "claim by request":
         request = {**ANYTHING, **SHAPES[shape][2]}
-        owned = dict.fromkeys(
-            ("allocations", "project", "user", "consumer_generation", "generations", "candidates", "inventories", "consumers")
-        )
+        whose = ("project", "user", "consumer_type", "consumer_generation")
+        owned = dict.fromkeys((*whose, "allocations", "generations", "candidates", "inventories", "consumers"))
         arguments = {**database, **owned, "consumer": CONSUMER, "state": "present", "retries": 40, "request": request}
         found = int(run_provider_allocation(arguments, dry_run=False)["changed"])
     else:
-        found = len(run_provider_candidates({**database, **ANYTHING, **SHAPES[shape][2], **asked})["candidates"])
+        found = len(run_provider_candidates({**database, **ANYTHING, **SHAPES[shape][2], **asked, "summaries": False})["candidates"])
     seconds, spent = time.perf_counter() - start, time.process_time() - spent
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"ms": seconds * 1000, "cpu_ms": spent * 1000, "mb": peak / 1024, "mb_before": before / 1024, "found": found}

@@ -23,6 +23,7 @@ WORLDS, REQUESTS = 12, 12
 SIZES = {
     "as they are": {},
     "one by one": {"_FIRST_PAGE": 1, "_LARGEST_PAGE": 1, "_FIRST_TREES": 1, "_MOST_TREES": 1},
+    "in steps": {"_FIRST_TREES": 1, "_STEPS": 2},
     "all that do, soon": {"_FIRST_PAGE": 1, "_LARGEST_PAGE": 2, "_WALKED_AT_LEAST": 1, "_FEW": 1, "_COUNTED": (1, 2)},
 }
 

@@ -98,6 +98,9 @@ _MODULES = {
     "yaql_utils": "yaql.language.utils",
     "yaqltypes": "yaql.language.yaqltypes",
 }
+_PARTS = {"sqlalchemy": ("sqlalchemy.dialects.sqlite",)}
+"""What a library would load when it is first used: in every process that Ansible forks, instead of once before."""
+
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
 _BOUND = re.compile(r"(>=|!=)\s*([\d.]+)")
 
@@ -162,6 +165,8 @@ def __getattr__(name: str) -> t.Any:
     try:
         loaded = importlib.import_module(module)
         _refuse_old(module.partition(".")[0])
+        for part in _PARTS.get(module, ()):
+            importlib.import_module(part)
     except ImportError as error:
         loaded = _Absent(_causes.setdefault(module.partition(".")[0], error))
     globals()[name] = loaded

@@ -21,6 +21,8 @@ from .criteria import Sql, make_criteria, numbers_in, rows
 from .roots import Finder
 
 _FIRST_TREES, _MOST_TREES = 8, 1024
+_STEPS = 8
+"""In how many steps as many trees are loaded as candidates are wanted: a tree may have several, so that most need not be loaded."""
 
 Held = Mapping[tuple[int, str], int]
 """What counts as free although it is in use: amounts by provider's number and class."""
@@ -52,13 +54,17 @@ class Asker:
             for (number, name), amount in held.items():
                 of_trees[kept[number], name] += amount
             found = finder.by_share(asked, of_trees, order)
-        size = _MOST_TREES if request.limit is None else min(max(_FIRST_TREES, request.limit), _MOST_TREES)
+        limit = _MOST_TREES if request.limit is None else request.limit
+        # To spread takes one candidate of each tree, so that as many trees are needed.
+        steps = 1 if request.limit is None or order == "spread" or limit < _STEPS * _FIRST_TREES else _STEPS
+        size = min(max(_FIRST_TREES, limit // steps), _MOST_TREES)
         waiting: list[int] = []
         for roots in found:
             waiting += roots
             while len(waiting) >= size:
                 yield read_part(self.connection, waiting[:size], asked, held)
-                waiting, size = waiting[size:], min(4 * size, _MOST_TREES)
+                waiting, steps = waiting[size:], steps - 1
+                size = size if steps > 0 else min(4 * size, _MOST_TREES)
         if waiting:
             yield read_part(self.connection, waiting, asked, held)
 

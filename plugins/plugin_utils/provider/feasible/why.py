@@ -5,18 +5,23 @@
 """Why a large ledger has no candidate: what its indexes can tell, without loading it.
 
 A small ledger is loaded, and candidates/why.py tells all. Here providers are counted for each group and constraint, no further than
-COUNTED, and the largest free pieces are looked up. What would help is not tried out.
+COUNTED, the largest free pieces are looked up, and groups that exclude each other are found by asking for fewer of them. What else would
+help is not tried out.
 """
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...common.libraries import sa
-from ..candidates.why import sentences
+from ..candidates.exclusion import find_exclusion
+from ..candidates.find import SearchOptions
+from ..candidates.why import TRIAL_BUDGET, sentences
 from ..request.model import Request
 from .criteria import Criterion, Sql, criteria_of_groups, make_criteria, rows
+from .parts import Asker
 from .roots import Finder
 
 COUNTED = 100_000
@@ -25,8 +30,12 @@ COUNTED = 100_000
 Plain = dict[str, t.Any]
 
 
-def explain_from_indexes(connection: sa.Connection, request: Request, have: int) -> Plain:
-    """Return what candidates.why.explain returns, `relax` and `combination` empty."""
+def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated: bool) -> Plain:
+    """Return what candidates.why.explain returns, `relax` and `combination` empty.
+
+    `truncated` says that the search which found `have` candidates did not come to its end.
+    """
+    connection = asker.connection
     finder = Finder(connection, make_criteria(request, {}, {}, ()))
     groups: dict[str, list[Plain]] = {}
     first: Plain | None = None
@@ -40,9 +49,26 @@ def explain_from_indexes(connection: sa.Connection, request: Request, have: int)
             before = entry["left"]
     largest = list(_largest(connection, request))
     counted = int(rows(connection, Sql(f"SELECT COUNT(*) FROM (SELECT 1 FROM resource_providers LIMIT {COUNTED}) counted"))[0][0])
-    told = list(sentences(counted, first, [], largest, have))
+
+    def impossible(smaller: Request) -> bool:
+        if smaller is request and not truncated:
+            return True
+        answer = asker.find(replace(smaller, limit=1), SearchOptions(order="none", budget=TRIAL_BUDGET))
+        return not answer.candidates and not answer.truncated
+
+    exclusion = find_exclusion(request, impossible) if first is None and not have else None
+    told = list(sentences(counted, first, [], largest, have, exclusion))
     told[-1] = "The ledger is too large to try out what would help."
-    return {"says": told, "first": first, "roots": {}, "groups": groups, "combination": [], "relax": [], "largest": largest}
+    return {
+        "says": told,
+        "first": first,
+        "roots": {},
+        "groups": groups,
+        "combination": [],
+        "excluding": None if exclusion is None else exclusion.as_plain(),
+        "relax": [],
+        "largest": largest,
+    }
 
 
 def _counted(finder: Finder, criterion: Criterion) -> Iterator[Plain]:

@@ -20,12 +20,18 @@ from ..world.names import canonical_uuid
 from .claims import Claim, Claimed, ConsumerState, apply_plan, plan_claims, refuse_outdated
 from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
-from .read import Consumer, Guarded, read_identities
+from .read import Consumer, Guarded
 from .statements import Statement
-from .tables import allocations, inventories
+from .tables import allocations, inventories, providers
 
 _MOST_PARTS = 16
 """Claims of more inventories than this are made the long way; for each number of them there is a statement."""
+
+_FIND = Statement(
+    sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation).where(
+        sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("called_so"))
+    )
+)
 
 
 class _NotAtOnce(Exception):
@@ -50,7 +56,7 @@ def _claim_at_once(connection: sa.Connection, claims: Collection[Claim], generat
     (claim,) = claims
     if claim.generation or len(claim.amounts) != 1 or not all(1 <= len(amounts) <= _MOST_PARTS for amounts in claim.amounts.values()):
         return apply_plan(connection, plan_claims(connection, claims, generations), claims)
-    found, generation = (_claim_in_one if connection.dialect.name == "postgresql" else _claim_in_six)(connection, claim)
+    found, generation = (_claim_in_one if connection.dialect.name == "postgresql" else _claim_in_five)(connection, claim)
     number, uuid, name = found
     if claim.seen:
         refuse_outdated(connection, claim.seen, Guarded({number: generation}, {number: name}, {}))
@@ -62,25 +68,27 @@ def _new(claim: Claim, generation: int) -> Consumer:
     return Consumer(claim.consumer, generation, claim.project, claim.user, claim.type, claim.name)
 
 
-def _claim_in_six(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
+def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
     """Return the provider's number, UUID and name, and its generation. Raises _NotAtOnce, also where the consumer is not new."""
     ((reference, amounts),) = claim.amounts.items()
-    found = read_identities(connection, [reference]).get(reference)
-    if found is None:
+    names = {"uuid": canonical_uuid(reference), "called_so": reference}
+    rows = _FIND.rows(connection, names)
+    if not rows:
         raise _NotAtOnce
+    number, uuid, name, generation = min(rows, key=lambda row: row[1] != names["uuid"])
     try:
         consumer = guard_consumer(connection, None, _new(claim, 0))
     except sa.exc.IntegrityError:
         raise _NotAtOnce from None
-    generation = raise_generation(connection, found[0])
-    values: dict[str, int | str] = {"consumer": consumer, "provider": found[0]}
-    for position, name in enumerate(sorted(amounts)):
-        values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
+    generation = raise_generation(connection, number, generation)
+    values: dict[str, int | str] = {"consumer": consumer, "provider": number}
+    for position, resource_class in enumerate(sorted(amounts)):
+        values[f"name{position}"], values[f"amount{position}"] = resource_class, amounts[resource_class]
     if _counting(len(amounts)).change(connection, values) != len(amounts):
         raise _NotAtOnce
     # Only now: on MariaDB a new allocation would lock its inventory against the update.
     _taking(len(amounts)).change(connection, values)
-    return found, generation
+    return (number, uuid, name), generation
 
 
 def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:

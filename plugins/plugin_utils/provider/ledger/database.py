@@ -16,7 +16,8 @@ import sqlite3
 import time
 import typing as t
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Unavailable
@@ -103,6 +104,36 @@ def make_engine(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None = Non
         raise _wrong_options(url) from None
     sa.event.listen(engine, "do_connect", _connector(url, deadline, watchdog))
     return engine
+
+
+class KeptConnection:
+    """One connection of an engine, kept from one transaction to the next.
+
+    A pool has the server roll back what comes back to it, and SQLAlchemy makes a new connection of what it takes out: half of what a
+    claim costs.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+        self._connection: sa.Connection | None = None
+
+    @contextmanager
+    def begin(self) -> Iterator[sa.Connection]:
+        """Begin a transaction, which is committed at the end of the block; after an error the next one gets another connection."""
+        connection, self._connection = self._connection or self.engine.connect(), None
+        try:
+            with connection.begin():
+                yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def make_watchdog(url: sa.URL) -> Watchdog | None:

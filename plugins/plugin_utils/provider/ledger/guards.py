@@ -34,7 +34,12 @@ _OWNER: dict[str, t.Any] = {
     "type": sa.bindparam("kind"),
     "name": sa.bindparam("called"),
 }
-_GENERATION = Statement(sa.select(providers.c.generation).where(providers.c.id == sa.bindparam("number")))
+# MariaDB and MySQL tell a client what LAST_INSERT_ID was called with: the new generation without another question.
+_RAISE_AND_TELL = Statement(
+    sa.update(providers)
+    .where(providers.c.id == sa.bindparam("number"))
+    .values(generation=sa.func.last_insert_id(providers.c.generation + 1))
+)
 _MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, **_OWNER))
 _RAISE_CONSUMER = Statement(
     sa.update(consumers)
@@ -75,11 +80,19 @@ def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None
         raise GenerationMoved(moved)
 
 
-def raise_generation(connection: sa.Connection, number: int) -> int:
-    """Raise the generation of a provider by its number; return the new one. Raises LostRace when the provider has gone."""
+def raise_generation(connection: sa.Connection, number: int, read: int) -> int:
+    """Raise the generation of a provider by its number; return the new one. Raises LostRace when the provider has gone.
+
+    `read` is the one that this transaction has read, on SQLite with nobody else writing since.
+    """
+    if connection.dialect.name == "mysql":
+        generation = _RAISE_AND_TELL.add(connection, {"number": number})
+        if not generation:
+            raise LostRace
+        return generation
     if _RAISE_PROVIDER.change(connection, {"number": number}) != 1:
         raise LostRace
-    return t.cast("int", _GENERATION.rows(connection, {"number": number})[0][0])
+    return read + 1
 
 
 def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer) -> int:

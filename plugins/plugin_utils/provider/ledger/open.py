@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from ...common.errors import NoSolution, Unavailable
 from ...common.libraries import sa
 from ..world.model import World
-from .database import in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
+from .database import KeptConnection, in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
 from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
 from .migrate import NEWEST, current_revision, read_scripts, refuse_newer, upgrade
@@ -43,27 +44,33 @@ class Ledger:
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
-        return self._run(reading(self.engine), work, Outcome())
+        with closing(KeptConnection(reading(self.engine))) as opened:
+            return self._run(opened, work, Outcome())
 
-    def write(self, work: Callable[[sa.Connection], T]) -> T:
+    def write(self, work: Callable[[sa.Connection], T], outcome: Outcome | None = None) -> T:
         """Return what `work` returns, all of its changes made at once or none.
 
         Lost races are run again. Raises NoSolution when every attempt was lost, Unavailable (OutcomeUnknown where the changes may have
-        been made), and what `work` raises.
+        been made), and what `work` raises. What is in doubt is noted in `outcome`, which is else that of the task.
         """
-        return self._run(self.engine, _taken_back(work) if self.dry_run else work, self.outcome)
+        return self._run(self._writer, _taken_back(work) if self.dry_run else work, outcome or self.outcome)
 
     def close(self) -> None:
         """Close all connections."""
+        self._writer.close()
         self.engine.dispose()
         if self.watchdog is not None:
             self.watchdog.close()
 
-    def _run(self, engine: sa.Engine, work: Callable[[sa.Connection], T], outcome: Outcome) -> T:
+    @cached_property
+    def _writer(self) -> KeptConnection:
+        return KeptConnection(self.engine)
+
+    def _run(self, opened: KeptConnection, work: Callable[[sa.Connection], T], outcome: Outcome) -> T:
         armed = nullcontext() if self.watchdog is None else self.watchdog.armed(self.deadline.left)
         try:
             with self.deadline.running(), armed:
-                return run_transaction(engine, self.policy, work, self.deadline, outcome)
+                return run_transaction(opened, self.policy, work, self.deadline, outcome)
         except OutOfRetries as error:
             if outcome.in_doubt:
                 raise in_doubt(self.url, error) from None
@@ -142,7 +149,7 @@ def _with_tables(ledger: Ledger) -> Ledger:
     refuse_newer(revision, scripts)
     if not ledger.dry_run:
         # What is in doubt of a task is not what is in doubt of its tables.
-        replace(ledger, outcome=Outcome()).write(lambda connection: upgrade(connection, scripts))
+        ledger.write(lambda connection: upgrade(connection, scripts), Outcome())
         return ledger
     if revision is not None:
         raise Unavailable(

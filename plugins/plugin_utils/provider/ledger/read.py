@@ -16,8 +16,7 @@ from ...common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, known_names
 from .statements import Statement, fill, padded, slots
-from .tables import aggregates as named_aggregates
-from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
+from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
 
 _BATCH = 4096
 """How many values one statement names; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
@@ -37,9 +36,6 @@ _INVENTORY_COLUMNS = (
 
 
 # Built once: SQLAlchemy takes as long to build a statement as SQLite takes to run it.
-_WORLD_PROVIDERS = sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, providers.c.parent_id).order_by(
-    providers.c.id
-)
 _PARENTS = providers.alias("parents")
 _PROVIDERS = (
     sa.select(
@@ -147,13 +143,15 @@ def read_world(connection: sa.Connection) -> World:
 
 def read_known_names(connection: sa.Connection) -> KnownNames:
     """Return every resource class and trait that exists."""
-    classes, known_traits, named = (connection.scalars(sa.select(table.c.name)) for table in (resource_classes, traits, named_aggregates))
+    classes, known_traits, named = (
+        _column(connection, f"SELECT name FROM {table}") for table in ("resource_classes", "traits", "aggregates")
+    )
     return known_names(classes, known_traits, named)
 
 
 def read_aggregate_names(connection: sa.Connection) -> dict[str, str]:
     """Return the names of the aggregates that have one, by UUID."""
-    return {row.uuid: row.name for row in connection.execute(sa.select(named_aggregates.c.uuid, named_aggregates.c.name))}
+    return {row.uuid: row.name for row in connection.exec_driver_sql("SELECT uuid, name FROM aggregates")}
 
 
 def has_more_providers(connection: sa.Connection, count: int) -> bool:
@@ -181,8 +179,8 @@ def read_tree_numbers(connection: sa.Connection, numbers: Iterable[int]) -> set[
     """Return the numbers of all providers in the trees of some."""
     members: set[int] = set()
     for part in batches(numbers):
-        roots = sa.select(providers.c.root_id).where(providers.c.id.in_(part))
-        members.update(connection.scalars(sa.select(providers.c.id).where(providers.c.root_id.in_(roots))))
+        roots = f"SELECT root_id FROM resource_providers WHERE id IN ({_listed(part)})"
+        members.update(_column(connection, f"SELECT id FROM resource_providers WHERE root_id IN ({roots})"))
     return members
 
 
@@ -207,14 +205,12 @@ def read_neighbourhood(connection: sa.Connection, holding: Holding) -> World:
 
 
 def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int] | None) -> World:
-    rows = list(_rows(connection, _WORLD_PROVIDERS, providers.c.id, numbers))
+    rows = list(_rows(connection, "SELECT id, uuid, name, generation, parent_id FROM resource_providers", "id", numbers, "ORDER BY id"))
     uuids = {row.id: row.uuid for row in rows}
-    inventory_rows = sa.select(inventories.c.provider_id, inventories.c.resource_class, *_INVENTORY_COLUMNS)
-    stocks = _inventories_of(_rows(connection, inventory_rows, inventories.c.provider_id, numbers))
-    trait_rows = sa.select(provider_traits.c.provider_id, provider_traits.c.trait)
-    trait_sets = _sets_of(_rows(connection, trait_rows, provider_traits.c.provider_id, numbers))
-    aggregate_rows = sa.select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate)
-    aggregate_sets = _sets_of(_rows(connection, aggregate_rows, provider_aggregates.c.provider_id, numbers))
+    columns = ", ".join(column.name for column in _INVENTORY_COLUMNS)
+    stocks = _inventories_of(_rows(connection, f"SELECT provider_id, resource_class, {columns} FROM inventories", "provider_id", numbers))
+    trait_sets = _sets_of(_rows(connection, "SELECT provider_id, trait FROM provider_traits", "provider_id", numbers))
+    aggregate_sets = _sets_of(_rows(connection, "SELECT provider_id, aggregate FROM provider_aggregates", "provider_id", numbers))
     nothing: frozenset[str] = frozenset()
     found = tuple(
         Provider(
@@ -228,18 +224,28 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
         )
         for number, uuid, name, generation, parent in rows
     )
-    custom_traits = frozenset(connection.scalars(sa.select(traits.c.name))) - STANDARD_TRAITS
-    custom_classes = frozenset(connection.scalars(sa.select(resource_classes.c.name))) - STANDARD_CLASSES
+    custom_traits = frozenset(_column(connection, "SELECT name FROM traits")) - STANDARD_TRAITS
+    custom_classes = frozenset(_column(connection, "SELECT name FROM resource_classes")) - STANDARD_CLASSES
     held = _read_allocations(connection, uuids, numbers)
     consumer_names = _read_consumer_names(connection, None if numbers is None else held)
     return World(found, held, custom_traits, custom_classes, consumer_names, read_aggregate_names(connection))
 
 
-def _rows(connection: sa.Connection, chosen: sa.Select[t.Any], column: sa.Column[int], numbers: Collection[int] | None) -> Iterable[t.Any]:
-    """Return all rows, or those of some providers."""
+def _rows(connection: sa.Connection, chosen: str, column: str, numbers: Collection[int] | None, order: str = "") -> Iterable[t.Any]:
+    """Return all rows, or those of some providers. To build such statements with SQLAlchemy would take longer than to run them."""
     if numbers is None:
-        return connection.execute(chosen)
-    return [row for part in batches(sorted(numbers)) for row in connection.execute(chosen.where(column.in_(part)))]
+        return connection.exec_driver_sql(f"{chosen} {order}")
+    parts = (connection.exec_driver_sql(f"{chosen} WHERE {column} IN ({_listed(part)}) {order}") for part in batches(sorted(numbers)))
+    return [row for part in parts for row in part]
+
+
+def _column(connection: sa.Connection, chosen: str) -> list[t.Any]:
+    """Return the one column that is selected."""
+    return list(connection.exec_driver_sql(chosen).scalars())
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def read_consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -> dict[str, Consumer]:
@@ -462,8 +468,8 @@ def _sets_of(rows: Iterable[t.Any]) -> dict[int, frozenset[str]]:
 
 def _read_allocations(connection: sa.Connection, uuids: Mapping[int, str], numbers: Collection[int] | None) -> dict[str, Allocations]:
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    columns = sa.select(consumers.c.uuid, allocations.c.provider_id, allocations.c.resource_class, allocations.c.used)
-    for consumer, number, name, used in _rows(connection, columns.join_from(allocations, consumers), allocations.c.provider_id, numbers):
+    columns = "SELECT c.uuid, a.provider_id, a.resource_class, a.used FROM allocations a JOIN consumers c ON c.id = a.consumer_id"
+    for consumer, number, name, used in _rows(connection, columns, "a.provider_id", numbers):
         found[consumer][uuids[number]][name] = used
     return {consumer: dict(amounts) for consumer, amounts in found.items()}
 

@@ -17,6 +17,7 @@ import random
 import time
 import typing as t
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from ...common.libraries import sa
@@ -78,7 +79,20 @@ PATIENT = RetryPolicy()
 """What is used where nobody says otherwise."""
 
 
-def run_transaction(engine: sa.Engine, policy: RetryPolicy, work: Callable[[sa.Connection], T], deadline: Deadline, outcome: Outcome) -> T:
+class Transactions(t.Protocol):
+    """Where transactions are begun, one after the other."""
+
+    @property
+    def engine(self) -> sa.Engine:
+        """What connects."""
+
+    def begin(self) -> AbstractContextManager[sa.Connection]:
+        """Begin one, which is committed at the end of the block."""
+
+
+def run_transaction(
+    transactions: Transactions, policy: RetryPolicy, work: Callable[[sa.Connection], T], deadline: Deadline, outcome: Outcome
+) -> T:
     """Return what `work` returns, its changes committed; lost races are run again until the deadline.
 
     Raises OutOfRetries, Overdue, what `work` raises, and DBAPIError for what is no race; `outcome` says whether a COMMIT was lost.
@@ -87,10 +101,10 @@ def run_transaction(engine: sa.Engine, policy: RetryPolicy, work: Callable[[sa.C
     while True:
         begun = committing = False
         try:
-            with engine.connect() as connection, connection.begin() as transaction:
+            with transactions.begin() as connection:
                 begun = True
                 result = work(connection)
-                committing = transaction.is_active
+                committing = connection.in_transaction()
             return result
         except (LostRace, sa.exc.DBAPIError) as error:
             is_cut = begun and is_lost_connection(error)
@@ -104,7 +118,7 @@ def run_transaction(engine: sa.Engine, policy: RetryPolicy, work: Callable[[sa.C
             if pause is None:
                 raise OutOfRetries(policy.retries + 1) from error
         if is_cut:
-            engine.dispose()
+            transactions.engine.dispose()
         time.sleep(min(pause, deadline.left))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from ...common.libraries import sa
 
@@ -33,16 +34,25 @@ class Statement:
 
     def rows(self, connection: sa.Connection, values: Values) -> Sequence[Sequence[t.Any]]:
         """Return all rows that it selects, or says that it returns."""
-        return t.cast("Sequence[Sequence[t.Any]]", self._run(connection, values, lambda cursor: cursor.fetchall()))
+        cursor = self._sent(connection, values)
+        rows: Sequence[Sequence[t.Any]] = cursor.fetchall()
+        cursor.close()
+        return rows
 
     def change(self, connection: sa.Connection, values: Values) -> int:
         """Return how many rows it changes."""
-        return t.cast("int", self._run(connection, values, lambda cursor: cursor.rowcount))
+        cursor = self._sent(connection, values)
+        count: int = cursor.rowcount
+        cursor.close()
+        return count
 
     def add(self, connection: sa.Connection, values: Values) -> int:
         """Insert one row; return the number that the database gave it."""
+        cursor = self._sent(connection, values)
         # Where a database can, SQLAlchemy has it return the key.
-        return t.cast("int", self._run(connection, values, lambda cursor: cursor.fetchone()[0] if cursor.description else cursor.lastrowid))
+        number: int = cursor.fetchone()[0] if cursor.description else cursor.lastrowid
+        cursor.close()
+        return number
 
     def repeat(self, connection: sa.Connection, many: Sequence[Values]) -> None:
         """Run it with each of several sets of values."""
@@ -50,13 +60,9 @@ class Statement:
             text, arrange = self._for(connection)
             _call(connection, text, [arrange(values) for values in many], many=True)
 
-    def _run(self, connection: sa.Connection, values: Values, take: Callable[[t.Any], t.Any]) -> t.Any:
+    def _sent(self, connection: sa.Connection, values: Values) -> t.Any:
         text, arrange = self._for(connection)
-        cursor = _call(connection, text, arrange(values))
-        try:
-            return take(cursor)
-        finally:
-            cursor.close()
+        return _call(connection, text, arrange(values))
 
     def _for(self, connection: sa.Connection) -> tuple[str, Arrange]:
         name = connection.dialect.name
@@ -73,16 +79,20 @@ def _compile(clause: sa.Executable, connection: sa.Connection) -> tuple[str, Arr
     if names is None:
         asked = list(compiled.params)
         return str(compiled), lambda values: {name: values[name] if name in values else constants[name] for name in asked}
-    return str(compiled), lambda values: [values[name] if name in values else constants[name] for name in names]
+    take: Arrange = itemgetter(*names) if len(names) > 1 else lambda values: [values[name] for name in names]
+    return str(compiled), (lambda values: take({**constants, **values})) if constants else take
 
 
 def _call(connection: sa.Connection, text: str, values: t.Any, *, many: bool = False) -> t.Any:
     """Return the cursor of the driver, which has run a statement; its errors become those of SQLAlchemy."""
-    dialect = connection.dialect
-    cursor = t.cast("t.Any", connection.connection.driver_connection).cursor()
+    cursor: t.Any = connection.connection.cursor()
     try:
-        (cursor.executemany if many else cursor.execute)(text, values)
-    except dialect.loaded_dbapi.Error as error:
+        if many:
+            cursor.executemany(text, values)
+        else:
+            cursor.execute(text, values)
+    except connection.dialect.loaded_dbapi.Error as error:
+        dialect = connection.dialect
         cursor.close()
         raise sa.exc.DBAPIError.instance(text, values, error, dialect.loaded_dbapi.Error, dialect=dialect) from error
     return cursor

@@ -11,11 +11,11 @@ GET /allocation_candidates. groups.py reads a request from YAML, query.py from P
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from ...common.errors import Mistakes
-from ..world.names import KnownNames
+from ..world.names import KnownNames, canonical_reference
 
 UNSUFFIXED = ""
 """The suffix of the group whose resource classes may each come from another provider of the tree."""
@@ -64,6 +64,29 @@ class Request:
     def group(self, suffix: str) -> Group | None:
         """Return the group with a suffix."""
         return next((group for group in self.groups if group.suffix == suffix), None)
+
+
+def with_names(request: Request, aggregates: Mapping[str, str], trees: Mapping[str, str]) -> Request:
+    """Return the same request with the names of aggregates and of in_tree's providers where their UUIDs stood, as far as they have any."""
+
+    def named(choice: frozenset[str]) -> frozenset[str]:
+        return frozenset(aggregates.get(canonical_reference(reference), reference) for reference in choice)
+
+    groups = (
+        replace(
+            group,
+            member_of=tuple(map(named, group.member_of)),
+            not_member_of=named(group.not_member_of),
+            in_tree=None if group.in_tree is None else trees.get(canonical_reference(group.in_tree), group.in_tree),
+        )
+        for group in request.groups
+    )
+    return replace(
+        request,
+        groups=tuple(groups),
+        root_member_of=tuple(map(named, request.root_member_of)),
+        root_not_member_of=named(request.root_not_member_of),
+    )
 
 
 def why_no_suffix(suffix: str) -> str:

@@ -105,7 +105,7 @@ def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any])
     holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
     answer = Asker(connection, holding).find(asked, search_options(request))
     if not answer.candidates:
-        why = explain_in_database(connection, asked, claim.consumer, 0) if request["explain_below"] else {}
+        why = explain_in_database(connection, asked, answer, holding) if request["explain_below"] else {}
         raise NoSolution(" ".join(why.get("says", ())) or "there is no candidate", {"why": why})
     return answer
 

@@ -20,10 +20,20 @@ from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
 from ..ledger.open import open_ledger
-from ..ledger.read import has_more_providers, read_known_names, read_numbers, read_some_names, read_trees, read_world
+from ..ledger.read import (
+    Holding,
+    has_more_providers,
+    read_aggregate_names,
+    read_identities,
+    read_known_names,
+    read_numbers,
+    read_some_names,
+    read_trees,
+    read_world,
+)
 from ..ledger.rehearsal import rehearsed
 from ..request.groups import parse_groups
-from ..request.model import Group, Request
+from ..request.model import Group, Request, with_names
 from ..request.query import parse_query
 from ..world.model import World
 from ..world.names import KnownNames, why_no_uuid
@@ -47,7 +57,7 @@ def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path |
     request = parse_request(arguments, index.known)
     refuse_unknown_trees(placed_groups(request), index.named, lambda: index.named)
     answer = find_candidates(index, request, search_options(arguments))
-    result = describe(answer, arguments, lambda: explain(index, request, have=len(answer.candidates)))
+    result = describe(answer, arguments, lambda: explain(index, _named_in(world, request), have=len(answer.candidates)))
     return {**result, "summaries": summaries(_trees_of(world, _allotted(answer)))} if arguments["summaries"] else result
 
 
@@ -55,7 +65,7 @@ def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any])
     request = parse_request(arguments, read_known_names(connection))
     refuse_unknown_trees_in_database(connection, placed_groups(request))
     answer = Asker(connection).find(request, search_options(arguments))
-    result = describe(answer, arguments, lambda: explain_in_database(connection, request, None, len(answer.candidates)))
+    result = describe(answer, arguments, lambda: explain_in_database(connection, request, answer))
     return {**result, "summaries": summaries(read_trees(connection, _allotted(answer)))} if arguments["summaries"] else result
 
 
@@ -114,13 +124,21 @@ def refuse_unknown_trees(groups: Sequence[tuple[str, Group]], known: Container[s
     mistakes.check()
 
 
-def explain_in_database(connection: sa.Connection, request: Request, consumer: str | None, have: int) -> dict[str, t.Any]:
-    """Return why a request has only `have` candidates; what a consumer has counts as free."""
+def explain_in_database(connection: sa.Connection, request: Request, answer: Answer, holding: Holding | None = None) -> dict[str, t.Any]:
+    """Return why a request has only the candidates of the answer; what a consumer has, its `holding`, counts as free."""
+    have = len(answer.candidates)
     if has_more_providers(connection, EXPLAINED_WHOLE):
-        return explain_from_indexes(connection, request, have)
+        trees = [group.in_tree for group in request.groups if group.in_tree is not None]
+        names = {reference: name for reference, (_number, _uuid, name) in read_identities(connection, trees).items()}
+        named = with_names(request, read_aggregate_names(connection), names)
+        return explain_from_indexes(Asker(connection, holding), named, have, truncated=answer.truncated)
     world = read_world(connection)
-    others = {uuid: held for uuid, held in world.allocations.items() if uuid != consumer}
-    return explain(build_index(replace(world, allocations=others)), request, have=have)
+    others = {uuid: held for uuid, held in world.allocations.items() if holding is None or uuid != holding.consumer.uuid}
+    return explain(build_index(replace(world, allocations=others)), _named_in(world, request), have=have)
+
+
+def _named_in(world: World, request: Request) -> Request:
+    return with_names(request, world.aggregate_names, {provider.uuid: provider.name for provider in world.providers})
 
 
 def search_options(arguments: Mapping[str, t.Any]) -> SearchOptions:

@@ -164,6 +164,7 @@ def describe_providers(
         "allocations": {consumer: plain_allocations(allocations[consumer]) for consumer in sorted(allocations)},
         "allocations_by_provider": _by_provider(allocations),
         "consumers": {consumer: plain_consumer(consumers[consumer]) for consumer in sorted(allocations)},
+        "claims": [_claim(consumers[consumer], allocations[consumer]) for consumer in sorted(allocations)],
         "projects": _by_owner(allocations, {uuid: consumers[uuid].project for uuid in allocations}),
         "users": _by_owner(allocations, {uuid: consumers[uuid].user for uuid in allocations}),
         "consumer_types": _by_type(allocations, consumers),
@@ -171,6 +172,13 @@ def describe_providers(
         "custom_classes": sorted(world.custom_classes),
         "aggregates": {uuid: world.aggregate_names.get(uuid, uuid) for uuid in sorted(_aggregates_of(providers))},
     }
+
+
+def _claim(consumer: Consumer, held: Allocations) -> Plain:
+    """Return what a consumer has as provider_allocation claims it."""
+    owner = {"project": consumer.project, "user": consumer.user, "consumer_type": consumer.type}
+    told = {key: value for key, value in owner.items() if value is not None}
+    return {"consumer": consumer.label, "allocations": plain_allocations(held), **told}
 
 
 def _tree_after_tree(providers: Sequence[Provider]) -> list[Provider]:

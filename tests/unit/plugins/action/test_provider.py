@@ -176,6 +176,12 @@ def test_info_tells_all(run: Run) -> None:
     assert info["audit"] == []
     assert info["projects"]["web"] == {"VCPU": 3}
     assert info["totals"]["VCPU"] == {"capacity": 12, "used": 6, "free": 6}
+    assert {claim["consumer"]: claim["allocations"] for claim in info["claims"]} == {
+        about["name"]: info["allocations"][uuid] for uuid, about in info["consumers"].items()
+    }
+    assert sorted(claim.get("project", "") for claim in info["claims"]) == sorted(
+        about["project"] or "" for about in info["consumers"].values()
+    )
     assert info["custom_traits"] == ["CUSTOM_FAST"]
     assert "host" in info["summary"]
     assert len(run.results["filtered"]["consumers"]) == 1

@@ -108,7 +108,7 @@ def anchors(connection, holding):
 def test_why_is_told_from_counts(ledger):
     def read(connection):
         request = parse_groups({"groups": {"": vcpu(7)}}, read_known_names(connection))
-        return explain_from_indexes(connection, request, 0)
+        return explain_from_indexes(Asker(connection), request, 0, truncated=False)
 
     told = ledger.read(read)
     assert [entry["left"] for entry in told["groups"][""][0]["constraints"]] == [0]

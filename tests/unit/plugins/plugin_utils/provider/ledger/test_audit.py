@@ -54,3 +54,16 @@ def damaged(unaudited):
 )
 def test_damage_is_found(damaged, statement, kinds):
     assert damaged(statement) == kinds
+
+
+def test_findings_tell_of_providers_and_consumers_by_name(unaudited):
+    unaudited.put({"name": "a", "inventories": {"VCPU": {"total": 4}}})
+    unaudited.claim(("x", {"a": {"VCPU": 3}}))
+    with sqlite3.connect(unaudited.ledger.url.database) as connection:
+        connection.execute("UPDATE inventories SET used = 4, max_unit = 1")
+        connection.execute("UPDATE consumers SET name = 'web1'")
+    findings = {finding.kind: (finding.name, finding.says) for finding in unaudited.findings}
+    assert findings == {
+        "sum": ("a", "VCPU of provider a: 4 are counted as used, but the allocations come to 3"),
+        "piece": ("web1", "consumer web1: 3 VCPU of provider a is no piece its inventory allows now"),
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution, Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.database import KeptConnection
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.deadline import Deadline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import Ledger, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.retry import (
@@ -140,5 +141,20 @@ def test_pauses_grow_up_to_the_longest_and_differ():
 
 
 def test_result_is_that_of_the_attempt_that_was_kept(ledger):
-    assert run_transaction(ledger.engine, QUICK, count_traits, Deadline(), Outcome()) == 0
+    assert run_transaction(KeptConnection(ledger.engine), QUICK, count_traits, Deadline(), Outcome()) == 0
     assert isinstance(ledger, Ledger)
+
+
+def test_a_connection_is_kept_until_an_error(tmp_path):
+    with open_ledger(f"sqlite:///{tmp_path}/ledger.sqlite", QUICK) as ledger:
+        used = []
+        for _unused in range(3):
+            ledger.write(used.append)
+        assert used[0] is used[1] is used[2]
+        with pytest.raises(ZeroDivisionError):
+            ledger.write(lambda connection: 1 / 0)
+        ledger.write(used.append)
+        assert used[3] is not used[2]
+        assert used[2].closed
+        assert ledger.read(count_traits) == 0
+    assert used[3].closed

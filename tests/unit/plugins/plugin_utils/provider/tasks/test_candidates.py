@@ -10,9 +10,12 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import aggregates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks import candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.candidates import run_provider_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from sqlalchemy import insert
 
 WORLD = {
     "providers": [
@@ -148,3 +151,34 @@ def test_summaries_tell_of_whole_trees(where, tmp_path):
         "resources": {"SRIOV_NET_VF": {"capacity": 7, "used": 2}},
     }
     assert "summaries" not in run(**given, groups={"A": {"resources": {"VCPU": 5}}})
+
+
+AGGREGATE = "3d0e6f8c-7a55-4b7e-9a5f-0a54f8f3a001"
+HOSTS = [{"name": "host", "inventories": {"VCPU": 4}}, {"name": "pair", "inventories": {"VCPU": 2, "FPGA": 1}}]
+
+
+@pytest.fixture(params=[20_000, 1])
+def racks(request, tmp_path, monkeypatch):
+    """A ledger with an aggregate that has a name, small enough to be read whole or too large."""
+    monkeypatch.setattr(candidates, "EXPLAINED_WHOLE", request.param)
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: store_world(connection, parse_world({"providers": HOSTS})))
+        ledger.write(lambda connection: connection.execute(insert(aggregates).values(uuid=AGGREGATE, name="rack1")))
+    return url
+
+
+def test_reasons_call_aggregates_and_trees_by_name_although_a_query_has_uuids(racks):
+    asked = f"resources1=VCPU:1&member_of1={AGGREGATE.upper()}&in_tree1={provider_uuid('host')}"
+    result = run(database=racks, query=asked)
+    assert "in aggregate rack1" in result["msg"]
+    assert AGGREGATE not in str(result["why"]).lower()
+    assert provider_uuid("host") not in str(result["why"]["groups"])
+
+
+def test_groups_that_exclude_each_other_are_told_of_a_ledger_of_any_size(racks):
+    groups = {suffix: {"resources": {"VCPU": amount}} for suffix, amount in (("A", 2), ("B", 1), ("C", 3))}
+    result = run(database=racks, groups=groups)
+    assert result["why"]["excluding"] == {"groups": ["A", "C"], "because": []}
+    isolated = run(database=racks, groups={"A": groups["A"], "B": {"resources": {"FPGA": 1}}}, isolate=["A", "B"])
+    assert isolated["why"]["excluding"] == {"groups": ["A", "B"], "because": ["isolate"]}
