@@ -60,12 +60,15 @@ docs-lint: $(DEVELOP)
 schemas: $(DEVELOP) ## Write docs/schemas, the JSON Schemas of profiles and other inputs, from the tables they are read with
 	PYTHONPATH=.venv/collections $(BIN)/python tests/support/json_schemas.py
 
-docs: $(DEVELOP) ## Make pages of the reference and the guides in .build/docs/build/html
+docs: $(DEVELOP) ## Make pages of the guides and the reference in .build/docs/html; any warning is a mistake
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/site/requirements.txt
 	rm -rf .build/docs
-	mkdir -p .build/docs
-	$(BIN)/antsibull-docs sphinx-init --use-current --lenient --dest-dir .build/docs bareon.allocator
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement .build/docs/requirements.txt
-	PATH="$(CURDIR)/.venv/bin:$$PATH" ANSIBLE_CONFIG="$(CURDIR)/ansible.cfg" ANSIBLE_HOME="$(CURDIR)/.ansible" .build/docs/build.sh
+	mkdir -p .build/docs/source/collections
+	chmod og-w .build/docs/source/collections
+	git ls-files LICENSE '*.md' 'docs/*' 'playbooks/*' 'plugins/modules/*' | xargs cp --parents --target-directory .build/docs/source
+	sed -e 's,\.\./\.\./,,g' -e 's,\.\./,docs/,g' docs/site/index.md >.build/docs/source/index.md
+	$(BIN)/antsibull-docs collection --use-current --fail-on-error --dest-dir .build/docs/source/collections --squash-hierarchy bareon.allocator
+	$(BIN)/python -m sphinx -b html -q -W --keep-going -c docs/site .build/docs/source .build/docs/html
 
 sanity: $(DEVELOP)
 	tests/utils/sanity

@@ -18,12 +18,15 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mov
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.page import moves_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.picture.page import moves_page
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.plain import plan_to_plain
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.storages import run_storages
 from ansible_collections.bareon.allocator.tests.browser.headless import DARK, LIGHT, ROOT, console, in_frame, measure, screenshot
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
@@ -93,6 +96,25 @@ def small_result() -> dict:
     return run_evacuate(message, {"nodes": ["node-0001.example.com", "node-0002.example.com"], "across_groups": "true"})
 
 
+def storages_result() -> dict:
+    """Return how the disks of eight nodes move, each from a full local storage to an empty one, and between two that all reach."""
+    sizes = {"full": 100, "empty": 900}
+    local = [{"type": "internal", "pool": pool, "total": 1024000, "free": 1000 * free} for pool, free in sizes.items()]
+    shared = [{"type": "external", "pool": f"san-{pool}", "total": 8192000, "free": 8000 * free} for pool, free in sizes.items()]
+    nodes = [
+        {"name": f"node-{number}", "total_memory": 65536, "total_cpus": 16, "storage": [*(local if number < 7 else local[:1]), *shared]}
+        for number in range(8)
+    ]
+    usual = {"memory": 1024, "vcpus": 1, "disk_template": "ext"}
+    on_san = {"type": "external", "pool": "san-full"}
+    instances = [
+        {**usual, "name": f"vm-{node}-{number}", "primary": f"node-{node}", "disks": [{"size": 90000 + 1000 * number, "storage": storage}]}
+        for node in range(8)
+        for number, storage in enumerate([{"type": "internal", "pool": "full"}] * 4 + [on_san] * 5)
+    ]
+    return run_storages(Loaded(parse_inline({"nodes": nodes, "instances": instances}), {}), {"of": "storage"}, {})
+
+
 @pytest.fixture(scope="session")
 def plan() -> dict:
     return large_plan()
@@ -101,7 +123,7 @@ def plan() -> dict:
 @pytest.fixture(scope="session")
 def large(plan, tmp_path_factory) -> pathlib.Path:
     file = tmp_path_factory.mktemp("moves") / "large.html"
-    file.write_text(moves_page(plan, title="40 nodes, 200 moves"), encoding="utf-8")
+    file.write_text(moves_page({"plan": plan}, "40 nodes, 200 moves"), encoding="utf-8")
     return file
 
 
@@ -109,7 +131,7 @@ def large(plan, tmp_path_factory) -> pathlib.Path:
 def small(tmp_path_factory) -> pathlib.Path:
     result = small_result()
     file = tmp_path_factory.mktemp("moves") / "small.html"
-    file.write_text(moves_page(result["plan"], result["unplaced"], "Emptying two nodes"), encoding="utf-8")
+    file.write_text(moves_page(result, "Emptying two nodes"), encoding="utf-8")
     return file
 
 
@@ -132,9 +154,17 @@ def test_arrows_lead_from_node_to_node(large, plan, tmp_path, width):
         assert arrow["heads"][0][2] == pytest.approx(right[0], abs=2)
 
 
+@pytest.fixture(scope="session")
+def storages(tmp_path_factory) -> pathlib.Path:
+    """The page of disks that move between storages, local and shared."""
+    file = tmp_path_factory.mktemp("moves") / "storages.html"
+    file.write_text(moves_page(storages_result(), "Even storages"), encoding="utf-8")
+    return file
+
+
 @pytest.mark.parametrize("width", [WIDE, 768, PHONE])
-def test_nothing_reaches_beyond_the_page(large, small, tmp_path, width):
-    for page in (large, small):
+def test_nothing_reaches_beyond_the_page(large, small, storages, tmp_path, width):
+    for page in (large, small, storages):
         seen = measure(LOOK, tmp_path, page, width, height=4000)
         assert (seen["view"], seen["requests"]) == (width, 0)
         assert seen["wide"] <= width

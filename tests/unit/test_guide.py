@@ -16,7 +16,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import summary
 
-GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "docsite" / "rst" / "schema_to_plan.rst"
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "schema_to_plan.rst"
 BLOCK = re.compile(r"^\.\. code-block:: (yaml|text)\n\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 
 
@@ -38,7 +38,7 @@ def examples():
 
 
 def test_the_guide_has_its_examples():
-    assert len(examples()) == 12
+    assert len(examples()) == 16
 
 
 @pytest.mark.parametrize(("hardware", "schema", "result"), examples())

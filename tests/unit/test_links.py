@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Links between the pages of the project lead somewhere, to a heading where they name one."""
+"""Links between the pages of the project lead somewhere, to a heading where they name one, and the site has every page."""
 
 from __future__ import annotations
 
@@ -32,3 +32,13 @@ def test_links_lead_somewhere(page: pathlib.Path) -> None:
         target = page if not found["path"] else page.parent / found["path"]
         assert target.exists(), f"there is no {found['path']}"
         assert not found["heading"] or found["heading"] in anchors(target), f"{target.name} has no heading {found['heading']}"
+
+
+def test_the_site_has_every_page() -> None:
+    home = ROOT / "docs" / "site" / "index.md"
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", home.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    entries = [line.strip() for tree in trees for line in tree.splitlines() if line.strip() and not line.startswith(":")]
+    named = {re.sub(r".*<(.*)>", r"\1", entry) for entry in entries} - {"../../collections/index"}
+    listed = {next(found for found in home.parent.glob(f"{name}.*")).resolve() for name in named}
+    guides = {page for page in ROOT.glob("docs/**/*") if page.suffix in (".md", ".rst")}
+    assert listed == {*PAGES, *guides} - {home}

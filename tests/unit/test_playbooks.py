@@ -105,7 +105,7 @@ def test_report_shows_hosts_with_and_without_a_plan(tmp_path):
     assert f"{report} shows 3 hosts (1 without a plan, 0 not reached)" in " ".join(text.split())
     assert "<h1>Rack 12</h1>" in page
     assert "root needs at least 61440 MiB" in page
-    assert page.count("<article") == 2
+    assert page.count('<details class="shape"') == 2
     assert "Takes most of what is left" in page
 
 
@@ -119,7 +119,7 @@ def test_report_names_hosts_that_cannot_be_reached(tmp_path):
     page = (tmp_path / "layouts.html").read_text(encoding="utf-8")
     assert "shows 2 hosts (0 without a plan, 1 not reached)" in " ".join(text.split())
     assert "dead" in page
-    assert page.count("<article") == 1
+    assert page.count('<details class="shape"') == 1
 
 
 def test_report_takes_the_profile_of_a_user_as_plan_does(tmp_path):

@@ -8,8 +8,8 @@
     PYTHONPATH=.venv/collections .venv/bin/python tests/utils/mutants.py [--seed 1] [--count 100] [--room group] [--quick] [--jobs 1]
 
 A spot is a comparison, a condition, a number, a sum, a call of min, max or sorted. For each the tests that belong to the broken file run
-until the first one fails: the unit tests beside it and those that import it, and the property tests that reach it by imports. Tests that
-need more seconds of CPU than --patience count as failed, for an endless loop is noticed as well.
+until the first one fails: the unit tests beside it, those that import it, those of its room that reach it by imports, and the property
+tests that do. Tests that need more seconds of CPU than --patience count as failed, for an endless loop is noticed as well.
 
 Everything happens in copies of the checkout. It is a measure to look at, not a gate: some breaks change nothing that anybody can see.
 """
@@ -166,8 +166,10 @@ class Tests:
         near = [beside.with_name(f"test_{beside.name}.py")]
         folder = [path for path in self._direct if path.parent == beside.parent]
         importing = [path for path, direct in self._direct.items() if place in direct]
-        properties = [path for path in self._direct if "property" in path.parts and place in self._reached[path]]
-        ordered = dict.fromkeys([*near, *(path for path in importing if path in folder), *importing, *folder, *properties])
+        reaching = [path for path in self._direct if place in self._reached[path]]
+        of_room = [path for path in reaching if room_of(place) in path.parts and "property" not in path.parts]
+        properties = [path for path in reaching if "property" in path.parts]
+        ordered = dict.fromkeys([*near, *(path for path in importing if path in folder), *importing, *folder, *of_room, *properties])
         if quick:
             ordered = dict.fromkeys(path for path in ordered if "property" not in path.parts)
         return [str(path.relative_to(ROOT)) for path in ordered if path.exists()]
