@@ -14,6 +14,7 @@ export ANSIBLE_HOME := .ansible
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 BIN := .venv/bin
+DEMO := .venv/installed-demo
 USE := .venv/installed-use
 DEVELOP := .venv/installed-develop
 COLLECTION := ansible_collections/bareon/allocator
@@ -25,10 +26,17 @@ help: ## List the targets
 $(BIN)/python:
 	"$$(tests/utils/newest-python)" -m venv .venv
 
+# A first look waits for nothing that it does not need, nor for what it does not import to be compiled.
+$(DEMO): requirements.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --prefer-binary 'ansible-core>=2.19' \
+		$$(grep -E '^(highspy|numpy|yaql)\b' requirements.txt)
+	tests/utils/link-collection
+	@touch $@
+
 $(USE): requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'ansible-core>=2.19' --requirement requirements.txt
 	tests/utils/link-collection
-	@touch $@
+	@touch $(DEMO) $@
 
 $(DEVELOP): requirements-dev.txt tests/utils/fetch-collections $(USE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
@@ -37,8 +45,9 @@ $(DEVELOP): requirements-dev.txt tests/utils/fetch-collections $(USE)
 
 setup: $(DEVELOP) ## Make .venv with all that developing needs
 
-demo: $(USE) ## Plan the disks of this machine and of a sample fleet, and balance a sample cluster; only plans
-	@$(BIN)/ansible-playbook --inventory playbooks/inventory/sample.yml playbooks/demo.yml
+demo: $(DEMO) ## Plan the disks of this machine and of a sample fleet, and balance a sample cluster; only plans
+	@ANSIBLE_DISPLAY_OK_HOSTS=false $(BIN)/ansible-playbook --inventory playbooks/inventory/sample.yml playbooks/demo.yml
+	@cat demo/plans.txt
 
 test: lint typing docs-lint sanity unit ## Everything that can be tested without servers, containers and VMs
 
