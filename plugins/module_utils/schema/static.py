@@ -215,8 +215,9 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
             item.mistake("flags", f"{flag!r} is none of {', '.join(_FLAGS)}")
     space = item.text("space_id", "")
     label = item.text("partition_label", "") or space[: gpt.LONGEST_NAME]
-    if len(label.encode("utf-16-le", errors="replace")) // 2 > gpt.LONGEST_NAME or '"' in label:
-        item.mistake("partition_label", f"has to be at most {gpt.LONGEST_NAME} characters without quotation marks, not {label!r}")
+    says = gpt.why_no_name(label)
+    if says is not None:
+        item.mistake("partition_label", says)
     final = _uuid(item, "uuid") or derived.partition_uuid(disk_id, f"{space or 'partition'}/{number}")
     implied = next((gpt.TYPES_BY_FLAG[flag] for flag in flags if flag in gpt.TYPES_BY_FLAG), gpt.LINUX)
     return DesiredPartition(

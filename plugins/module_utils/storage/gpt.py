@@ -75,6 +75,18 @@ _CHECKSUM = slice(16, 20)
 _MOST_BYTES = 1024**2
 
 
+def why_no_name(name: str) -> t.Optional[str]:
+    """Return what stands against a name of a partition, and what would be right; None for nothing.
+
+    sfdisk's scripts, by which partitions are made, have no way to write quotation marks.
+    """
+    if len(name.encode("utf-16-le", errors="replace")) // 2 > LONGEST_NAME:
+        return f"{name!r} is too long; the name of a partition has at most {LONGEST_NAME} characters"
+    if not name.isprintable() or '"' in name:
+        return f"{name!r} has quotation marks, or what cannot be printed; leave them out"
+    return None
+
+
 def empty_table(sector: bytes) -> t.Optional[str]:
     """Return the GUID of a table without partitions of which this sector is the header, be it the first one or the backup; else None.
 

@@ -68,9 +68,9 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
     filesystem = user if isinstance(user, Filesystem) else None
     if filesystem is not None and filesystem.type not in _FILESYSTEMS:
         losses.lose(filesystem.space, f"systemd-repart makes no {filesystem.type}")
+        filesystem = None
     if filesystem is not None and filesystem.label and partition.label not in ("", filesystem.label):
         losses.lose(partition.space, f"systemd-repart names a partition as its file system, {filesystem.label}, not {partition.label}")
-        filesystem = None
     size = partition.size * MIB
     lines = [
         f"Type={partition.guid}",

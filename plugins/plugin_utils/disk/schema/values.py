@@ -254,10 +254,9 @@ class _PartitionLabel(Kind):
 
     def read(self, value: t.Any) -> str:
         text = Text(filled=True).read(value)
-        if len(text.encode("utf-16-le", errors="replace")) // 2 > gpt.LONGEST_NAME:
-            raise ValueError(f"{shown(value)} is too long; the name of a partition has at most {gpt.LONGEST_NAME} characters")
-        if not text.isprintable() or '"' in text:
-            raise ValueError(f"{shown(value)} has quotation marks, or what cannot be printed; leave them out")
+        says = gpt.why_no_name(text)
+        if says is not None:
+            raise ValueError(says)
         return text
 
     def json_schema(self) -> Json:

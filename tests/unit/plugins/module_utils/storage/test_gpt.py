@@ -62,3 +62,11 @@ def test_the_header_of_an_empty_table_names_its_guid():
 )
 def test_no_other_sector_does(sector):
     assert gpt.empty_table(sector) is None
+
+
+def test_names_of_partitions_have_room_in_the_table_and_can_be_written() -> None:
+    assert gpt.why_no_name("") is None
+    assert gpt.why_no_name("ä" * 36) is None
+    assert "too long" in (gpt.why_no_name("\N{FLOPPY DISK}" * 19) or "")
+    assert "quotation marks" in (gpt.why_no_name('a"b') or "")
+    assert "cannot be printed" in (gpt.why_no_name("a\nb") or "")

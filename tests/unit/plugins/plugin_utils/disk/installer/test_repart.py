@@ -60,3 +60,40 @@ def test_arrays_options_and_the_choice_of_a_disk_are_told() -> None:
     with pytest.raises(InputError, match="disk: the plan makes nothing on sdx"):
         files(data_plan(), "sdx", lossy=True)
     assert len(files(whole_plan(), whole_plan()["disks"][1]["disk_id"], lossy=True)) == 3
+
+
+def _with(plan: Plain, device: str, **keys: t.Any) -> Plain:
+    """Return a plan with other keys for the file system on one device."""
+    schema = plan["schema"]
+    assert any(fs["device"] == device for fs in schema["fss"])
+    return {**plan, "schema": {**schema, "fss": [{**fs, **keys} if fs["device"] == device else fs for fs in schema["fss"]]}}
+
+
+def _labelled() -> tuple[Plain, str, str]:
+    """Return a plan of one data file system with a label, its device, and its disk."""
+    plan = data_plan()
+    fs = next(fs for fs in plan["schema"]["fss"] if fs.get("fs_label") == "data")
+    disk = next(disk for disk in plan["schema"]["parteds"] if any(part["name"] == fs["device"] for part in disk["partitions"]))
+    return plan, fs["device"], disk["disk_id"]
+
+
+def test_a_file_system_with_a_label_is_made_and_names_its_partition() -> None:
+    plan, device, disk = _labelled()
+    partition = next(section(text) for text in files(plan, disk, lossy=True).values() if "Label=data\n" in text)
+    assert (partition["Format"], partition["Label"]) == ("xfs", "data")
+    parteds = [
+        {**one, "partitions": [{**part, "partition_label": "bulk"} if part["name"] == device else part for part in one["partitions"]]}
+        for one in plan["schema"]["parteds"]
+    ]
+    renamed = {**plan, "schema": {**plan["schema"], "parteds": parteds}}
+    written = write_plan(repart.TARGET, renamed, None, lossy=True, disk=disk, encrypt="tpm2")
+    assert any("names a partition as its file system, data, not bulk" in str(loss) for loss in written.warnings)
+    assert any(section(text).get("Format") == "xfs" for text in t.cast("dict[str, str]", written.value).values())
+
+
+def test_a_file_system_that_repart_cannot_make_is_left_out() -> None:
+    plan, device, disk = _labelled()
+    other = _with(plan, device, fs_type="f2fs")
+    with pytest.raises(InputError, match="systemd-repart makes no f2fs"):
+        files(other, disk)
+    assert not any(section(text).get("Format") == "f2fs" for text in files(other, disk, lossy=True).values())

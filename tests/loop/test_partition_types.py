@@ -7,10 +7,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 
-import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.gpt import DISCOVERABLE
 
 MACHINES = {"x86": "x86", "x86-64": "x86-64", "arm": "ARM", "arm64": "ARM-64", "loongarch64": "LoongArch-64", "riscv32": "RISC-V-32"}
@@ -27,8 +25,6 @@ NAMES = {
 
 
 def test_the_names_are_those_of_util_linux() -> None:
-    if shutil.which("sfdisk") is None:
-        pytest.skip("there is no sfdisk to compare with")
     listed = subprocess.run(["sfdisk", "--list-types", "--label", "gpt"], capture_output=True, text=True, check=True).stdout
     known = {guid.lower(): name for guid, name in re.findall(r"^([0-9A-F-]{36})\s+(.+)$", listed, re.MULTILINE)}
     # Not every release knows all of them.
