@@ -29,7 +29,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import BalanceOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate

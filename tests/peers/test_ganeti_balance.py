@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.libraries import np
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.search import BalanceOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Load

@@ -25,7 +25,8 @@ from ..metrics.score import ScoreMode, Scorer
 from ..plan.order import Budget, Guard, follow, order
 from ..plan.stages import Plan, stages
 from .hbal import HbalOptions, steps_like_hbal
-from .search import BalanceOptions, Refused, balance
+from .model import BalanceOptions, Refused
+from .search import balance
 
 
 @dataclass(frozen=True)

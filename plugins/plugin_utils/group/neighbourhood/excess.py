@@ -25,8 +25,6 @@ from .price import PlacementPrice
 
 _WEIGHT = 1e5
 """Points for a limit that is broken by all of what a node has: more than a score can fall by mending the least of it less."""
-
-
 _MENDED = np.isin(LIMITED, (Quantity.MEMORY, Quantity.DISK, Quantity.CPUS, Quantity.SPINDLE_USE, Quantity.SPINDLES))
 
 

@@ -22,7 +22,7 @@ from ...common.units import format_mib, parse_mib
 from ...common.words import listed
 from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
-from ..balance.search import BalanceOptions, Redundancy, Refused
+from ..balance.model import BalanceOptions, Redundancy, Refused
 from ..balance.super_cluster import PRICES, Choice, joined_plan, not_beaten, preferred, rank_groups, worst_groups
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
@@ -44,10 +44,24 @@ from ..sources.loaded import Loaded
 from ..sources.text import write_text
 from .place import find_group, moves_table, reason_to_plain, reasons_line
 
+Plain = dict[str, t.Any]
+Job = Callable[[Assignment, t.Union[float, None]], GroupPlan]
+Solve = Callable[[Job, Mapping[str, Assignment], Resources], Mapping[str, Solved[GroupPlan]]]
+"""common.parallel.solve_each, or what takes its place."""
+
 _LEAST = {
     **{"max_moves": 0, "max_moves_at_node": 1, "max_groups": 1, "min_gain": 0, "data_price": 0, "move_price": 0, "restart_price": 0},
     **{"time_limit": 0, "workers": 0},
 }
+_WORSE_FOR = {
+    "down": "so that instances come up whose node does not answer",
+    "limits": "so that limits hold that are broken",
+    "score": "for the score",
+}
+_CHOICES = ("", "group", "price", "score", "data", "moves")
+_MOST_NAMES = 6
+"""How many names a line has at most; all of them are in the data."""
+_WRITERS: Mapping[str, Callable[[Cluster], t.Any]] = {"cluster": write_inline, "ganeti_text": write_text}
 _ONLY_WITH_SCORE = ("max_data", "data_price", "move_price", "restart_price", "redundancy", "pareto")
 
 
@@ -160,21 +174,6 @@ def _mib(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> int | None:
     except ValueError as error:
         mistakes.add("max_data", str(error))
         return None
-
-
-_WORSE_FOR = {
-    "down": "so that instances come up whose node does not answer",
-    "limits": "so that limits hold that are broken",
-    "score": "for the score",
-}
-Plain = dict[str, t.Any]
-Job = Callable[[Assignment, t.Union[float, None]], GroupPlan]
-Solve = Callable[[Job, Mapping[str, Assignment], Resources], Mapping[str, Solved[GroupPlan]]]
-"""common.parallel.solve_each, or what takes its place."""
-_CHOICES = ("", "group", "price", "score", "data", "moves")
-_MOST_NAMES = 6
-"""How many names a line has at most; all of them are in the data."""
-_WRITERS: Mapping[str, Callable[[Cluster], t.Any]] = {"cluster": write_inline, "ganeti_text": write_text}
 
 
 def run_balance(loaded: Loaded, arguments: Mapping[str, t.Any], solve: Solve) -> Plain:

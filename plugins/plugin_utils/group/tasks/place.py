@@ -152,6 +152,8 @@ def _solution(cluster: Cluster, instance: Instance, result: PlacementResult) -> 
     }
 
 
+_IN_MIB = frozenset({"memory", "redundancy", "shared_redundancy", "disk", "pool"})
+"""Limits whose amounts are MiB."""
 _MOST_REASONS = 5
 """How many reasons a line has at most; all of them are in the data."""
 
@@ -184,10 +186,6 @@ def reasons_line(reasons: Sequence[Plain]) -> str:
     """Return the first reasons in one line."""
     told = [(f"{reason['node']}: " if reason["node"] else "") + _reason(reason) for reason in reasons[:_MOST_REASONS]]
     return "; ".join([*told, f"{len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else told)
-
-
-_IN_MIB = frozenset({"memory", "redundancy", "shared_redundancy", "disk", "pool"})
-"""Limits whose amounts are MiB."""
 
 
 def _reason(reason: Plain) -> str:

@@ -89,7 +89,7 @@ def test_mistakes_are_told_at_once() -> None:
 def test_hosts_refuse_names_without_room() -> None:
     planned = plan(HOME)
     planned["schema"]["parteds"][0]["partitions"][0]["partition_label"] = "x" * 37
-    with pytest.raises(SchemaMistakes, match=r"parteds\[0\].partitions\[0\].partition_label: .* is too long; the name of a partition has at most 36 characters"):
+    with pytest.raises(SchemaMistakes, match=r"parteds\[0\].partitions\[0\].partition_label: .* is too long"):
         parse_static_schema(planned["schema"])
 
 

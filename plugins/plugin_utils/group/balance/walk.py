@@ -1,0 +1,198 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A walk from placement to placement of a group's instances, by single moves, each about the best there is.
+
+Every other kind of step (first_things, sets, chains) goes on from where the walk is and keeps what it has made, or undoes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+from ...common.libraries import np
+from ..cluster.arrays import Booleans, Integers
+from ..cluster.moves import Move
+from ..cluster.state import ClusterState
+from ..metrics.score import Scorer
+from ..metrics.shared_redundancy import SharedReserve
+from ..metrics.together import sets_together
+from ..neighbourhood.excess import Mending, MovedExcess, excess_of
+from ..neighbourhood.limits import MoveRules
+from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator
+from ..neighbourhood.price import Home, PlacementPrice, Prices
+from .hbal import candidates
+from .model import BalanceOptions, Redundancy, Refused
+from .queue import MoveQueue
+
+_TOGETHER = 16
+"""Instances that are looked at again for the next move: those that promised most."""
+_FEW = 96
+"""Nodes that are all looked at each time."""
+_INVITING = 64
+"""Of more nodes, those that are looked at each time; all are in the end."""
+_LITTLE = 0.01
+"""What part of all that it has brought a repetition must bring to be worth another."""
+_LITTLE_EVERYWHERE = 0.1
+"""The same for looks at all nodes of large groups, which are dear."""
+_SMALL = 24
+"""Nodes of groups in which other ways are tried when N+1 on shared storage has been in the way."""
+
+NOBODY = np.zeros(0, dtype=np.int64)
+
+
+class Walk:
+    """Where the search is: `state`, what was `made` to get there, and its `cost`, which is the score and the price."""
+
+    def __init__(self, state: ClusterState, group: int, options: BalanceOptions, until: float | None) -> None:
+        scorer = Scorer(state, options.score, state.group_nodes(group))
+        self.state, self.home = state, Home.of(state)
+        self.instances = candidates(state, group, options.evacuation_only)
+        self.made: list[Move] = []
+        self.options, self._prices = options, options.prices
+        self.evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), options.moves)
+        self.reserve = None if options.redundancy == Redundancy.OFF else SharedReserve.of(state, group)
+        self.walled = options.redundancy != Redundancy.OFF
+        self.refused: dict[int, Refused] = {}
+        self.mending = NOBODY
+        self._group, self.scorer, self._until = group, scorer, until
+        self.sets = sets_together(state, self.instances)
+        self.apart = MoveEvaluator(state, scorer, MoveRules.of_start(state, apart=True), options.moves) if self.sets else self.evaluator
+        self.cost = scorer.score(state)
+
+    def set_prices(self, prices: Prices) -> None:
+        """Go on with other prices from where the search is."""
+        before = PlacementPrice.of(self.state, self.home, self._prices).now
+        self.cost += PlacementPrice.of(self.state, self.home, prices).now - before
+        self._prices = prices
+
+    def late(self) -> bool:
+        """Return whether the time is over."""
+        return self._until is not None and time.monotonic() > self._until
+
+    def is_large(self) -> bool:
+        """Return whether there are too many nodes to look at all of them each time."""
+        return len(self.evaluator.board.targets) > _FEW
+
+    def leaves_behind(self) -> bool:
+        """Return whether an instance that may move still has a node that is offline."""
+        dark = np.append(self.state.offline, False)
+        return bool((dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]).any())
+
+    def is_hindered(self) -> bool:
+        """Return whether N+1 on shared storage has been in the way in a group that is small enough to try other ways."""
+        return bool(self.refused) and len(self.evaluator.board.targets) <= _SMALL
+
+    def rank(self) -> tuple[int, int, float, float]:
+        """Return how good the placement is, the less the better: who is down, what is broken, then its cost."""
+        down = self.down()
+        running = sum(self.state.facts.instances.models[instance].uses_memory for instance in down)
+        return running, len(down), excess_of(self.state, self.scorer.members), self.cost
+
+    def down(self) -> list[int]:
+        """Return the instances that may move and whose primary does not answer, running ones first."""
+        models = self.state.facts.instances.models
+        found: list[int] = self.instances[self.state.dark[self.state.primary[self.instances]]].tolist()
+        return sorted(found, key=lambda instance: not models[instance].uses_memory)
+
+    def take_as_given(self) -> None:
+        """Let nothing get worse than it is now; a failure may still strand what it would have at the start."""
+        rules = MoveRules.of_start(self.state), MoveRules.of_start(self.state, apart=True)
+        own, apart = (MoveEvaluator(self.state, self.scorer, rule, self.options.moves) for rule in rules)
+        self.evaluator, self.apart = own, apart if self.sets else own
+        if self.reserve is not None:
+            now = SharedReserve.of(self.state, self._group)
+            self.reserve = dataclasses.replace(self.reserve, allowed=np.maximum(self.reserve.allowed, now.allowed))
+
+    def strands_no_more(self, move: Move | None = None) -> bool:
+        """Return whether no failure strands more than it may; if it does and a move alone has led there, that is noted."""
+        beyond = self.reserve.beyond(self.state) if self.walled and self.reserve is not None else None
+        if beyond is not None and move is not None:
+            self.refused.setdefault(move.instance, Refused(move.target[0], *beyond))
+        return beyond is None
+
+    def settle(self) -> None:
+        """Make single moves, the best first."""
+        self.repeat(lambda: self._sweep(self.narrowed(NOBODY)))
+
+    def descend(self) -> None:
+        """Make single moves to any of the nodes."""
+        self.repeat(self._sweep_everywhere, _LITTLE_EVERYWHERE)
+
+    def _sweep_everywhere(self) -> None:
+        if self._sweep(self.evaluator):
+            self.settle()
+
+    def repeat(self, improve: Callable[[], object], little: float = _LITTLE) -> None:
+        """Improve as long as that brings more than a little of what it has brought so far."""
+        before = last = self.cost
+        while not self.late():
+            improve()
+            if last - self.cost <= little * (before - self.cost):
+                return
+            last = self.cost
+
+    def _sweep(self, evaluator: MoveEvaluator) -> bool:
+        """Look at all instances and make the moves worth at least half as much as the best of them; return whether there are any."""
+        best = self.best(self.instances, evaluator)
+        queue = MoveQueue.of(best, self.cost, len(self.state.primary))
+        least = max(self.options.min_gain, queue.promise / 2)
+        made = self._make_first(best, self.options.min_gain)
+        while made and not self.late() and self._make_next(queue, least):
+            continue
+        return made
+
+    def _make_next(self, queue: MoveQueue, least: float) -> bool:
+        """Make one of the moves that promise most and keep it, at least `least`; return whether there is one."""
+        while len(instances := queue.next(least, _TOGETHER)):
+            best = self.best(instances, self.narrowed(queue.targets[instances]))
+            queue.tell(best, self.cost)
+            if self._make_first(best, least):
+                return True
+            queue.drop(instances)
+        return False
+
+    def _make_first(self, best: BestMoves, least: float) -> bool:
+        """Make the best move that strands nothing and gains at least `least`; return whether there is one."""
+        before, flags = self.cost, self.state.fails_n1.copy()
+        for row in best.order().tolist():
+            if before - best.cost[row] < least:
+                return False
+            move = self.go(best.move(self.state, row), float(best.cost[row]))
+            if self.strands_no_more(move):
+                self.made.append(move)
+                return True
+            self.back([move], before, flags)
+        return False
+
+    def go(self, move: Move, cost: float) -> Move:
+        self.state.place(move.instance, *move.target)
+        self.cost = cost
+        return move
+
+    def back(self, made: Sequence[Move], cost: float, flags: Booleans) -> None:
+        """Undo moves; N+1 flags are not what they were by that alone, as a node's own report counts until it is touched."""
+        for move in reversed(made):
+            self.state.place(move.instance, *move.source)
+        self.state.fails_n1[:] = flags
+        self.cost = cost
+
+    def best(self, instances: Integers, evaluator: MoveEvaluator) -> BestMoves:
+        return evaluator.best(self.evaluated(evaluator), instances, self.price())
+
+    def evaluated(self, evaluator: MoveEvaluator) -> Evaluation:
+        return evaluator.at(self.state, self.cost - self.price().now)
+
+    def price(self) -> PlacementPrice | Mending:
+        price = PlacementPrice.of(self.state, self.home, self._prices)
+        return Mending(price, MovedExcess.of(self.state, self.scorer.members, self.mending)) if len(self.mending) else price
+
+    def narrowed(self, targets: Integers) -> MoveEvaluator:
+        """Return a look at moves to the nodes that most invite them and to some others; to all where there are few."""
+        online = self.evaluator.board.targets
+        if not self.is_large():
+            return self.evaluator
+        return self.evaluator.narrowed(np.union1d(self.evaluator.inviting(self.state, _INVITING), np.intersect1d(targets, online)))
