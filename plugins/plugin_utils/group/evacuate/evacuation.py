@@ -260,7 +260,8 @@ def reasons_to_stay(
     refused = [reason for refusal in found.refusals for reason in refusal.reasons]
     reasons = tuple(dict.fromkeys([*(reason for places, _scorer in found.places for reason in places.reasons()), *refused]))
     for places, _scorer in found.places:
-        for row, column in zip(*(axis.tolist() for axis in np.nonzero(places.fits))):
+        rows, columns = np.nonzero(places.fits)
+        for row, column in zip(rows[:MOST_TRIED].tolist(), columns[:MOST_TRIED].tolist()):
             reasons += _strands(after, task.instance, places.at(row, column), reserves)
     return reasons or (Reason(NOWHERE, "nodes", 1.0, "there is no node that it may go to"),)
 
