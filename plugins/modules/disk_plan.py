@@ -204,6 +204,35 @@ options:
       fs_label:
         description: The label of the file system.
         type: str
+      subvolumes:
+        description:
+          - The subvolumes of a Btrfs, which O(schema[].fs_type) need not say then. They share the room of the space, and each is mounted by
+            itself. O(schema[].mount) is where the file system is mounted as a whole, if it is to be.
+          - What is there already and is not listed stays, such as snapshots.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          name:
+            description:
+              - The path below the top of the file system, such as C(@home) or C(@/.snapshots). Folders on the way that are no subvolumes
+                are made.
+            type: str
+            required: true
+          mount:
+            description: Where it is mounted. Default is nowhere. Numbers are added as for O(schema[].mount).
+            type: str
+          mount_options:
+            description:
+              - Options of its mount, after those of the space (O(schema[].mount_options)).
+              - Options of Btrfs itself, such as C(compress), hold for the whole file system and belong to the space.
+            type: str
+          quota:
+            description:
+              - The most that it may hold, in MiB or as text with a unit. It reserves nothing, and all quotas may come to more than the
+                space has. Quotas cost Btrfs time, the more so the more snapshots there are; without any of them none are kept.
+              - A limit that is not named here any more stays.
+            type: raw
       partition_type:
         description:
           - The type of a V(partition) or of V(partitions) in the table, by its name in the Discoverable Partitions Specification, such as

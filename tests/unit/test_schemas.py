@@ -73,9 +73,12 @@ def test_plans_are_valid_static_schemas() -> None:
 
 def test_a_static_schema_has_the_keys_that_the_host_reads() -> None:
     tables = {row.name: row.kind._kind for row in STATIC.rows}
-    partitions = next(row.kind._kind for row in tables["parteds"].rows if row.name == "partitions")
+    inner = {
+        name: next(row.kind._kind for row in tables[outer].rows if row.name == name)
+        for outer, name in (("parteds", "partitions"), ("fss", "subvolumes"))
+    }
     assert {name: set(keys) for name, keys in host_reader._KEYS.items()} == {
-        name: set(table.keys) for name, table in {**tables, "partitions": partitions}.items()
+        name: set(table.keys) for name, table in {**tables, **inner}.items()
     }
 
 

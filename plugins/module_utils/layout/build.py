@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..facts.tree import Device
-from ..schema.model import DesiredArray, DesiredContainer, DesiredPhysicalVolume, DesiredVolume, Layout
+from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredPhysicalVolume, DesiredVolume, Layout
 from ..steps.kinds import (
     AddMembers,
     ClearSignatures,
     CreateArray,
     CreateLogicalVolume,
     CreatePhysicalVolume,
+    CreateSubvolumes,
     CreateVolumeGroup,
     ExtendLogicalVolume,
     ExtendVolumeGroup,
@@ -27,6 +28,7 @@ from ..steps.kinds import (
     FormatLuks,
     GrowFilesystem,
     GrowMirror,
+    LimitSubvolumes,
     MakeFilesystem,
     MakeSwap,
     OpenLuks,
@@ -37,6 +39,7 @@ from ..steps.kinds import (
     Step,
 )
 from ..storage import derived
+from ..storage.btrfs import outer_first
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
 from .capacity import EXTENT, array_head, size_of
@@ -105,7 +108,7 @@ def building_steps(site: Site) -> Iterator[Step]:
     for group in site.groups:
         yield from _volumes(site, group)
     for stack in site.stacks:
-        yield from _grown_filesystem(site, stack.device, _kept_device(site, stack), any(match.grows for match in stack.matches))
+        yield from _kept_filesystem(site, stack.device, _kept_device(site, stack), any(match.grows for match in stack.matches))
 
 
 def removals(groups: tuple[GroupPlan, ...]) -> Iterator[Step]:
@@ -225,6 +228,7 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
         yield MakeSwap(site.node(top), uuid, desired.label, desired.options)
     else:
         yield MakeFilesystem(site.node(top), desired.type, uuid, desired.label, desired.options)
+        yield from _subvolumes(desired, site.node(top), {})
 
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
@@ -261,13 +265,25 @@ def _kept_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:
     if top is not None and top is not volume.device and (grows or unused_below(site.present, top) >= EXTENT):
         yield ResizeLuks(_mapping_name(top))
         grows = True
-    yield from _grown_filesystem(site, desired.device, top, grows)
+    yield from _kept_filesystem(site, desired.device, top, grows)
 
 
-def _grown_filesystem(site: Site, device: str, there: t.Optional[Device], grows: bool) -> Iterator[Step]:
-    """Give the step that grows a kept filesystem where it has to."""
+def _kept_filesystem(site: Site, device: str, there: t.Optional[Device], grows: bool) -> Iterator[Step]:
+    """Give the steps that grow a kept filesystem where it has to, and make the subvolumes that it lacks."""
     desired = site.layout.filesystem_on(top_of(site.layout, device))
-    if desired is None or there is None or FILESYSTEMS[desired.type].growth is None:
+    if desired is None or there is None:
         return
-    if must_grow(site.present, desired, there, grows):
+    if FILESYSTEMS[desired.type].growth is not None and must_grow(site.present, desired, there, grows):
         yield GrowFilesystem(str(there.dev), desired.type, there.mountpoints[0] if there.mountpoints else None)
+    yield from _subvolumes(desired, str(there.dev), site.present.subvolumes.get(there.name, {}))
+
+
+def _subvolumes(desired: DesiredFilesystem, node: str, present: Mapping[str, t.Optional[int]]) -> Iterator[Step]:
+    """Give the steps that make the subvolumes that are not there, and limit those with another limit."""
+    limits = {subvolume.name: subvolume.limit for subvolume in desired.subvolumes}
+    lacking = outer_first(name for name in limits if name not in present)
+    changed = {name: limit for name, limit in limits.items() if limit is not None and present.get(name) != limit}
+    if lacking:
+        yield CreateSubvolumes(node, tuple(lacking))
+    if changed:
+        yield LimitSubvolumes(node, tuple(changed), tuple(changed.values()))

@@ -80,7 +80,10 @@ class VolumeGroup:
 
 @dataclass(frozen=True)
 class Present:
-    """The state; `filesystem_sizes` and `last_mounts` are by device name, as far as types tell. `notes` say what could not be read."""
+    """The state; `filesystem_sizes` and `last_mounts` are by device name, as far as types tell. `notes` say what could not be read.
+
+    `subvolumes` are, by device name, those of each Btrfs with their limits (None: no limit); only where the layout has some.
+    """
 
     tree: Tree
     disks: tuple[Disk, ...]
@@ -89,6 +92,7 @@ class Present:
     filesystem_sizes: Mapping[str, int] = field(default_factory=dict)
     last_mounts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    subvolumes: Mapping[str, Mapping[str, t.Optional[int]]] = field(default_factory=dict)
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 import functools
 import typing as t
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..facts.tree import Device
 from ..steps import kinds
 from ..steps.kinds import Step
 from ..storage.lvm import mapper_node
-from ..storage.units import MIB
+from ..storage.units import MIB, in_mib
 from .present import Present
 
 _MEMBER = "linux_raid_member"
@@ -31,7 +31,7 @@ _ARRAYS, _MAPPINGS = "arrays", "LUKS mappings"
 class Piece:
     """A device: the heading it stands under, its place there, what it is called, what is on it, and on what (keys) it lies itself.
 
-    `size` is bytes; 0 where it follows from what is below.
+    `size` is bytes; 0 where it follows from what is below. `subvolumes` are those of a Btrfs with their limits.
     """
 
     heading: str
@@ -40,6 +40,7 @@ class Piece:
     size: int
     on: tuple[str, ...]
     holds: str = ""
+    subvolumes: Mapping[str, t.Optional[int]] = field(default_factory=dict)
 
 
 Picture = Mapping[str, Piece]
@@ -57,7 +58,8 @@ def picture_of(present: Present, disks: Iterable[str]) -> Picture:
             if _is_seen_through_member(present, device):
                 continue
             below = tuple(_key(present.tree.devices[parent]) for parent in device.parents if parent in present.tree.devices)
-            pieces[_key(device)] = _piece(present, device, pieces[_key(disk)].heading, below)
+            piece = _piece(present, device, pieces[_key(disk)].heading, below)
+            pieces[_key(device)] = replace(piece, subvolumes=present.subvolumes.get(device.name, {}))
     return pieces
 
 
@@ -83,7 +85,13 @@ def _lines(pieces: Iterable[Piece]) -> list[str]:
 
 def _line(piece: Piece) -> str:
     size = f"{piece.size // MIB} MiB" if piece.size and piece.title else ""
-    return ", ".join(part for part in (piece.title, size, piece.holds or "nothing on it") if part)
+    holds = f"{piece.holds} with {_listed_subvolumes(piece)}" if piece.holds and piece.subvolumes else piece.holds
+    return ", ".join(part for part in (piece.title, size, holds or "nothing on it") if part)
+
+
+def _listed_subvolumes(piece: Piece) -> str:
+    limits = ((name, piece.subvolumes[name]) for name in sorted(piece.subvolumes))
+    return " ".join(name if limit is None else f"{name} ({in_mib(limit)} at most)" for name, limit in limits)
 
 
 def _key(device: Device) -> str:
@@ -238,7 +246,17 @@ def _remove_volume(picture: Picture, step: kinds.RemoveLogicalVolume) -> Picture
 
 
 def _make_filesystem(picture: Picture, step: kinds.MakeFilesystem) -> Picture:
-    return _with(picture, step.device, holds=_labelled(step.type, step.label))
+    return _with(picture, step.device, holds=_labelled(step.type, step.label), subvolumes={})
+
+
+def _create_subvolumes(picture: Picture, step: kinds.CreateSubvolumes) -> Picture:
+    there = picture[step.device].subvolumes if step.device in picture else {}
+    return _with(picture, step.device, subvolumes={**there, **dict.fromkeys(step.names)})
+
+
+def _limit_subvolumes(picture: Picture, step: kinds.LimitSubvolumes) -> Picture:
+    there = picture[step.device].subvolumes if step.device in picture else {}
+    return _with(picture, step.device, subvolumes={**there, **dict(zip(step.names, step.limits))})
 
 
 def _make_swap(picture: Picture, step: kinds.MakeSwap) -> Picture:
@@ -262,4 +280,6 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.RemoveLogicalVolume: _remove_volume,
     kinds.MakeFilesystem: _make_filesystem,
     kinds.MakeSwap: _make_swap,
+    kinds.CreateSubvolumes: _create_subvolumes,
+    kinds.LimitSubvolumes: _limit_subvolumes,
 }

@@ -20,6 +20,7 @@ from ..facts.reader import Notes, read_claims, read_contents, read_devices, read
 from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.tree import Device, Tree
 from ..schema.model import Layout
+from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.filesystems import FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
 from .disks import names_of
@@ -50,7 +51,9 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_remains(host, tree, [disk.device.name for disk in listed])
     physical, logical = _read_lvm(host, tree)
     sizes, last_mounts = _read_filesystems(host, tree, listed)
-    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)))
+    wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)
+    subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
+    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes)
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...]]:
@@ -113,6 +116,40 @@ def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[di
         sizes.update({} if size is None else {name: size})
         last_mounts.update({} if last is None else {name: last})
     return sizes, last_mounts
+
+
+_LOOK = f"mount -o ro,nosuid,nodev,noexec,{TOP_LEVEL}"
+_IN_A_MOUNT_OF_ITS_OWN = (
+    f'{{{{ {_LOOK},rescue=nologreplay -- "$1" /mnt || {_LOOK},norecovery -- "$1" /mnt; }}}} && {{{{ {{}}; umount /mnt; }}}}'
+)
+"""A shell's words, for a mount namespace: what is not mounted is looked into without a write, not even of what its log holds.
+
+Kernels before 5.9 call that norecovery, some after 6.7 have no such word any more.
+"""
+
+
+def _read_subvolumes(host: Host, tree: Tree, disks: Sequence[Disk]) -> dict[str, dict[str, t.Optional[int]]]:
+    """Return the subvolumes of each Btrfs that can be looked into, with their limits."""
+    found = {}
+    names = [disk.device.name for disk in disks]
+    for device in (device for name in names for device in (tree.devices[name], *tree.descendants(name))):
+        if device.filesystem is not None and device.filesystem.type == BTRFS and device.dev is not None:
+            texts = _said_of_subvolumes(host, device)
+            found.update({} if texts is None else {device.name: read_subvolumes(texts)})
+    return found
+
+
+def _said_of_subvolumes(host: Host, device: Device) -> t.Optional[str]:
+    """Return what the tools say; None where they cannot: of one that is not mounted by mounting it where nobody else sees it."""
+    if device.mountpoints:
+        outcomes = [host.run(command) for command in list_commands(device.mountpoints[0])]
+        if outcomes[0] is None or outcomes[0].code != 0:
+            return None
+        return "\n".join(outcome.stdout for outcome in outcomes if outcome is not None)
+    said = "; ".join(" ".join(command) for command in list_commands("/mnt"))
+    script = _IN_A_MOUNT_OF_ITS_OWN.format(said)
+    outcome = host.run(["unshare", "--mount", "--", "sh", "-c", script, "sh", str(device.dev)])
+    return outcome.stdout if outcome is not None and outcome.code == 0 else None
 
 
 def _places_in_fstab(host: Host, devices: Iterable[Device]) -> dict[str, str]:

@@ -123,6 +123,16 @@ class DesiredVolume:
 
 
 @dataclass(frozen=True)
+class DesiredSubvolume:
+    """A subvolume of a Btrfs, by its path below the top; `limit` is the most that it may refer to, None where that does not matter."""
+
+    place: str
+    name: str
+    limit: t.Optional[int] = None
+    mount: str = "none"
+
+
+@dataclass(frozen=True)
 class DesiredFilesystem:
     """A filesystem or swap; `uuid` None: derived from what it lies on. `options` are words for mkfs."""
 
@@ -134,6 +144,7 @@ class DesiredFilesystem:
     mount: str = "none"
     keep_data: bool = False
     uuid: t.Optional[str] = None
+    subvolumes: tuple[DesiredSubvolume, ...] = ()
 
 
 Thing = t.Union[DesiredPartition, DesiredArray, DesiredContainer, DesiredVolume]

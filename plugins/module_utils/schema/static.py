@@ -15,7 +15,7 @@ import typing as t
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..storage import derived, gpt, lvm
+from ..storage import btrfs, derived, gpt, lvm
 from ..storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED
 from ..storage.raid import RaidLevel, least_legs, parse_level
 from ..storage.units import MIB
@@ -28,6 +28,7 @@ from .model import (
     DesiredGroup,
     DesiredPartition,
     DesiredPhysicalVolume,
+    DesiredSubvolume,
     DesiredVolume,
     Layout,
 )
@@ -126,8 +127,14 @@ def _check_uses(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
 
 
 def _check_mounts(layout: Layout) -> Iterator[str]:
-    mounted = ((filesystem.place, filesystem.mount) for filesystem in layout.filesystems if filesystem.mount.startswith("/"))
-    yield from _doubles("mount", mounted)
+    mounted = [
+        mount
+        for filesystem in layout.filesystems
+        for mount in ((filesystem.place, filesystem.mount), *((subvolume.place, subvolume.mount) for subvolume in filesystem.subvolumes))
+    ]
+    yield from _doubles("mount", (mount for mount in mounted if mount[1].startswith("/")))
+    for filesystem in layout.filesystems:
+        yield from _doubles("name", ((subvolume.place, subvolume.name) for subvolume in filesystem.subvolumes))
 
 
 LEGACY_BOOT_ATTRS = "LegacyBIOSBootable"
@@ -152,8 +159,9 @@ _KEYS = {
     "lvs": ("name", "vgname", "size", "device", "keep_data", "space_id"),
     "fss": (
         *("device", "mount", "fs_type", "fs_options", "fs_label", "uuid"),
-        *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id"),
+        *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id", "subvolumes"),
     ),
+    "subvolumes": ("name", "mount", "fstab_options", "quota"),
 }
 
 
@@ -333,4 +341,24 @@ def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> DesiredFilesystem:
         mount=item.text("mount", NOT_MOUNTED),
         keep_data=item.flag("keep_data"),
         uuid=item.text("uuid", "") or None,
+        subvolumes=_subvolumes(item, fs_type),
     )
+
+
+def _subvolumes(item: Item, fs_type: str) -> tuple[DesiredSubvolume, ...]:
+    found = tuple(_subvolume(part) for part in item.items("subvolumes", _KEYS["subvolumes"]))
+    if found and fs_type != btrfs.BTRFS:
+        item.mistake("subvolumes", f"only {btrfs.BTRFS} has some, not {fs_type}")
+    return found
+
+
+def _subvolume(item: Item) -> DesiredSubvolume:
+    text, options = item.text("name"), item.text("fstab_options", "")
+    name = btrfs.subvolume_name(text)
+    if text and name is None:
+        item.mistake("name", f"has to be {btrfs.NAME_WANTED}, not {text!r}")
+    misplaced = btrfs.misplaced_option(options)
+    if misplaced is not None:
+        item.mistake("fstab_options", btrfs.why_misplaced(misplaced))
+    limit = item.whole("quota", 1) * MIB if item.has("quota") else None
+    return DesiredSubvolume(item.place, name or text, limit, item.text("mount", NOT_MOUNTED))

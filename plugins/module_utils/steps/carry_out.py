@@ -38,6 +38,8 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.MakeFilesystem: filesystem.make_filesystem,
     kinds.MakeSwap: filesystem.make_swap,
     kinds.GrowFilesystem: filesystem.grow_filesystem,
+    kinds.CreateSubvolumes: filesystem.create_subvolumes,
+    kinds.LimitSubvolumes: filesystem.limit_subvolumes,
     kinds.CloseMapping: luks.close_mapping,
 }
 

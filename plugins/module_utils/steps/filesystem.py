@@ -2,17 +2,26 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Carries out the steps on filesystems and swap. Nothing is forced: what a filesystem is made on was cleared before."""
+"""Carries out the steps on filesystems, their subvolumes, and swap. Nothing is forced: what a filesystem is made on was cleared before."""
 
 from __future__ import annotations
 
 from ..facts.signatures import parse_probe, probe_command
+from ..storage.btrfs import TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.filesystems import FILESYSTEMS, SWAP, fill
-from .kinds import GrowFilesystem, MakeFilesystem, MakeSwap
+from .kinds import CreateSubvolumes, GrowFilesystem, LimitSubvolumes, MakeFilesystem, MakeSwap
 from .machine import LONG_PATIENCE, Machine, StepFailed
 
-_IN_A_MOUNT_OF_ITS_OWN = 'set -e; mount -o nosuid,nodev,noexec -- "$1" "$2"; shift; at="$1"; shift; "$@"; umount "$at"'
+_MOUNTED = 'set -e; mount -o nosuid,nodev,noexec{} -- "$1" "$2"; shift; at="$1"; shift; {}; umount "$at"'
+_IN_A_MOUNT_OF_ITS_OWN = _MOUNTED.format("", '"$@"')
 """A shell's words, run in a mount namespace: were it killed, no mount would stay."""
+
+_LISTED = "; ".join(" ".join(command) for command in list_commands('"$at"'))
+_CREATING = 'umask 022; for name; do mkdir -p "$(dirname "$at/$name")"; btrfs subvolume create "$at/$name" >&2; done'
+_LIMITING = 'btrfs quota enable "$at"; while [ $# -gt 1 ]; do btrfs qgroup limit "$2" "$at/$1"; shift 2; done'
+_AND_LIST = f'; btrfs filesystem sync "$at" >&2; set +e; {_LISTED}; set -e'
+_SUBVOLUMES_CREATED = _MOUNTED.format(f",{TOP_LEVEL}", _CREATING + _AND_LIST)
+_SUBVOLUMES_LIMITED = _MOUNTED.format(f",{TOP_LEVEL}", _LIMITING + _AND_LIST)
 
 _EMPTY_FOLDER = "/mnt"
 """What is mounted over, where nobody else sees it: every system has it, and nothing need be written to make it."""
@@ -45,6 +54,27 @@ def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
     growing = fill(growth.mounted, device=step.device, mountpoint=place)
     apart = ["unshare", "--mount", "--", "sh", "-c", _IN_A_MOUNT_OF_ITS_OWN, "sh", step.device, place]
     machine.change(growing if step.mountpoint else [*apart, *growing], patience=LONG_PATIENCE)
+
+
+def create_subvolumes(step: CreateSubvolumes, machine: Machine) -> None:
+    """Make the subvolumes, and see that they are there."""
+    found = read_subvolumes(_in_a_mount(machine, _SUBVOLUMES_CREATED, step.device, *step.names))
+    lacking = [name for name in step.names if name not in found]
+    if lacking:
+        raise StepFailed(f"{step.device} has no subvolume {', '.join(lacking)}, although btrfs did not complain")
+
+
+def limit_subvolumes(step: LimitSubvolumes, machine: Machine) -> None:
+    """Limit the subvolumes, and see that they are limited."""
+    words = [word for name, limit in zip(step.names, step.limits) for word in (name, str(limit))]
+    found = read_subvolumes(_in_a_mount(machine, _SUBVOLUMES_LIMITED, step.device, *words))
+    for name, limit in zip(step.names, step.limits):
+        if found.get(name) != limit:
+            raise StepFailed(f"the subvolume {name} on {step.device} may refer to {found.get(name)} bytes instead of {limit}")
+
+
+def _in_a_mount(machine: Machine, script: str, device: str, *words: str) -> str:
+    return machine.change(["unshare", "--mount", "--", "sh", "-c", script, "sh", device, _EMPTY_FOLDER, *words])
 
 
 def _check(machine: Machine, device: str, kind: str, uuid: str, label: str) -> None:

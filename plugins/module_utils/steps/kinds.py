@@ -421,6 +421,36 @@ class GrowFilesystem(Step):
     words: t.ClassVar[str] = "grow the {type} on {device} to the size of its device"
 
 
+@dataclass(frozen=True)
+class CreateSubvolumes(Step):
+    """Make subvolumes of a Btrfs, by their paths below its top, outer ones first; folders between them are made as well.
+
+    It is mounted for it where nobody else sees that, whether it is mounted elsewhere or not.
+    """
+
+    device: str
+    names: tuple[str, ...]
+
+    words: t.ClassVar[str] = "create subvolumes in the btrfs on {device}: {names}"
+
+
+@dataclass(frozen=True)
+class LimitSubvolumes(Step):
+    """Have a Btrfs keep quotas, and let subvolumes refer to so many bytes at most; `limits` are by the order of `names`."""
+
+    device: str
+    names: tuple[str, ...]
+    limits: tuple[int, ...]
+
+    words: t.ClassVar[str] = "limit subvolumes of the btrfs on {device}"
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        each = (f"{name} to {in_mib(limit)}" for name, limit in zip(self.names, self.limits))
+        return f"{super().says}: {', '.join(each)}"
+
+
 def _worded(name: str, value: t.Any) -> t.Any:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))

@@ -54,6 +54,7 @@ _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     **dict.fromkeys(_LVM_KINDS, ("pvcreate",)),
     **dict.fromkeys(_LUKS_KINDS, ("cryptsetup",)),
     **dict.fromkeys(_MD_KINDS, ("mdadm",)),
+    **dict.fromkeys((kinds.CreateSubvolumes, kinds.LimitSubvolumes), ("btrfs", "mount", "unshare")),
 }
 
 _MAPPER_KINDS = (kinds.ActivateGroup, kinds.CreateLogicalVolume, kinds.OpenLuks)

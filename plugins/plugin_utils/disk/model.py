@@ -92,6 +92,16 @@ class Hardware:
 
 
 @dataclass(frozen=True)
+class Subvolume:
+    """A part of a Btrfs that is mounted by itself; `name` is its path below the top, `quota` the most MiB that it may refer to."""
+
+    name: str
+    mount: str | None = None
+    mount_options: str | None = None
+    quota: int | None = None
+
+
+@dataclass(frozen=True)
 class Space:
     """One entry of the dynamic schema with all expressions evaluated.
 
@@ -142,6 +152,8 @@ class Space:
     fs_type: str | None = None
     fs_options: str | None = None
     fs_label: str | None = None
+    subvolumes: tuple[Subvolume, ...] = ()
+    """Of a space with a Btrfs."""
     partition_type: str | None = None
     """The GUID of the type that its partitions are to have; None for what follows from what lies there."""
     partition_label: str | None = None
@@ -151,6 +163,11 @@ class Space:
     def wish(self) -> str:
         """The id that the schema has for it."""
         return self.copy_of or self.id
+
+    @property
+    def mounts(self) -> tuple[str, ...]:
+        """Return where it and its subvolumes are mounted."""
+        return tuple(mount for mount in (self.mount, *(subvolume.mount for subvolume in self.subvolumes)) if mount is not None)
 
     def spares_among(self, pieces: int) -> int:
         """Return how many of an array's pieces stand by; fewer than asked for where data is kept on an array that had none."""

@@ -151,6 +151,10 @@ def _content(place: str, what: str, device: str, there: Plain, known: _Plan, roo
     target = SWAP_TARGET if mount == SWAP else below(root, mount)
     if mounts and mount != "none" and target not in mounts:
         yield Finding(place, State.DIFFERS, f"{what} is mounted at {', '.join(mounts)}, in the plan at {target}")
+    for subvolume in filesystem.get("subvolumes") or ():
+        mount = subvolume.get("mount") or "none"
+        if mounts and mount != "none" and below(root, mount) not in mounts:
+            yield Finding(place, State.DIFFERS, f"{what} is not mounted at {below(root, mount)}, as the plan has its {subvolume['name']}")
 
 
 def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Finding]:

@@ -4,7 +4,8 @@
 
 """A layout as a NixOS module for disko.
 
-After disko's types: disk, gpt, mdadm and mdraid, lvm_vg and lvm_pv, luks, filesystem, swap. Sizes are sgdisk's and LVM's, where M is MiB.
+After disko's types: disk, gpt, mdadm and mdraid, lvm_vg and lvm_pv, luks, filesystem, btrfs, swap. Sizes are sgdisk's and LVM's,
+where M is MiB.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import shlex
 import typing as t
 
 from ....module_utils.storage.filesystems import FILESYSTEMS
-from .layout import Array, Container, Disk, Filesystem, Group, Layout
-from .losses import Losses, lose_extents, note_boot_flags, note_uuids
+from .layout import Array, Container, Disk, Filesystem, Group, Layout, Subvolume
+from .losses import Losses, lose_extents, lose_quotas, note_boot_flags, note_uuids
 from .write import Target
 
 Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
@@ -27,6 +28,7 @@ _INDENT = "  "
 def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
     """Return the module; `password_file` holds the passphrase of LUKS where disko runs, which asks for it otherwise."""
     lose_extents(layout, losses, "disko")
+    lose_quotas(layout, losses, "disko")
     for note in (note_uuids, note_boot_flags):
         note(layout, losses, "disko")
     devices: dict[str, Nix] = {"disk": {disk.name: _disk(disk, layout, losses, password_file) for disk in layout.disks}}
@@ -116,4 +118,14 @@ def _filesystem(filesystem: Filesystem, losses: Losses) -> Nix:
     mounted: dict[str, Nix] = {"mountpoint": filesystem.mount} if filesystem.mount else {}
     if filesystem.mount and filesystem.options:
         mounted["mountOptions"] = list(filesystem.options.split(","))
+    if filesystem.subvolumes:
+        subvolumes: dict[str, Nix] = {f"/{subvolume.name}": _subvolume(subvolume) for subvolume in filesystem.subvolumes}
+        return {"type": "btrfs", **mounted, **extra, "subvolumes": subvolumes}
     return {"type": "filesystem", "format": filesystem.type, **mounted, **extra}
+
+
+def _subvolume(subvolume: Subvolume) -> Nix:
+    if not subvolume.mount:
+        return {}
+    options: dict[str, Nix] = {"mountOptions": list(subvolume.mount_options.split(","))} if subvolume.mount_options else {}
+    return {"mountpoint": subvolume.mount, **options}

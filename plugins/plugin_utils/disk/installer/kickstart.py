@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ....module_utils.storage import gpt
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
-from .losses import Losses, lose_labels, lose_types, note_boot_flags, note_container_names, note_uuids
+from .losses import Losses, lose_labels, lose_quotas, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
 
 VERSIONS = ("RHEL7", "RHEL8", "RHEL9", "RHEL10", "Fedora")
@@ -48,7 +48,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         layout = self._layout
         lose_types(layout, self._losses, "Kickstart has no word for it", (gpt.ESP, gpt.BIOS_BOOT))
-        for note in (lose_labels, note_uuids, note_container_names, note_boot_flags):
+        for note in (lose_labels, lose_quotas, note_uuids, note_container_names, note_boot_flags):
             note(layout, self._losses, "Anaconda")
         for disk in layout.disks:
             if "," in disk.device:
@@ -77,8 +77,19 @@ class _Writer:
             for volume in layout.volumes_of(group.name):
                 yield from self._volume(volume)
         for name, filesystem in self._btrfs:
-            label = (f"--label={filesystem.label}",) if filesystem.label else ()
-            yield _line("btrfs", filesystem.mount, *label, name)
+            yield from self._btrfs_volume(filesystem, name)
+
+    def _btrfs_volume(self, filesystem: Filesystem, name: str) -> Iterator[str]:
+        """Give the lines of a Btrfs and of its subvolumes, which know it by its label."""
+        label = filesystem.label or (filesystem.space if filesystem.subvolumes else "")
+        if label != filesystem.label:
+            self._losses.note(f"{filesystem.space}: Kickstart knows the Btrfs of subvolumes by its label, so that it gets one, {label}")
+        yield _line("btrfs", filesystem.mount or "none", *((f"--label={label}",) if label else ()), name)
+        for subvolume in filesystem.subvolumes:
+            if subvolume.mount:
+                yield _line("btrfs", subvolume.mount, "--subvol", f"--name={subvolume.name}", f"LABEL={label}")
+            else:
+                self._losses.lose(filesystem.space, f"Kickstart makes no subvolume without a mount point, as {subvolume.name}")
 
     def _partition(self, disk: Disk, partition: Partition) -> Iterator[str]:
         size = (f"--size={partition.size}", f"--ondisk={_drive(disk)}")
@@ -140,7 +151,7 @@ class _Writer:
         if filesystem.type not in _FILESYSTEMS or (filesystem.type == "btrfs" and self._version not in _BTRFS):
             self._losses.lose(filesystem.space, f"Anaconda of {self._version} makes no {filesystem.type}")
             return None
-        if not filesystem.mount and not filesystem.is_swap:
+        if not filesystem.mount and not filesystem.is_swap and not filesystem.subvolumes:
             self._losses.lose(filesystem.space, f"Kickstart makes no file system without a mount point, as on {filesystem.device}")
             return None
         if filesystem.type == "btrfs":
@@ -158,7 +169,8 @@ class _Writer:
         if isinstance(carrier, Volume):
             self._losses.lose(filesystem.space, "Kickstart makes no Btrfs on a logical volume")
             return None
-        for what, words in (("mount options", filesystem.options), ("options of mkfs", filesystem.make_options)):
+        options_of_mounts = dict.fromkeys([filesystem.options, *(subvolume.mount_options for subvolume in filesystem.subvolumes)])
+        for what, words in (*(("mount options", words) for words in options_of_mounts), ("options of mkfs", filesystem.make_options)):
             if words:
                 self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, as {words}")
         name = f"btrfs.{next(self._count)}"

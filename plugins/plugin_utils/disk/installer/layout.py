@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....module_utils.storage import gpt
+from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, fill
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
 from ....module_utils.storage.lvm import EXTENT, mapper_node
@@ -121,6 +122,16 @@ class Volume:
 
 
 @dataclass(frozen=True)
+class Subvolume:
+    """A subvolume of a Btrfs; `mount` is empty where it is not mounted, `quota` in MiB or None."""
+
+    name: str
+    mount: str
+    mount_options: str
+    quota: int | None
+
+
+@dataclass(frozen=True)
 class Filesystem:
     """A file system or swap; `mount` is empty where it is not mounted, `make_options` are words for mkfs."""
 
@@ -132,6 +143,7 @@ class Filesystem:
     make_options: str
     mount_options: str
     kept: bool
+    subvolumes: tuple[Subvolume, ...] = ()
 
     @property
     def is_swap(self) -> bool:
@@ -344,6 +356,19 @@ def _filesystem(values: Values, nodes: Mapping[str, str], renamed: Mapping[str, 
         make_options=" ".join([*_identity(kind, values["uuid"]), *([values["fs_options"]] if values["fs_options"] else [])]),
         mount_options=values["fstab_options"] or "defaults",
         kept=values["keep_data"],
+        subvolumes=tuple(_subvolume(subvolume, values) for subvolume in values["subvolumes"]),
+    )
+
+
+def _subvolume(values: Values, filesystem: Values) -> Subvolume:
+    """Return a subvolume; its options are all that it is mounted with, but for its name."""
+    mount = values["mount"] or NOT_MOUNTED
+    options = mount_options(filesystem["fstab_options"] or "", values["fstab_options"] or "", values["name"])
+    return Subvolume(
+        name=values["name"].strip("/"),
+        mount=mount if mount.startswith("/") and filesystem["fstab_enabled"] else "",
+        mount_options=options.rpartition("subvol=")[0].rstrip(","),
+        quota=values["quota"],
     )
 
 

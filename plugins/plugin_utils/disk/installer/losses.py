@@ -71,6 +71,22 @@ def lose_extents(layout: Layout, losses: Losses, who: str) -> None:
             losses.lose(group.space, f"{who} makes extents of {EXTENT} MiB, not of {group.extent_size}")
 
 
+def lose_subvolumes(layout: Layout, losses: Losses, who: str) -> None:
+    """Lose the subvolumes of Btrfs."""
+    for filesystem in layout.filesystems:
+        if filesystem.subvolumes:
+            names = ", ".join(subvolume.name for subvolume in filesystem.subvolumes)
+            losses.lose(filesystem.space, f"{who} makes no subvolumes, as {names}")
+
+
+def lose_quotas(layout: Layout, losses: Losses, who: str) -> None:
+    """Lose the quotas of subvolumes."""
+    for filesystem in layout.filesystems:
+        for subvolume in filesystem.subvolumes:
+            if subvolume.quota is not None:
+                losses.lose(filesystem.space, f"{who} sets no quotas, as {subvolume.quota} MiB of {subvolume.name}")
+
+
 def note_uuids(layout: Layout, losses: Losses, who: str) -> None:
     """Tell that partitions get other UUIDs than those of the plan."""
     if any(partition.uuid and not partition.kept for partition in layout.partitions()):

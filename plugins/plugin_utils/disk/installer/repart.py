@@ -12,7 +12,7 @@ from __future__ import annotations
 from ....module_utils.storage import gpt
 from ....module_utils.storage.units import MIB
 from .layout import Array, Container, Disk, Filesystem, Group, Layout, Partition
-from .losses import Losses
+from .losses import Losses, lose_quotas
 from .write import Target
 
 ENCRYPTIONS = ("key-file", "tpm2", "key-file+tpm2")
@@ -26,6 +26,7 @@ def write(layout: Layout, losses: Losses, *, disk: str | None, encrypt: str) -> 
     chosen = _choose(layout, losses, disk)
     if chosen is None:
         return {}
+    lose_quotas(layout, losses, "systemd-repart")
     files = {}
     # The order of names is that of partitions.
     width = max(3, len(str(len(chosen.partitions) * 10)))
@@ -91,7 +92,23 @@ def _filesystem(filesystem: Filesystem, losses: Losses) -> list[str]:
     if ":" in mount:
         losses.lose(filesystem.space, f"systemd-repart takes no colon in {mount}, so that it is not mounted there")
         mount = ""
-    return [f"Format={filesystem.type}", *([f"MountPoint={mount}{options}"] if mount else [])]
+    mounted = [f"MountPoint={mount}{options}"] if mount else []
+    return [f"Format={filesystem.type}", *mounted, *_subvolumes(filesystem, losses)]
+
+
+def _subvolumes(filesystem: Filesystem, losses: Losses) -> list[str]:
+    if not filesystem.subvolumes:
+        return []
+    losses.note(f"{filesystem.space}: systemd-repart makes subvolumes from version 255 on, and knows nothing of them before")
+    names = " ".join(f"/{subvolume.name}" for subvolume in filesystem.subvolumes)
+    lines = [f"Subvolumes={names}"]
+    for subvolume in filesystem.subvolumes:
+        if ":" in subvolume.mount:
+            losses.lose(filesystem.space, f"systemd-repart takes no colon in {subvolume.mount}, where {subvolume.name} is to be mounted")
+        elif subvolume.mount:
+            options = ",".join(filter(None, (subvolume.mount_options, f"subvol={subvolume.name}")))
+            lines.append(f"MountPoint={subvolume.mount}:{options}")
+    return lines
 
 
 def _padding(partition: Partition, following: int | None) -> list[str]:

@@ -345,7 +345,7 @@ class _Builder:
         if asked:
             return asked
         for mount in _BOOT_MOUNTS:
-            mounted = [at for at, space in enumerate(spaces) if space.mount == mount]
+            mounted = [at for at, space in enumerate(spaces) if mount in space.mounts]
             if mounted:
                 return mounted
         return []
@@ -420,7 +420,7 @@ def with_boot_partition(hardware: Hardware, schema: Schema) -> Schema:
 
 def _is_mirrored_esp(schema: Schema, needed_type: SpaceType) -> bool:
     """Return whether an array stands for the ESP: mirrored with its superblock at the end it looks like one to the firmware."""
-    return needed_type is SpaceType.ESP and any(space.type is SpaceType.RAID and space.mount == _ESP_MOUNT for space in schema.spaces)
+    return needed_type is SpaceType.ESP and any(space.type is SpaceType.RAID and _ESP_MOUNT in space.mounts for space in schema.spaces)
 
 
 def _added(hardware: Hardware, schema: Schema, needed_type: SpaceType) -> Space:
@@ -433,7 +433,7 @@ def _added(hardware: Hardware, schema: Schema, needed_type: SpaceType) -> Space:
         min_size=size,
         max_size=size,
         allowed=frozenset(range(len(hardware.disks))),
-        mount=_ESP_MOUNT if is_esp and all(space.mount != _ESP_MOUNT for space in schema.spaces) else None,
+        mount=_ESP_MOUNT if is_esp and all(_ESP_MOUNT not in space.mounts for space in schema.spaces) else None,
         fs_type="vfat" if is_esp else None,
     )
 

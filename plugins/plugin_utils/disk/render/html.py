@@ -244,7 +244,7 @@ def _line(view: HostPicture, space: SpacePicture, painted: Mapping[str, Paint]) 
         label=shown(label(space)),
         size=format_mib(space.size),
         share=shown(share),
-        mount=shown(space.mount or ("swap" if space.fs_type == "swap" else "")),
+        mount=shown(space.place),
         filesystem=shown(", ".join(_filesystem_words(space))),
         reasons=tuple(map(shown, space.reasons)),
         paint=painted.get(space.id),

@@ -75,6 +75,15 @@ class DiskPicture:
 
 
 @dataclass(frozen=True)
+class SubvolumePicture:
+    """A subvolume of a space with a Btrfs; `quota` in MiB."""
+
+    name: str
+    mount: str | None = None
+    quota: int | None = None
+
+
+@dataclass(frozen=True)
 class SpacePicture:
     """One space over all disks. `size` is what it takes; of a raid, what it offers. `inside` is the space that holds it."""
 
@@ -93,8 +102,15 @@ class SpacePicture:
     mount: str | None = None
     mount_options: str | None = None
     fs_type: str | None = None
+    subvolumes: tuple[SubvolumePicture, ...] = ()
     encrypted: bool = False
     reasons: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where what is on it is found: where it or its subvolumes are mounted, or that it is swap."""
+        mounts = (self.mount, *(subvolume.mount for subvolume in self.subvolumes))
+        return ", ".join(mount for mount in mounts if mount) or ("swap" if self.fs_type == "swap" else "")
 
 
 @dataclass(frozen=True)
@@ -257,6 +273,7 @@ def _space(
         mount=_mounts(filesystems) or _mount_point(asked.get("mount")),
         mount_options=_given(filesystem.get("fstab_options") or asked.get("mount_options")),
         fs_type=_given(filesystem.get("fs_type") or asked.get("fs_type")),
+        subvolumes=_subvolumes(filesystems),
         encrypted=space_id in static.encrypted or asked.get("encrypt") is True,
         reasons=reasons_of(wanted, size, remark),
     )
@@ -382,6 +399,19 @@ def _mounts(filesystems: Sequence[Plain]) -> str | None:
     """Return where a space is mounted; one that is on several disks by itself, from the first to the last."""
     mounts = [mount for mount in (_mount_point(filesystem.get("mount")) for filesystem in filesystems) if mount]
     return f"{mounts[0]} … {mounts[-1]}" if len(mounts) > 1 else mounts[0] if mounts else None
+
+
+def _subvolumes(filesystems: Sequence[Plain]) -> tuple[SubvolumePicture, ...]:
+    """Return the subvolumes of a space; where it has a file system on each of several disks, mounted from the first to the last."""
+    first = (filesystems[0].get("subvolumes") or ()) if filesystems else ()
+    same = [
+        [filesystem["subvolumes"][at] for filesystem in filesystems if len(filesystem.get("subvolumes") or ()) > at]
+        for at in range(len(first))
+    ]
+    return tuple(
+        SubvolumePicture(str(subvolume.get("name")), _mounts(those), int(mib_or_nothing(subvolume.get("quota"))) or None)
+        for subvolume, those in zip(first, same, strict=True)
+    )
 
 
 def _mount_point(value: t.Any) -> str | None:

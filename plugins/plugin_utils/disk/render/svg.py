@@ -122,7 +122,9 @@ def _describe(root: Element, host: HostPicture, title: str) -> None:
     key = hashlib.blake2b(repr((title, host)).encode(), digest_size=5).hexdigest()
     root.set("aria-labelledby", f"title-{key} about-{key}")
     sub(root, "title", {"id": f"title-{key}"}).text = shown(title or "Disk layout")
-    spaces = "; ".join(f"{space.id} {format_mib(space.size)}{f' on {space.mount}' if space.mount else ''}" for space in host.spaces)
+    spaces = "; ".join(
+        f"{space.id} {format_mib(space.size)}{f' on {space.place}' if space.mount or space.subvolumes else ''}" for space in host.spaces
+    )
     sub(root, "desc", {"id": f"about-{key}"}).text = shown(f"{_disks_in_words(host)}. {spaces}.")
 
 
@@ -337,7 +339,7 @@ def _legend(root: Element, subject: Subject, y: float) -> float:
         space = subject.spaces[space_id]
         x, line = MARGIN + number % 3 * LEGEND_COLUMN, y + number // 3 * LEGEND_ROW
         _fill(root, Area(Box(x, line, 16, 14), space_id, space.size, paint, [space_id]))
-        words = "  ".join(filter(None, (format_mib(space.size), space.mount or ("swap" if space.fs_type == "swap" else None))))
+        words = "  ".join(filter(None, (format_mib(space.size), space.place)))
         name = _shortened(space_id, 12 * BOLDER, LEGEND_COLUMN - 60 - text_width(words, 12))
         _text(root, x + 23, line + 11.5, name, size=12, bold=True)
         _text(root, x + 29 + text_width(name, 12 * BOLDER), line + 11.5, words, size=12, css="muted")

@@ -11,9 +11,10 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ....module_utils.storage.filesystems import NOT_MOUNTED
 from ....module_utils.storage.lvm import EXTENT
 from ...common.units import format_mib
-from .picture import DiskPicture, HostPicture, SpacePicture, picture, shown
+from .picture import DiskPicture, HostPicture, SpacePicture, SubvolumePicture, picture, shown
 from .words import left_out_words
 
 WIDTH = 100
@@ -116,7 +117,13 @@ def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, ne
     free = space.size - sum(child.size for child in children)
     if children and space.kind == "vg" and free > max(64, space.size // 1000, space.extent * space.disks if space.extent != EXTENT else 0):
         rows.append(Row("free in the group", format_mib(free), _share(free, space.size), ""))
+    rows += [_subvolume_row(subvolume) for subvolume in space.subvolumes] if nested else []
     return Row(space.id, format_mib(size), _share(size, whole), _use(space), tuple(rows))
+
+
+def _subvolume_row(subvolume: SubvolumePicture) -> Row:
+    limit = f"≤ {format_mib(subvolume.quota)}" if subvolume.quota else ""
+    return Row(subvolume.name, "", "", f"{'subvolume':<{LABEL_WIDTH}} {subvolume.mount or '':<{MOUNT_WIDTH}} {limit}")
 
 
 def _use(space: SpacePicture) -> str:
@@ -226,7 +233,10 @@ def _group(group: Plain, static: Plain, filesystems: Mapping[str, Plain]) -> str
 
 
 def _mounts(filesystem: Plain) -> list[str]:
-    return [filesystem["mount"]] if filesystem.get("fstab_enabled") else []
+    if not filesystem.get("fstab_enabled"):
+        return []
+    mounts = (thing.get("mount", NOT_MOUNTED) for thing in (filesystem, *(filesystem.get("subvolumes") or ())))
+    return [mount for mount in mounts if mount != NOT_MOUNTED]
 
 
 def _words(*words: t.Any) -> str:

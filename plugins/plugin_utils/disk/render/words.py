@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...common.units import format_mib
-from .picture import DiskPicture, LeftOutPicture, Segment, SpacePicture
+from .picture import DiskPicture, LeftOutPicture, Segment, SpacePicture, SubvolumePicture
 
 
 def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
@@ -21,7 +21,13 @@ def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
         lines.append(f"{format_mib(space.size)} in all")
     if space.mount or space.fs_type:
         lines.append(mount(space))
-    return [*lines, *space.reasons]
+    return [*lines, *(subvolume_words(subvolume) for subvolume in space.subvolumes), *space.reasons]
+
+
+def subvolume_words(subvolume: SubvolumePicture) -> str:
+    """Return where a subvolume is mounted, and how much it may hold."""
+    limit = f"{format_mib(subvolume.quota)} at most" if subvolume.quota else None
+    return ", ".join(word for word in (f"subvolume {subvolume.name}", subvolume.mount, limit) if word)
 
 
 def unallocated_tip(disk: DiskPicture) -> list[str]:

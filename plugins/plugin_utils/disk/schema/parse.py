@@ -16,11 +16,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import gpt, lvm, overhead
+from ....module_utils.storage.btrfs import BTRFS
 from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, NoSolution, suggest
 from ...common.fields import Values, kind_of
-from ..model import Hardware, Schema, Space, SpaceType
+from ..model import Hardware, Schema, Space, SpaceType, Subvolume
 from .alike import groups_of_alike
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .memo import Memory
@@ -156,6 +157,8 @@ class _Reader:
         values = SPACE.read_nested(given, place, self.mistakes)
         space_type = None if self.mistakes.told(f"{place}.type") else values["type"]
         self._check_keys(given, space_type, place)
+        if values["subvolumes"]:
+            values = self._with_btrfs(values, place)
         for key in nothing:
             if values["optional"] and values["id"]:
                 self.left_out[values["id"]] = f"{key}: the expression gives nothing here"
@@ -163,6 +166,12 @@ class _Reader:
                 says = "the expression gives nothing here; it must give a value, or the space be one that may be left out (optional: true)"
                 self.mistakes.add(f"{place}.{key}", says)
         return _Entry(values["id"], space_type, place, values, given, raw)
+
+    def _with_btrfs(self, values: Values, place: str) -> Values:
+        """Return the values of a space with subvolumes, which make its file system a Btrfs."""
+        if values["fs_type"] not in (None, BTRFS):
+            self.mistakes.add(f"{place}.subvolumes", f"only {BTRFS} has some, not {values['fs_type']}; leave fs_type or subvolumes out")
+        return {**values, "fs_type": BTRFS}
 
     def _evaluated(self, value: t.Any, place: str) -> t.Any:
         """Return the value with every expression in it replaced by its result; None for one that fails."""
@@ -325,11 +334,15 @@ class _Reader:
             return frozenset(range(len(self.hardware.disks)))
 
     def _check_mounts(self, entries: Sequence[_Entry]) -> None:
-        first: dict[str, _Entry] = {}
+        first: dict[str, str] = {}
         for entry in entries:
-            mount = entry.values["mount"]
-            if mount is not None and mount not in NO_MOUNT and first.setdefault(mount, entry) is not entry:
-                self.mistakes.add(f"{entry.place}.mount", f"{mount!r} is where {first[mount].id!r} is mounted already")
+            places = [f"{entry.place}.mount", *(f"{entry.place}.subvolumes[{at}].mount" for at in range(len(entry.values["subvolumes"])))]
+            for place, values in zip(places, (entry.values, *entry.values["subvolumes"]), strict=True):
+                mount = values["mount"]
+                if mount in first:
+                    self.mistakes.add(place, f"{mount!r} is where {first[mount]!r} is mounted already")
+                elif mount is not None and mount not in NO_MOUNT:
+                    first[mount] = entry.id if values is entry.values else f"{values['name']} of {entry.id}"
 
     def _check_copies(self, entries: Sequence[_Entry], groups: Mapping[str, str]) -> None:
         """Note what cannot be made several times."""
@@ -404,6 +417,7 @@ class _Reader:
             apart_from=self.apart[entry.place],
             together_with=self.together[entry.place],
             priority=self._priority(entry),
+            subvolumes=tuple(Subvolume(**subvolume) for subvolume in values["subvolumes"]),
             **{key: values[key] for key in _AS_THEY_ARE},
         )
 
@@ -487,10 +501,22 @@ def _copies(space: Space, count: int | None) -> Iterator[Space]:
         return
     longest = FILESYSTEMS[space.fs_type].label_length if space.fs_type is not None else None
     for number, name in enumerate(_names_of_copies(space.id, count), start=1):
-        mount = space.mount if space.mount is None or space.mount in NO_MOUNT else f"{space.mount.rstrip('/')}{number}"
+        subvolumes = tuple(replace(subvolume, mount=_numbered_mount(subvolume.mount, number)) for subvolume in space.subvolumes)
         label = _numbered(space.fs_label, number, longest)
         called = _numbered(space.partition_label, number, gpt.LONGEST_NAME)
-        yield replace(space, id=name, copy_of=space.id, mount=mount, fs_label=label, partition_label=called)
+        yield replace(
+            space,
+            id=name,
+            copy_of=space.id,
+            mount=_numbered_mount(space.mount, number),
+            fs_label=label,
+            partition_label=called,
+            subvolumes=subvolumes,
+        )
+
+
+def _numbered_mount(mount: str | None, number: int) -> str | None:
+    return mount if mount is None or mount in NO_MOUNT else f"{mount.rstrip('/')}{number}"
 
 
 def _numbered(label: str | None, number: int, longest: int | None) -> str | None:

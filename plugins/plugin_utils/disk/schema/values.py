@@ -15,17 +15,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from ....module_utils.storage import gpt, lvm
-from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS
+from ....module_utils.storage import btrfs, gpt, lvm
+from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS, SWAP
 from ....module_utils.storage.raid import RaidLevel
-from ...common.errors import Mistakes, Place, suggest
+from ...common.errors import Mistakes, Place, spelled, suggest
 from ...common.fields import (
     LARGEST_SIZE,
     Anything,
+    Checked,
     Json,
     Kind,
     ListOf,
     Row,
+    Size,
     Table,
     Text,
     Truth,
@@ -34,6 +36,7 @@ from ...common.fields import (
     Word,
     is_number,
     is_whole,
+    refuse_doubles,
     shown,
 )
 from ...common.units import SIZE_PATTERN, parse_mib
@@ -54,6 +57,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
     **dict.fromkeys(("contains", "max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
     **dict.fromkeys(("level", "legs", "alike", "spares"), frozenset({SpaceType.RAID})),
+    "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
     "count": frozenset({SpaceType.PARTITION, SpaceType.RAID}),
     "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP}),
     **dict.fromkeys(("per_disk", "partition_type", "partition_label"), frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS})),
@@ -320,6 +324,43 @@ class _Contains(Kind):
         return {"anyOf": [{"type": "string"}, {"type": "array", "items": member}]}
 
 
+def _why_no_subvolume(text: t.Any) -> str:
+    if isinstance(text, str) and btrfs.subvolume_name(text.strip()):
+        return ""
+    return f"is {shown(text)}; must be {btrfs.NAME_WANTED}"
+
+
+def _subvolume_name(text: str) -> str:
+    return btrfs.subvolume_name(text.strip()) or ""
+
+
+class _Subvolumes(Kind):
+    """The subvolumes of a Btrfs; each name and each mount point is that of one of them."""
+
+    blank: t.Any = ()
+    nested = True
+
+    def __init__(self) -> None:
+        self._list = ListOf(_SUBVOLUME, "subvolumes")
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[Values, ...]:
+        found: tuple[Values, ...] = self._list.read_nested(value, place, mistakes)
+        named = [(f"{spelled(place)}[{at}]", values) for at, values in enumerate(found)]
+        refuse_doubles(((where, values["name"]) for where, values in named), "name", mistakes)
+        for where, values in named:
+            misplaced = btrfs.misplaced_option(values["mount_options"] or "")
+            if misplaced is not None:
+                mistakes.add(f"{where}.mount_options", btrfs.why_misplaced(misplaced))
+            if values["mount"] == SWAP:
+                mistakes.add(f"{where}.mount", "is 'swap'; a subvolume holds files")
+            if values["quota"] == 0:
+                mistakes.add(f"{where}.quota", "is 0; leave it out if there is to be no limit")
+        return found
+
+    def json_schema(self) -> Json:
+        return self._list.json_schema()
+
+
 def _folded(word: str) -> str:
     return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
 
@@ -343,6 +384,21 @@ _DISKS: Json = {
 }
 NO_MOUNT = ("none", "swap")
 _TEXT, _FLAG = Text(filled=True), Truth()
+
+_SUBVOLUME = Table(
+    "a subvolume",
+    [
+        Row(
+            "name",
+            Checked(_why_no_subvolume, "", rf"^\s*{btrfs.NAME_PATTERN}\s*$", _subvolume_name),
+            "Its path below the top of the file system.",
+            required=True,
+        ),
+        Row("mount", _Mount(), "Where it is mounted."),
+        Row("mount_options", _TEXT, "Options of its mount, after those of the space."),
+        Row("quota", Size(), "The most that it may hold; quotas may come to more than there is."),
+    ],
+)
 
 SPACE = Table(
     "a space",
@@ -376,6 +432,7 @@ SPACE = Table(
         Row("fs_type", _FsType(), "The file system that is made on it."),
         Row("fs_options", _TEXT, "Options of the program that makes the file system."),
         Row("fs_label", _TEXT, "The label of the file system."),
+        Row("subvolumes", _Subvolumes(), "The subvolumes of a Btrfs, each mounted by itself.", default=()),
         Row("partition_type", _PartitionType(), "The type that its partitions have in the table; by default what lies there."),
         Row("partition_label", _PartitionLabel(), "The name that its partitions have in the table; by default its id."),
         Row("contains", _Contains(), "The ids of the volumes in a vg, and of arrays that it lies on.", default=()),

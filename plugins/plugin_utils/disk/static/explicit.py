@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ....module_utils.storage import overhead
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP, made_on
 from ....module_utils.storage.lvm import EXTENT, mapper_node
-from ..model import Allocation, Hardware, Schema, Space, SpaceType
+from ..model import Allocation, Hardware, Schema, Space, SpaceType, Subvolume
 from .partitions import Partition, device_name, is_encrypted, partitions
 
 Plain = dict[str, t.Any]
@@ -198,18 +198,30 @@ def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterabl
     for number, device in enumerate(devices, start=1):
         suffix = str(number) if len(devices) > 1 else ""
         mount = _mount_point(space, fs_type, suffix)
+        subvolumes = [_subvolume(subvolume, suffix) for subvolume in space.subvolumes]
         yield {
             "device": device,
             "mount": mount,
             "fs_type": fs_type,
             "fs_options": space.fs_options or "",
             "fs_label": _label(space.fs_label, fs_type, suffix),
-            "fstab_enabled": mount != NOT_MOUNTED,
+            "fstab_enabled": any(thing["mount"] != NOT_MOUNTED for thing in ({"mount": mount}, *subvolumes)),
             "fstab_options": space.mount_options or "defaults",
             "os_id": [],
             "keep_data": kept,
             "space_id": space.id,
+            **({"subvolumes": subvolumes} if subvolumes else {}),
         }
+
+
+def _subvolume(subvolume: Subvolume, suffix: str) -> Plain:
+    mounted = subvolume.mount not in (None, NOT_MOUNTED, SWAP)
+    return {
+        "name": subvolume.name,
+        "mount": f"{subvolume.mount}{suffix}" if mounted else NOT_MOUNTED,
+        "fstab_options": subvolume.mount_options or "defaults",
+        **({} if subvolume.quota is None else {"quota": subvolume.quota}),
+    }
 
 
 def _mount_point(space: Space, fs_type: str, suffix: str) -> str:

@@ -13,6 +13,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from ....module_utils.storage.fstab import with_escapes, without_escapes
 from ....module_utils.storage.lvm import mapper_node
@@ -97,9 +98,15 @@ def below(root: str, path: str) -> str:
 
 
 def used_file_systems(schema: Mapping[str, t.Any]) -> list[Entry]:
-    """Return the file systems that are mounted, and swap."""
-    entries = schema.get("fss") or ()
-    return [entry for entry in entries if entry.get("fstab_enabled", True) and entry.get("mount", NOT_MOUNTED) != NOT_MOUNTED]
+    """Return the file systems and subvolumes that are mounted, and swap; a subvolume as its file system with a mount of its own."""
+    entries = [entry for entry in schema.get("fss") or () if entry.get("fstab_enabled", True)]
+    return [mount for entry in entries for mount in (entry, *_subvolumes(entry)) if mount.get("mount", NOT_MOUNTED) != NOT_MOUNTED]
+
+
+def _subvolumes(entry: Entry) -> Iterable[Entry]:
+    for subvolume in entry.get("subvolumes") or ():
+        options = mount_options(str(entry.get("fstab_options") or ""), str(subvolume.get("fstab_options") or ""), subvolume["name"])
+        yield {**entry, "mount": subvolume.get("mount", NOT_MOUNTED), "fstab_options": options}
 
 
 def _all(layout: Layout, kind: str) -> Iterable[Entry]:

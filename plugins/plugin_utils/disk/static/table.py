@@ -129,6 +129,15 @@ _VOLUME = Table(
         *_KEPT,
     ],
 )
+_SUBVOLUME = Table(
+    "a subvolume",
+    [
+        Row("name", _NAME, "Its path below the top of the file system.", required=True),
+        Row("mount", _TEXT, "Where it is mounted; none or an absolute path."),
+        Row("fstab_options", _TEXT, "Options of its mount, after those of the file system."),
+        Row("quota", Whole(1), "The most MiB that it may hold."),
+    ],
+)
 _FILESYSTEM = Table(
     "a file system",
     [
@@ -141,6 +150,7 @@ _FILESYSTEM = Table(
         Row("fstab_enabled", _FLAG, "Whether it is mounted when the machine starts.", default=True),
         Row("fstab_options", _TEXT, "Options of the mount."),
         Row("os_id", Anything(), "Bareon's; says nothing here."),
+        Row("subvolumes", ListOf(_SUBVOLUME, "subvolumes"), "Those of a Btrfs.", default=()),
         *_KEPT,
     ],
 )

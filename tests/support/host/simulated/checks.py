@@ -89,7 +89,9 @@ def _check_content(host: SimulatedHost, layout: Layout, device: str, block: Bloc
         assert known is not None
         assert known.name == group.name
     if filesystem is not None:
-        uuid, size = signatures[filesystem.type][0]
+        uuid, size, *subvolumes = signatures[filesystem.type][0]
+        for subvolume in filesystem.subvolumes:
+            assert subvolume.limit in (None, dict(subvolumes)[subvolume.name])
         assert uuid != "half"
         assert size <= block.size
         assert block.size - size < ENDS_WITH_SLACK.get(filesystem.type, 1 << 20) * 1024**2

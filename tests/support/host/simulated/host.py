@@ -252,7 +252,8 @@ class SimulatedHost:
         disks = tuple(self._disk(devices[name]) for name in self.media.sizes)
         physical, logical = self._lvm(found)
         sizes = {name: device.row["fssize"] for name, device in devices.items() if device.row.get("fssize")}
-        return Present(tree, disks, physical, logical, sizes)
+        btrfs = {name: dict(device.row["subvolumes"]) for name, device in devices.items() if "subvolumes" in device.row}
+        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs)
 
     def _device(self, block: Block) -> Device:
         signatures = self.media.signatures(block)
@@ -267,6 +268,7 @@ class SimulatedHost:
         row: dict[str, t.Any] = {"log-sec": 512, "wwn": f"wwn-{block.name}", "serial": f"serial-{block.name}"}
         if contents and contents[0].type in ("ext4", "xfs", "btrfs", "f2fs"):
             row["fssize"] = signatures[contents[0].type][0][1]
+            row.update({"subvolumes": signatures["btrfs"][0][2:]} if contents[0].type == "btrfs" else {})
         return Device(
             name=block.name,
             dev=block.node,

@@ -73,7 +73,7 @@ class SchemaMaker:
         elif content == "swap":
             self.schema["fss"].append({"device": device, "fs_type": "swap", "mount": "swap"})
         elif content != "none":
-            self.schema["fss"].append({"device": device, "fs_type": fs_type, "mount": "none"})
+            self.schema["fss"].append(filesystem(device, fs_type))
 
     def volume(self, group: str, name: str, extents: int, encrypted: bool, fs_type: str) -> None:
         self.room[group] -= extents
@@ -82,7 +82,13 @@ class SchemaMaker:
         if encrypted and extents > 8:
             self.schema["luks"].append({"name": f"{name}-crypt", "device": device})
             device = f"/dev/mapper/{name}-crypt"
-        self.schema["fss"].append({"device": device, "fs_type": fs_type, "mount": "none"})
+        self.schema["fss"].append(filesystem(device, fs_type))
+
+
+def filesystem(device: str, fs_type: str) -> Plain:
+    """A file system; a Btrfs with subvolumes, one of them limited, and one in another."""
+    made = {"device": device, "fs_type": fs_type, "mount": "none"}
+    return made | ({"subvolumes": [{"name": "@/home", "quota": 16}, {"name": "@"}]} if fs_type == "btrfs" else {})
 
 
 @st.composite
@@ -143,6 +149,9 @@ def change(draw: Draw, maker: SchemaMaker) -> None:
                 space,
                 draw(st.sampled_from(_FILESYSTEMS)),
             )
+    for one in schema["fss"]:
+        if one["fs_type"] == "btrfs" and draw(st.booleans()):
+            one["subvolumes"] = [{"name": "@", "quota": 32}, {"name": "@/home", "quota": 8}, {"name": "@new"}]
     unused = sorted(set(DISK_SIZES) - {disk_name(table) for table in schema["parteds"]})
     if unused and schema["vgs"] and draw(st.booleans()):
         maker.disk(unused[0], DISK_SIZES[unused[0]])

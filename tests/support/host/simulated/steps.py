@@ -342,9 +342,27 @@ def _make_swap(host: SimulatedHost, step: kinds.MakeSwap) -> Pieces:
 
 def _grow_filesystem(host: SimulatedHost, step: kinds.GrowFilesystem) -> Pieces:
     block = host.by_node(step.device)
-    (uuid, _size), _offsets = host.media.signatures(block)[step.type]
-    host.media.sign(block, step.type, (uuid, block.size))
+    (uuid, _size, *subvolumes), _offsets = host.media.signatures(block)[step.type]
+    host.media.sign(block, step.type, (uuid, block.size, *subvolumes))
     yield
+
+
+def _create_subvolumes(host: SimulatedHost, step: kinds.CreateSubvolumes) -> Pieces:
+    block = host.by_node(step.device)
+    for name in step.names:
+        payload, _offsets = host.media.signatures(block)["btrfs"]
+        _need(name not in dict(payload[2:]), f"there is a subvolume {name}")
+        host.media.sign(block, "btrfs", (*payload, (name, None)))
+        yield
+
+
+def _limit_subvolumes(host: SimulatedHost, step: kinds.LimitSubvolumes) -> Pieces:
+    block = host.by_node(step.device)
+    for name, limit in zip(step.names, step.limits, strict=True):
+        (uuid, size, *subvolumes), _offsets = host.media.signatures(block)["btrfs"]
+        _need(name in dict(subvolumes), f"there is no subvolume {name}")
+        host.media.sign(block, "btrfs", (uuid, size, *{**dict(subvolumes), name: limit}.items()))
+        yield
 
 
 _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
@@ -375,4 +393,6 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.MakeFilesystem: _make_filesystem,
     kinds.MakeSwap: _make_swap,
     kinds.GrowFilesystem: _grow_filesystem,
+    kinds.CreateSubvolumes: _create_subvolumes,
+    kinds.LimitSubvolumes: _limit_subvolumes,
 }

@@ -283,10 +283,10 @@ def test_what_a_cut_off_run_left_small_grows_from_the_slack_on(fs_type, in_volum
     maker.volume("vg0", "data", 20, False, fs_type)
     host = installed(maker)
     block = host.by_node("/dev/mapper/vg0-data" if in_volume else "/dev/sda1")
-    (uuid, size), _offsets = host.media.signatures(block)[fs_type]
-    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type] + 1))
+    (uuid, size, *subvolumes), _offsets = host.media.signatures(block)[fs_type]
+    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type] + 1, *subvolumes))
     assert plan(host, maker.schema).steps == ()
-    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type]))
+    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type], *subvolumes))
     assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(block.node, fs_type, None),)
 
 

@@ -11,6 +11,7 @@ import json
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.read_present import read_present
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.btrfs import list_commands
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 
 MIB = 1024**2
@@ -115,3 +116,17 @@ def test_reports_that_are_none_tell_nothing():
     for text in ("", "{}", "[]", '{"report": 3}'):
         present = read_present(machine().with_command(PVS, text).with_command(LVS, text), layout(SDA))
         assert present.physical == present.logical == ()
+
+
+def test_subvolumes_are_read_where_the_layout_has_some():
+    wanted = parse_static_schema(
+        {
+            "parteds": [{"name": "/dev/nvme0n1", "partitions": [{"begin": 1, "end": 9}]}],
+            "fss": [{"device": "/dev/nvme0n1p1", "fs_type": "btrfs", "subvolumes": [{"name": "@"}]}],
+        }
+    )
+    listing, quotas = (" ".join(command) for command in list_commands("/srv/btr"))
+    host = machine().with_command(listing, "ID 256 gen 7 top level 5 path @\n").with_command(quotas, "", code=1)
+    assert read_present(host, layout(SDA, "/dev/nvme0n1")).subvolumes == {}
+    assert read_present(host, wanted).subvolumes == {"nvme0n1p2": {"@": None}}
+    assert read_present(machine(), wanted).subvolumes == {}

@@ -11,6 +11,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps import file
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import luks as steps_luks
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import lvm as steps_lvm
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import md as steps_md
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out import carry_out
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import (
     MIB,
     AddMembers,
@@ -18,6 +19,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     CreateArray,
     CreateLogicalVolume,
     CreatePhysicalVolume,
+    CreateSubvolumes,
     CreateVolumeGroup,
     DeactivateGroup,
     ExtendLogicalVolume,
@@ -26,6 +28,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     FormatLuks,
     GrowFilesystem,
     GrowMirror,
+    LimitSubvolumes,
     MakeFilesystem,
     MakeSwap,
     OpenLuks,
@@ -310,3 +313,14 @@ def test_what_grows_only_unmounted_is_checked_and_grown_and_never_while_it_is_mo
         with pytest.raises(StepFailed, match=f"{kind} does not grow"):
             steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", kind, mountpoint), machine)
         assert machine.commands == []
+
+
+def test_subvolumes_are_made_and_limited_where_nobody_else_sees_it():
+    machine = RecordingMachine()
+    for step in (CreateSubvolumes("/dev/sda1", ("@", "@home")), LimitSubvolumes("/dev/sda1", ("@home",), (32 * MIB,))):
+        # The machine says nothing of what is there afterwards.
+        with pytest.raises(StepFailed, match="although btrfs did not complain|may refer to None bytes instead of"):
+            carry_out(step, machine, Key())
+    assert [command.startswith("unshare --mount -- sh -c ") for command in machine.commands] == [True, True]
+    assert machine.commands[0].endswith(" sh /dev/sda1 /mnt @ @home")
+    assert machine.commands[1].endswith(f" sh /dev/sda1 /mnt @home {32 * MIB}")

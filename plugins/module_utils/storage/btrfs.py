@@ -1,0 +1,79 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Btrfs: what subvolumes may be called, how they are mounted, and what its tools say of them. Sizes are bytes."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from collections.abc import Iterable
+
+BTRFS = "btrfs"
+TOP_LEVEL = "subvolid=5"
+"""The option that mounts what all subvolumes lie in."""
+NAME_WANTED = "a path of letters, digits and @ _ + . - below the top of the file system, such as @home or @/.snapshots"
+NAME_PATTERN = r"/?[A-Za-z0-9@_+.-]+(/[A-Za-z0-9@_+.-]+)*"
+_LONGEST_PART = 255
+
+OF_THE_WHOLE = frozenset(
+    {
+        *("autodefrag", "barrier", "check_int", "commit", "compress", "compress-force", "datacow", "datasum", "degraded", "device"),
+        *("discard", "enospc_debug", "fatal_errors", "flushoncommit", "max_inline", "metadata_ratio", "noautodefrag", "nobarrier"),
+        *("nodatacow", "nodatasum", "nodiscard", "noflushoncommit", "nospace_cache", "nossd", "nossd_spread", "notreelog"),
+        *("nouser_subvol_rm_allowed", "rescan_uuid_tree", "rescue", "skip_balance", "space_cache", "ssd", "ssd_spread", "thread_pool"),
+        *("treelog", "user_subvol_rm_allowed"),
+    }
+)
+"""Options of mounts that hold for the whole file system: of all its mounts those of the first one count (btrfs(5), "Mount options")."""
+SELECTING = frozenset({"subvol", "subvolid"})
+
+_SUBVOLUME = re.compile(r"^ID ([0-9]+) gen [0-9]+ top level [0-9]+ path (.+)$", re.MULTILINE)
+_QUOTA_GROUP = re.compile(r"^0/([0-9]+)\s+[0-9]+\s+[0-9]+\s+([0-9]+|none)\b", re.MULTILINE)
+"""A subvolume's own group: what it refers to, what it refers to alone, and the most that it may refer to."""
+
+
+def subvolume_name(text: str) -> t.Optional[str]:
+    """Return the path of a subvolume below the top, without a slash in front; None for one that is none."""
+    parts = text.lstrip("/").split("/")
+    usable = re.fullmatch(NAME_PATTERN, text) and not any(part in (".", "..") or len(part) > _LONGEST_PART for part in parts)
+    return "/".join(parts) if usable else None
+
+
+def misplaced_option(options: str) -> t.Optional[str]:
+    """Return the first of a subvolume's mount options that has no place there."""
+    names = (option.split("=")[0] for option in options.split(","))
+    return next((name for name in names if name in OF_THE_WHOLE | SELECTING), None)
+
+
+def why_misplaced(option: str) -> str:
+    """Return what is wrong with an option that has no place among a subvolume's."""
+    if option in SELECTING:
+        return f"{option} follows from the name of the subvolume; leave it out"
+    return f"{option} holds for the whole file system, not for one of its subvolumes; put it among the options of that"
+
+
+def mount_options(of_filesystem: str, of_subvolume: str, name: str) -> str:
+    """Return the options that mount a subvolume: those of its file system, its own, and which it is."""
+    words = [word for word in f"{of_filesystem},{of_subvolume}".split(",") if word and word != "defaults"]
+    return ",".join([*dict.fromkeys(words), f"subvol={name}"])
+
+
+def outer_first(names: Iterable[str]) -> list[str]:
+    """Return subvolumes in an order in which they can be made."""
+    return sorted(names, key=lambda name: (name.count("/"), name))
+
+
+def list_commands(mountpoint: str) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that say which subvolumes there are, and how they are limited; the second fails where no quotas are kept."""
+    return (
+        ("btrfs", "subvolume", "list", mountpoint),
+        ("btrfs", "qgroup", "show", "-r", "--raw", mountpoint),
+    )
+
+
+def read_subvolumes(text: str) -> dict[str, t.Optional[int]]:
+    """Return the limits of all subvolumes (None: there is none) by their paths, from what `list_commands` say."""
+    limits = {number: None if limit == "none" else int(limit) for number, limit in _QUOTA_GROUP.findall(text)}
+    return {path: limits.get(number) for number, path in _SUBVOLUME.findall(text)}
