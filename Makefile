@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule test-ganeti test-loop test-vm test-install test-installers test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule on-devices test-ganeti test-loop test-vm test-install test-installers test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -98,7 +98,7 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BENCH) tests/bench/disk_fleet.py
 	$(BENCH) tests/bench/disk_drift.py
 	$(BENCH) tests/bench/group_load.py
-	tests/peers/ganeti-htools
+	tests/utils/install-tools hbal:ganeti-htools
 	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_place.py
 	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_balance.py --large
 	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_planning.py
@@ -109,7 +109,7 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	PYTHONPATH=.venv/collections "$$(tests/peers/placement-venv)" tests/bench/provider_ledger.py
 
 bench-balance: $(DEVELOP) ## Measure balancing beside hbal to its end, which takes it an hour of CPU
-	tests/peers/ganeti-htools
+	tests/utils/install-tools hbal:ganeti-htools
 	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_balance.py --full --large
 
 browser: $(DEVELOP) ## Look at the report in headless Chromium, which is installed if need be
@@ -126,11 +126,11 @@ peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Plac
 	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_candidates.py
 
 peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which are installed if need be
-	tests/peers/ganeti-htools
+	tests/utils/install-tools hbal:ganeti-htools
 	$(BIN)/python -m pytest -q tests/peers/test_ganeti_*.py
 
 peers-ganeti-short: $(DEVELOP) ## Of peers-ganeti what takes a few minutes: scores and placement
-	tests/peers/ganeti-htools
+	tests/utils/install-tools hbal:ganeti-htools
 	$(BIN)/python -m pytest -q tests/peers/test_ganeti_score.py tests/peers/test_ganeti_place.py
 
 test-databases: $(DEVELOP) ## Test the ledger on real PostgreSQL, MariaDB and Galera servers, which are installed if need be
@@ -146,6 +146,9 @@ test-ganeti: $(DEVELOP) ## Read, balance, drain and break a real Ganeti cluster 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/molecule/requirements.txt
 	trap 'tests/ganeti/down .build/ganeti' EXIT; tests/ganeti/up .build/ganeti && tests/ganeti/install-allocator .build/ganeti && \
 		tests/ganeti/beside .build/ganeti $(BIN)/molecule test --scenario-name ganeti
+
+on-devices: $(DEVELOP) ## Of what needs root and devices that which CI runs, one after the other
+	+$(MAKE) --jobs=1 test-loop molecule
 
 test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 	tests/utils/install-tools losetup:mount partx:util-linux sfdisk:fdisk pvcreate:lvm2 cryptsetup:cryptsetup-bin \

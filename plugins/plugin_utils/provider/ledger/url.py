@@ -65,7 +65,9 @@ def parse_database(database: str | None) -> sa.URL:
     backend = url.get_backend_name()
     if backend not in DRIVERS:
         raise _refusal("is of a kind that is not supported; use sqlite, postgresql or mariadb")
-    if backend != "sqlite" and (url.password == "" or _has_stray_at(given)):
+    # The path of a file may have an @, but not beside one before a host that no file has.
+    server_like = backend != "sqlite" or "@" in _authority(given)
+    if server_like and (url.password == "" or _has_stray_at(given)):
         raise _refusal(f"has an @ where none can be, or an empty password; {_QUOTE}")
     if backend != "sqlite" and url.host and not _PLAIN_HOST.fullmatch(url.host):
         raise _refusal(f"has a host that can be none; {_QUOTE}")
@@ -83,9 +85,12 @@ def parse_database(database: str | None) -> sa.URL:
 
 def _has_stray_at(given: str) -> bool:
     """Tell whether an @ stands elsewhere than once before the host; what follows it, perhaps of a password, is read as the host."""
-    rest = given.partition("://")[2]
-    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    rest, authority = given.partition("://")[2], _authority(given)
     return authority.count("@") > 1 or "@" in rest.removeprefix(authority)
+
+
+def _authority(given: str) -> str:
+    return re.split("[/?#]", given.partition("://")[2], maxsplit=1)[0]
 
 
 def describe(url: sa.URL) -> str:

@@ -86,6 +86,7 @@ def parts_of(secret):
 @example(place=PLACES[15], backend="postgresql", key="x", secret="ZQJX/zq", quoted=False)
 @example(place="{backend}://{nowhere}/ledger?{secret}=1", backend="postgresql", key="x", secret="JQX=", quoted=False)
 @example(place="{backend}://{nowhere}/ledger?{secret}=1", backend="postgresql", key="x", secret="JQX=", quoted=True)
+@example(place="sqlite+pysqlcipher://:{secret}@/{folder}/x.sqlite", backend="postgresql", key="x", secret="@/JQX", quoted=False)
 def test_no_message_tells_a_password(place, backend, key, secret, quoted, tmp_path, monkeypatch):
     # Some of what is no URL of a server is the path of a file, which lies in the working directory.
     monkeypatch.chdir(tmp_path)
@@ -99,6 +100,7 @@ def test_no_message_tells_a_password(place, backend, key, secret, quoted, tmp_pa
     ("given_url", "shown"),
     [
         ("sqlite:////var/lib/bareon.sqlite", "sqlite+pysqlite:////var/lib/bareon.sqlite"),
+        ("sqlite:////var/lib/b@reon.sqlite", "sqlite+pysqlite:////var/lib/b@reon.sqlite"),
         ("sqlite://", "sqlite+pysqlite://"),
         ("sqlite:///file:x?mode=ro&uri=true", "sqlite+pysqlite:///file:x?..."),
         ("postgresql://ann:pw@db.example.org:5433/ledger", "postgresql+psycopg://ann:***@db.example.org:5433/ledger"),
