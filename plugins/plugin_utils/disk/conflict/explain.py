@@ -177,13 +177,14 @@ def _least_of(problem: Problem, name: str) -> int:
 
 def _relaxed(problem: Problem, constraints: Sequence[str]) -> list[str]:
     """Return which relations may be given up."""
-    found = [name.split(":", 1) for name in constraints if name.split(":", 1)[0] in ("apart", "together")]
-    return [
-        f"let {subject} share disks with {_others(problem, f'{kind}:{subject}')}, without apart_from"
-        if kind == "apart"
-        else f"let {subject} lie on other disks than {_others(problem, f'{kind}:{subject}')}, without together_with"
-        for kind, subject in found
-    ]
+    found = []
+    for name in constraints:
+        kind, _colon, subject = name.partition(":")
+        if kind == "apart":
+            found.append(f"let {subject} share disks with {_others(problem, name)}, without apart_from")
+        elif kind == "together":
+            found.append(f"let {subject} lie on other disks than {_others(problem, name)}, without together_with")
+    return found
 
 
 def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -> list[str]:

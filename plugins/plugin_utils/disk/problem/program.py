@@ -15,6 +15,7 @@ hides what made it small).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -348,11 +349,10 @@ class _Builder:
             own, others = one.get(disk, []), other.get(disk, [])
             if relation.apart:
                 alone = [*(own if disk in relation.other.disks else []), *(others if disk in relation.one.disks else [])]
-                pairs = [[(column, 1.0), (beside, 1.0)] for column in own for beside in others]
                 for column in alone:
                     self._model.row(relation.constraint, [(column, 1.0)], high=0.0)
-                for terms in pairs:
-                    self._model.row(relation.constraint, terms, high=1.0)
+                for column, beside in itertools.product(own, others):
+                    self._model.row(relation.constraint, [(column, 1.0), (beside, 1.0)], high=1.0)
             elif disk not in relation.other.disks:
                 for column in own:
                     self._model.row(relation.constraint, [*((there, 1.0) for there in others), (column, -1.0)], low=0.0)

@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import math
 import typing as t
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....module_utils.storage import gpt, lvm, overhead
+from ....module_utils.storage import lvm, overhead
 from ....module_utils.storage.btrfs import BTRFS
 from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
-from ...common.errors import Mistakes, NoSolution, suggest
+from ...common.errors import Mistakes, suggest
 from ...common.fields import Values, kind_of
 from ..model import Hardware, Schema, Space, SpaceType, Subvolume
 from .alike import groups_of_alike
+from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
+from .entry import Entry
 from .memo import Memory
+from .no_plan import no_size_left, no_twins, over_maximum
+from .relations import related
 from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, Mirror, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
 
@@ -57,19 +61,6 @@ def parse_schema(
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """One entry with all expressions evaluated; `id` is empty and `type` None where they are wrong. `raw` is how it was written."""
-
-    id: str
-    type: SpaceType | None
-    place: str
-    values: Values
-    given: Mapping[str, t.Any]
-    raw: Mapping[str, t.Any]
-    mirror_of: str | None = None
-
-
-@dataclass(frozen=True)
 class _Choice:
     allowed: frozenset[int]
     preferred_disks: tuple[frozenset[int], ...] = ()
@@ -82,10 +73,10 @@ class _Reader:
     mistakes: Mistakes
     alone: frozenset[str] = frozenset()
     mirrored: list[str] = field(default_factory=list)
-    without_twins: list[_Entry] = field(default_factory=list)
+    without_twins: list[Entry] = field(default_factory=list)
     choices: dict[str, _Choice] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    contradictions: list[tuple[_Entry, Bounds]] = field(default_factory=list)
+    contradictions: list[tuple[Entry, Bounds]] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,31 +102,31 @@ class _Reader:
         choices = self._choices(entries, groups)
         entries = [entry for entry in entries if entry.id not in self.left_out]
         self._check_mounts(entries)
-        self.apart = {entry.place: self._related(entry, "apart_from", entries, groups) for entry in entries}
-        self.together = {entry.place: self._related(entry, "together_with", entries, groups) for entry in entries}
-        self._check_copies(entries, groups)
+        self.apart = {entry.place: related(entry, "apart_from", entries, groups, self.left_out, self.mistakes) for entry in entries}
+        self.together = {entry.place: related(entry, "together_with", entries, groups, self.left_out, self.mistakes) for entry in entries}
+        check_copies(entries, groups, self.mistakes)
         spaces = [self._space(entry, choices[entry.place], groups.get(entry.id)) for entry in entries]
         if self.mistakes:
             for entry, bounds in self.contradictions:
-                self.mistakes.add(f"{entry.place}.min_size", _says(bounds))
+                self.mistakes.add(f"{entry.place}.min_size", over_maximum(bounds))
         self.mistakes.check()
         if self.contradictions:
-            raise _no_size_left(self.contradictions)
+            raise no_size_left(self.contradictions)
         if self.without_twins:
-            raise _no_twins(self.without_twins)
+            raise no_twins(self.without_twins)
         if not spaces:
             self.mistakes.add(place, "has optional spaces only, all of which are left out; there is nothing to plan")
             self.mistakes.check()
         return Schema(
-            spaces=tuple(copy for space, entry in zip(spaces, entries, strict=True) for copy in _copies(space, entry.values["count"])),
+            spaces=tuple(copy for space, entry in zip(spaces, entries, strict=True) for copy in copies(space, entry.values["count"])),
             flat=self.flat,
             warnings=tuple(self.warnings),
             mirrored=tuple(self.mirrored),
             left_out=tuple(self.left_out.items()),
         )
 
-    def _entries(self, schema: Sequence[t.Any], place: str) -> list[_Entry]:
-        entries: list[_Entry] = []
+    def _entries(self, schema: Sequence[t.Any], place: str) -> list[Entry]:
+        entries: list[Entry] = []
         first: dict[str, str] = {}
         for position, raw in enumerate(schema):
             entry = self._entry(raw, f"{place}[{position}]")
@@ -147,7 +138,7 @@ class _Reader:
             entries.append(entry)
         return entries
 
-    def _entry(self, raw: t.Any, place: str) -> _Entry | None:
+    def _entry(self, raw: t.Any, place: str) -> Entry | None:
         if not isinstance(raw, Mapping):
             SPACE.read_nested(raw, place, self.mistakes)
             return None
@@ -165,7 +156,7 @@ class _Reader:
             elif not self.mistakes.told(f"{place}.{key}"):
                 says = "the expression gives nothing here; it must give a value, or the space be one that may be left out (optional: true)"
                 self.mistakes.add(f"{place}.{key}", says)
-        return _Entry(values["id"], space_type, place, values, given, raw)
+        return Entry(values["id"], space_type, place, values, given, raw)
 
     def _with_btrfs(self, values: Values, place: str) -> Values:
         """Return the values of a space with subvolumes, which make its file system a Btrfs."""
@@ -189,7 +180,7 @@ class _Reader:
             return [self._evaluated(item, f"{place}[{position}]") for position, item in enumerate(value)]
         return value
 
-    def _mirrored(self, entry: _Entry, entries: Sequence[_Entry]) -> list[_Entry]:
+    def _mirrored(self, entry: Entry, entries: Sequence[Entry]) -> list[Entry]:
         """Return the array that a space becomes where a mirror is wanted and possible, for a vg the vg and the array below it."""
         wish = entry.values["mirror"]
         if wish is None or not entry.id or entry.type not in KEYS_OF_SOME["mirror"] or not self._may_be_mirrored(entry, entries):
@@ -213,9 +204,9 @@ class _Reader:
         group = replace(entry, values={**entry.values, **unbounded})
         nothing = {"contains": (), "max_pvs": None, "encrypt": False, "optional": False, "apart_from": (), "together_with": ()}
         values = {**entry.values, **array, "id": below, **nothing}
-        return [group, _Entry(below, SpaceType.RAID, f"{entry.place}.mirror", values, {}, entry.raw, mirror_of=entry.id)]
+        return [group, Entry(below, SpaceType.RAID, f"{entry.place}.mirror", values, {}, entry.raw, mirror_of=entry.id)]
 
-    def _may_be_mirrored(self, entry: _Entry, entries: Sequence[_Entry]) -> bool:
+    def _may_be_mirrored(self, entry: Entry, entries: Sequence[Entry]) -> bool:
         """Return whether nothing stands against a mirror; what does is a mistake."""
         place, arrays = f"{entry.place}.mirror", {other.id for other in entries if other.type is SpaceType.RAID}
         for key in ("per_disk", "keep_data", "partition_type", "partition_label"):
@@ -241,7 +232,7 @@ class _Reader:
                 types = ", ".join(sorted(KEYS_OF_SOME[key]))
                 self.mistakes.add(f"{place}.{key}", f"makes no sense for the type {space_type}; it is for {types}")
 
-    def _groups(self, known: Sequence[_Entry]) -> dict[str, str]:
+    def _groups(self, known: Sequence[Entry]) -> dict[str, str]:
         """Return the vg of every space that a vg contains."""
         by_id = {item.id: item for item in known}
         groups: dict[str, str] = {}
@@ -255,7 +246,7 @@ class _Reader:
                     self.mistakes.add(item.place, f"{item.id} is in no vg, though the schema has some; add it to the 'contains' of one")
         return groups
 
-    def _join(self, group: _Entry, key: str, member: t.Any, by_id: Mapping[str, _Entry], groups: dict[str, str]) -> None:
+    def _join(self, group: Entry, key: str, member: t.Any, by_id: Mapping[str, Entry], groups: dict[str, str]) -> None:
         place = f"{group.place}.{key}"
         if isinstance(member, str) and member in self.left_out:
             return
@@ -271,7 +262,7 @@ class _Reader:
         else:
             groups[member] = group.id
 
-    def _choices(self, entries: Sequence[_Entry], groups: Mapping[str, str]) -> dict[str, _Choice]:
+    def _choices(self, entries: Sequence[Entry], groups: Mapping[str, str]) -> dict[str, _Choice]:
         """Return the disks of every space by its place.
 
         What a vg contains lies where the vg lies; what all of that likes best, the vg does, too.
@@ -291,12 +282,12 @@ class _Reader:
                 choices[entry.place] = _Choice(group.allowed, own.preferred_disks or group.preferred_disks)
         return choices
 
-    def _choice(self, entry: _Entry) -> _Choice:
+    def _choice(self, entry: Entry) -> _Choice:
         if entry.place not in self.choices:
             self.choices[entry.place] = self._chosen(entry)
         return self.choices[entry.place]
 
-    def _chosen(self, entry: _Entry) -> _Choice:
+    def _chosen(self, entry: Entry) -> _Choice:
         choice = self._by_names(entry)
         if not entry.values["alike"] or entry.type is not SpaceType.RAID:
             return choice
@@ -308,7 +299,7 @@ class _Reader:
             return choice
         return _Choice(partners, without_repetition(tier & partners for tier in choice.preferred_disks))
 
-    def _by_names(self, entry: _Entry) -> _Choice:
+    def _by_names(self, entry: Entry) -> _Choice:
         allowed, place, values = frozenset(range(len(self.hardware.disks))), entry.place, entry.values
         if values["disks"] is not None:
             allowed &= self._positions(f"{place}.disks", values["disks"], self.names.positions)
@@ -333,7 +324,7 @@ class _Reader:
             self.mistakes.add(place, str(error))
             return frozenset(range(len(self.hardware.disks)))
 
-    def _check_mounts(self, entries: Sequence[_Entry]) -> None:
+    def _check_mounts(self, entries: Sequence[Entry]) -> None:
         first: dict[str, str] = {}
         for entry in entries:
             places = [f"{entry.place}.mount", *(f"{entry.place}.subvolumes[{at}].mount" for at in range(len(entry.values["subvolumes"])))]
@@ -344,54 +335,7 @@ class _Reader:
                 elif mount is not None and mount not in NO_MOUNT:
                     first[mount] = entry.id if values is entry.values else f"{values['name']} of {entry.id}"
 
-    def _check_copies(self, entries: Sequence[_Entry], groups: Mapping[str, str]) -> None:
-        """Note what cannot be made several times."""
-        ids = {entry.id: entry.place for entry in entries}
-        for entry in entries:
-            count, place = entry.values["count"], f"{entry.place}.count"
-            if count is None or not entry.id:
-                continue
-            for key in ("per_disk", "mirror"):
-                if entry.values[key]:
-                    self.mistakes.add(place, f"cannot be combined with {key}; leave one of them out")
-            if entry.id in groups:
-                self.mistakes.add(place, f"{entry.id!r} is in the vg {groups[entry.id]!r}, which names each of its arrays; leave count out")
-            taken = next((name for name in _names_of_copies(entry.id, count) if name in ids), None)
-            if taken is not None:
-                self.mistakes.add(place, f"one of them is called {taken!r}, which is the id of {ids[taken]} already; ids must differ")
-
-    def _related(self, entry: _Entry, key: str, entries: Sequence[_Entry], groups: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the spaces that one is to be apart from or together with, those in a vg as the vg; the mistakes are noted."""
-        place, wanted = f"{entry.place}.{key}", t.cast("tuple[str, ...]", entry.values[key])
-        if not wanted or self.mistakes.told(place):
-            return ()
-        if entry.type is SpaceType.LOGICAL_VOLUME and entry.id in groups:
-            self.mistakes.add(place, f"an lv lies on the disks of its vg; set this on {groups[entry.id]!r}")
-            return ()
-        by_id = {other.id: other for other in entries if other.id}
-        found: list[str] = []
-        for name in wanted:
-            other = by_id.get(groups.get(name, name) if name in by_id and by_id[name].type is SpaceType.LOGICAL_VOLUME else name)
-            if name in self.left_out:
-                continue
-            if other is None:
-                self.mistakes.add(place, f"there is no space {name!r}{suggest(name, [*by_id])}")
-            elif other.id == entry.id or groups.get(entry.id) == other.id or groups.get(other.id) == entry.id:
-                self.mistakes.add(place, f"{name!r} lies where {entry.id!r} does; name another space")
-            elif other.type in (SpaceType.ESP, SpaceType.BIOS_GRUB):
-                self.mistakes.add(place, f"{name!r} lies on every disk that the machine starts from; name what it starts from")
-            elif key == "together_with" and not _is_whole(other, entries):
-                self.mistakes.add(
-                    place,
-                    f"{name!r} is cut over disks as room goes; name a partition or an array, or give {name!r} the wish to be together",
-                )
-            elif key == "together_with" and name in entry.values["apart_from"]:
-                self.mistakes.add(place, f"{name!r} is in apart_from, too; drop one of them")
-            else:
-                found.append(other.id)
-        return tuple(dict.fromkeys(found))
-
-    def _space(self, entry: _Entry, choice: _Choice, group: str | None) -> Space:
+    def _space(self, entry: Entry, choice: _Choice, group: str | None) -> Space:
         values = entry.values
         bounds = bounds_of(values, self._whole(entry, choice.allowed), entry.place, self.mistakes)
         if bounds.contradictory:
@@ -421,12 +365,12 @@ class _Reader:
             **{key: values[key] for key in _AS_THEY_ARE},
         )
 
-    def _whole(self, item: _Entry, allowed: frozenset[int]) -> int:
+    def _whole(self, item: Entry, allowed: frozenset[int]) -> int:
         """Return what a percentage is of: the room of the disks that a space may use, for one on each disk that of the smallest."""
         rooms = [self._room(item, self.hardware.disks[position].size) for position in allowed]
         return min(rooms, default=0) if item.values["per_disk"] else sum(rooms)
 
-    def _room(self, item: _Entry, size: int) -> int:
+    def _room(self, item: Entry, size: int) -> int:
         if self.flat:
             return size
         if item.type not in (SpaceType.VOLUME_GROUP, SpaceType.LOGICAL_VOLUME):
@@ -434,7 +378,7 @@ class _Reader:
         extent = self.extents.get(item.id, lvm.EXTENT)
         return lvm.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted), extent) * extent
 
-    def _legs(self, entry: _Entry, disks: int) -> int:
+    def _legs(self, entry: Entry, disks: int) -> int:
         level, legs, place = entry.values["level"], entry.values["legs"], f"{entry.place}.legs"
         if level is None:
             if not self.mistakes.told(f"{entry.place}.level"):
@@ -456,7 +400,7 @@ class _Reader:
             return count - 1
         return count
 
-    def _check_least(self, entry: _Entry, bounds: Bounds, legs: int, group: str | None) -> None:
+    def _check_least(self, entry: Entry, bounds: Bounds, legs: int, group: str | None) -> None:
         """Note what may not be as large as what it is made of and what is made on it."""
         if bounds.most is None or entry.values["keep_data"] or entry.type not in _LEAST_OF_CONTENT:
             return
@@ -477,105 +421,32 @@ class _Reader:
                 f"{entry.place}.{key}", f"{bounds.most} MiB are too little for {' with '.join(parts)}, which takes {least} MiB"
             )
 
-    def _priority(self, entry: _Entry) -> int:
+    def _priority(self, entry: Entry) -> int:
         if entry.given.get("priority") is not None and not entry.values["optional"]:
             says = "says in which order optional spaces are left out, so it needs optional: true"
             self.mistakes.add(f"{entry.place}.priority", says)
         return int(entry.values["priority"])
 
-    def _check_label(self, entry: _Entry) -> None:
+    def _check_label(self, entry: Entry) -> None:
         label, fs_type = entry.values["fs_label"], entry.values["fs_type"]
         longest = FILESYSTEMS[fs_type].label_length if fs_type is not None else None
         if label is not None and longest is not None and len(label.encode(errors="replace")) > longest:
             self.mistakes.add(f"{entry.place}.fs_label", f"{label!r} is too long; a label of {fs_type} has at most {longest} bytes")
 
 
-def _names_of_copies(space_id: str, count: int) -> list[str]:
-    return [f"{space_id}{number}" for number in range(1, count + 1)]
-
-
-def _copies(space: Space, count: int | None) -> Iterator[Space]:
-    """Give a space as many times as it is wanted, each with its number in id, mount and label."""
-    if count is None:
-        yield space
-        return
-    longest = FILESYSTEMS[space.fs_type].label_length if space.fs_type is not None else None
-    for number, name in enumerate(_names_of_copies(space.id, count), start=1):
-        subvolumes = tuple(replace(subvolume, mount=_numbered_mount(subvolume.mount, number)) for subvolume in space.subvolumes)
-        label = _numbered(space.fs_label, number, longest)
-        called = _numbered(space.partition_label, number, gpt.LONGEST_NAME)
-        yield replace(
-            space,
-            id=name,
-            copy_of=space.id,
-            mount=_numbered_mount(space.mount, number),
-            fs_label=label,
-            partition_label=called,
-            subvolumes=subvolumes,
-        )
-
-
-def _numbered_mount(mount: str | None, number: int) -> str | None:
-    return mount if mount is None or mount in NO_MOUNT else f"{mount.rstrip('/')}{number}"
-
-
-def _numbered(label: str | None, number: int, longest: int | None) -> str | None:
-    if label is None:
-        return None
-    return f"{label[: None if longest is None else longest - len(str(number))]}{number}"
-
-
-def _is_whole(entry: _Entry, entries: Sequence[_Entry]) -> bool:
-    """Return whether a space lies in whole pieces: a vg does on arrays."""
-    arrays = {other.id for other in entries if other.type is SpaceType.RAID}
-    in_whole = entry.type in (SpaceType.PARTITION, SpaceType.RAID) or (entry.type is SpaceType.PARTITIONS and entry.values["per_disk"])
-    return in_whole or any(member in arrays for member in entry.values["contains"])
-
-
 def _disks_given(raw: Mapping[str, t.Any]) -> str:
     """Return what says which disks a space may use, on one line."""
     given = {key: raw[key] for key in ("disks", "avoid_disks", "alike", "mirror") if raw.get(key) not in (None, False)}
-    words = {key: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in given.items()}
-    words.update({key: str(value).lower() for key, value in given.items() if isinstance(value, bool)})
-    return "; ".join(f"{key}: {' '.join(text.split())}" for key, text in words.items())
+    return "; ".join(f"{key}: {' '.join(_in_words(value).split())}" for key, value in given.items())
 
 
-def _encrypted(known: Sequence[_Entry], groups: Mapping[str, str]) -> frozenset[str]:
+def _in_words(value: t.Any) -> str:
+    if value is True:
+        return "true"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _encrypted(known: Sequence[Entry], groups: Mapping[str, str]) -> frozenset[str]:
     """Return the vgs that lie on LUKS, because they or what is in them are to be encrypted, and all that is in them."""
     asked = {groups.get(item.id, item.id) for item in known if item.values["encrypt"]}
     return frozenset(item.id for item in known if groups.get(item.id, item.id) in asked)
-
-
-def _says(bounds: Bounds) -> str:
-    return f"{bounds.least} MiB is over max_size, which is {bounds.most} MiB"
-
-
-def _no_twins(entries: Sequence[_Entry]) -> NoSolution:
-    """Return why there is no plan where disks that are alike are asked for and there are none."""
-    alike = "disks of one transport, kind, block size and, within 2 %, size"
-    said = [
-        {"name": f"disks:{entry.id}", "says": f"{entry.id} needs {alike}, and among those that it may use there are not enough"}
-        for entry in entries
-    ]
-    remedies = [
-        f"let {entry.id} use disks that are alike, or ask for no {'mirror' if entry.values['mirror'] else 'alike'}" for entry in entries
-    ]
-    return NoSolution(f"No plan: {'; '.join(one['says'] for one in said)}", {"short": None, "constraints": said, "remedies": remedies})
-
-
-def _no_size_left(contradictions: Sequence[tuple[_Entry, Bounds]]) -> NoSolution:
-    lines = [f"{item.place}.min_size: {_says(bounds)}" for item, bounds in contradictions]
-    item, bounds = contradictions[0]
-    most = bounds.most or 0
-    conflict = {
-        "short": bounds.least - most,
-        "constraints": [
-            {"name": f"min:{item.id}", "says": f"{item.id} needs at least {bounds.least} MiB"},
-            {"name": f"max:{item.id}", "says": f"{item.id} may have at most {most} MiB"},
-        ],
-        "remedies": [
-            f"reduce the minimum of {item.id} from {bounds.least} to {most} MiB",
-            f"raise the maximum of {item.id} from {most} to {bounds.least} MiB",
-        ],
-    }
-    return NoSolution("\n".join(lines), conflict)
