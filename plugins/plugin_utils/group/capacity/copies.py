@@ -22,27 +22,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, InstanceFacts, Integers, Quantity, collect_facts
+from ..cluster.arrays import NOWHERE, InstanceFacts, Integers, collect_facts
 from ..cluster.model import Cluster, Instance
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
 from ..metrics.policy import policy_failures
 from ..metrics.score import ScoreMode, Scorer
-from ..metrics.verdicts import EXACT, Rules, primary_verdict
+from ..metrics.verdicts import EXACT, Rules
 from ..place.placement import Strategy, costs_by, is_partitioned
 from ..place.places import Places, places_for
+from .pairs import PairSearch, can_search
 
 _SIZES = ("models", "as_primary", "as_secondary", "memory", "disk", "reserves", "restarts", "spindles_known")
 """The fields of InstanceFacts that follow from an instance's sizes."""
 
 
-_FEW = 128
-"""Nodes of a group of which all pairs are looked at each time."""
-_TOGETHER = 8
-"""Primaries that are looked at together, those with the lowest bounds first."""
-_CLOSE = 1e-9
-"""How far a bound may be off by rounding."""
+_FEW = 16
+"""Nodes of a group up to which all pairs are looked at each time."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +123,17 @@ def place_copy(room: ClusterState, groups: Sequence[int], options: CopyOptions, 
 
 
 def attempts(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Iterator[Attempt]:
-    """Yield the best place of a copy in any of `groups`, or what failed, without end; `room` may get copies in between."""
+    """Yield the best place of a copy in any of `groups`, or what failed, without end; `room` may get that copy in between, and no other."""
     rooms = _group_rooms(room, groups)
+    quick = all(_is_quick(room, here, options) for here in rooms)
+    searches = [PairSearch(room, here.online, options.rules, scorer) for here in rooms] if quick else []
     while True:
-        quick = [_best_pair(room, here, options, scorer) for here in rooms if _is_quick(room, here, options)]
-        if len(quick) == len(rooms) and any(quick):
-            yield Attempt(min(best for best in quick if best is not None)[2], collections.Counter())
+        pairs = [best for best in (search.best() for search in searches) if best is not None]
+        if pairs:
+            _cost, place = min(pairs, key=lambda best: (best[0], -best[1][0]))
+            yield Attempt(place, collections.Counter())
+            for search in searches:
+                search.refresh(place)
             continue
         found = [(here, places_for(room, 0, here.online, options.rules) if here.refused is None else None) for here in rooms]
         places = [_best(room, here, fitting, options, scorer) for here, fitting in found if fitting is not None and fitting.fits.any()]
@@ -159,36 +161,8 @@ def _best(room: ClusterState, here: _GroupRoom, fitting: Places, options: CopyOp
 
 def _is_quick(room: ClusterState, here: _GroupRoom, options: CopyOptions) -> bool:
     """Return whether the pairs of a group are so many that it pays to look at the promising ones only."""
-    is_mirrored = here.refused is None and bool(room.facts.instances.two_nodes[0])
+    is_mirrored = here.refused is None and bool(room.facts.instances.two_nodes[0]) and can_search(room, options.rules)
     return is_mirrored and len(here.online) > _FEW and not is_partitioned(room, here.group, options.strategy)
-
-
-def _best_pair(room: ClusterState, here: _GroupRoom, options: CopyOptions, scorer: Scorer) -> tuple[float, int, Place] | None:
-    """Return what _best does of all pairs of a group, None when none fits: primaries whose bound is too high are not looked at."""
-    able = here.online[primary_verdict(room, 0, here.online, options.rules).fits]
-    if not len(able):
-        return None
-    least = scorer.least_pair_scores(room, 0, able, _with_room_for_mirror(room, here.online, options.rules))
-    order = np.argsort(least, kind="stable")
-    best: tuple[float, int, Place] | None = None
-    for first in range(0, len(order), _TOGETHER):
-        rows = order[first : first + _TOGETHER]
-        if best is not None and least[rows[0]] > best[0] + _CLOSE:
-            break
-        fitting = places_for(room, 0, here.online, options.rules, only=np.sort(able[rows]))
-        if fitting.fits.any():
-            found = _best(room, here, fitting, options, scorer)
-            best = found if best is None else min(best, found)
-    return best
-
-
-def _with_room_for_mirror(room: ClusterState, nodes: Integers, rules: Rules) -> Integers:
-    """Return the nodes that may be the secondary of any primary, by the memory and the disk that are free; all if none may."""
-    facts, quantities = room.facts.instances, room.quantities[:, nodes]
-    fits = quantities[Quantity.MEMORY] - facts.reserves[0] * rules.soft >= rules.least_left
-    fits &= quantities[Quantity.DISK] + facts.as_secondary[Quantity.DISK, 0] >= rules.least_left
-    able: Integers = nodes[fits | ~facts.real[0]]
-    return able if len(able) else nodes
 
 
 def _failures(room: ClusterState, found: Sequence[tuple[_GroupRoom, Places | None]]) -> collections.Counter[Limit]:

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 
 from ...common.highs import Effort
 from ...common.libraries import np
-from ..cluster.arrays import ANYWHERE
+from ..cluster.arrays import ANYWHERE, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance, Node, NodeState
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
-from ..metrics.limits import Limit
+from ..metrics.limits import REDUNDANCY, Limit, capacity, counted_as_used, usage
 from ..metrics.score import ScoreMode, Scorer
 from ..metrics.shared_redundancy import stranded_memory, strands_more_than
 from .copies import Attempt, CopyOptions, attempts, commit, places_of, room_for
@@ -203,18 +203,40 @@ def nodes_to_add(cluster: Cluster, instance: Instance, group: int, wanted: int, 
     def count(number: int) -> int:
         return len(best_count(_with_nodes(cluster, model, number), instance, (group,), options, wanted).copies)
 
-    high, last = 1, count(0)
+    last = count(0)
     if last >= wanted:
         return Addition(group, like, 0, last)
+    low, high = 0, min(_fewest(cluster, model, instance, group, wanted, options), MOST_ADDED)
     while (found := count(high)) < wanted:
         if high >= MOST_ADDED or (found == last and high > 4):
             return Addition(group, like, None, found)
-        high, last = high * 2, found
-    low = high // 2
+        # As many more as would do if each brought what the last ones did, but no more than twice as many.
+        more = math.ceil((wanted - found) * (high - low) / (found - last)) if found > last else high
+        low, high, last = high, min(high + max(1, min(more, high)), MOST_ADDED), found
+    middle = high - 1
     while high - low > 1:
-        middle = (low + high) // 2
         low, high = (low, middle) if count(middle) >= wanted else (middle, high)
-    return Addition(group, like, high, count(high))
+        middle = (low + high) // 2
+    return Addition(group, like, high, wanted)
+
+
+def _fewest(cluster: Cluster, like: Node, instance: Instance, group: int, wanted: int, options: CopyOptions) -> int:
+    """Return how many nodes it takes at least, by what each could carry if nothing but its own limits counted."""
+    now, then = (most_by_limits(_with_nodes(cluster, like, number), instance, group, options) for number in (0, 1))
+    return max(1, math.ceil((wanted - now) / (then - now))) if then > now and math.isfinite(then) else 1
+
+
+def most_by_limits(cluster: Cluster, instance: Instance, group: int, options: CopyOptions) -> float:
+    """Return a number of copies that a group cannot carry more than: what each node's memory, CPUs and disk have room for."""
+    room = room_for(cluster, instance)
+    nodes = room.group_nodes(group)
+    nodes = nodes[~room.offline[nodes]]
+    needs = counted_as_used(room.facts.instances.as_primary[:, 0])
+    left = capacity(room.facts, options.rules.least_left)[:, nodes] - usage(room, nodes)
+    rows = [(row, needs[row]) for row in (Quantity.MEMORY, Quantity.CPUS)] + [(REDUNDANCY, needs[Quantity.MEMORY])]
+    rows += [(Quantity.DISK, needs[Quantity.DISK])] if room.facts.instances.on_node_disk[0] else []
+    most = [np.floor(np.maximum(left[row], 0.0) / need) for row, need in rows if need > 0]
+    return float(np.min(most, axis=0).sum()) if most else math.inf
 
 
 def _usual_node(cluster: Cluster, group: int) -> int:

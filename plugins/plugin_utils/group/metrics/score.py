@@ -225,53 +225,6 @@ class Scorer:
         scores[primaries[:, None] == secondaries[None, :]] = np.inf
         return scores
 
-    def least_pair_scores(self, state: ClusterState, instance: int, primaries: Integers, secondaries: Integers) -> Floats:
-        """Return [len(primaries)]: bounds that no pair_scores with these primaries is below, whichever the secondary.
-
-        It is the least score that the first primary could have, plus how much less each variance could be with another primary; as
-        variances are outer sums, and the root rises ever slower, that is told by the least and the greatest variance of the first.
-        """
-        least = self._constant(state) + self._primary_penalties(state, instance, primaries)
-        of_first = self._least_of_secondaries(state, instance, primaries, secondaries)
-        need, need_there = state.facts.instances.as_primary[:, instance], state.facts.instances.as_secondary[:, instance]
-        for spread in self.spreads:
-            centred, squares, count = centred_values(spread.values(state), spread.member)
-            if not count:
-                continue
-            add, there = spread.change(need, primaries), spread.change(need_there, secondaries)
-            left = (add * (add + 2 * centred[primaries]) + squares) / count - (add / count) ** 2
-            right = there * (there + 2 * centred[secondaries]) / count - (there / count) ** 2
-            first = np.maximum(left[0] + right - 2 / count**2 * add[0] * there, 0.0)
-            of_first += spread.weight * np.sqrt(first)
-            more = add - add[0]
-            change = left - left[0] - 2 / count**2 * np.maximum(more * there.min(), more * there.max())
-            ends = np.array([first.min(), first.max()])[:, None]
-            least += spread.weight * (np.sqrt(np.maximum(ends + change, 0.0)) - np.sqrt(ends)).min(axis=0)
-        return least + of_first.min()
-
-    def _least_of_secondaries(self, state: ClusterState, instance: int, primaries: Integers, secondaries: Integers) -> Floats:
-        """Return [len(secondaries)]: the least that reserved memory and N+1 of each secondary add to the score, whichever the primary."""
-        values = state.reserved * self.memory_rate
-        centred, squares, count = centred_values(values, self.reserving)
-        count = max(count, 1)
-        spread, total = WEIGHTS["reserved_mem_cv"], WEIGHTS["reserved_mem_rtotal"]
-        deviation = float(np.sqrt(squares / count))
-        need, rate = float(state.facts.instances.reserves[instance]), self.memory_rate[secondaries]
-        slope = np.full(len(secondaries), total)
-        if deviation > 0:
-            slope += spread * (centred * self.reserving)[secondaries] / (count * deviation)
-        # What a secondary keeps more is between this and all of the instance. Deviation and sum are convex in it: where they rise
-        # from nothing on they do so from there, too; else they are above their tangent.
-        kept_before = state.peers[np.ix_(secondaries, primaries)].min(axis=1, initial=np.inf)
-        more = np.where(slope >= 0, np.maximum(kept_before + need - state.reserved[secondaries], 0.0) * rate, 0.0)
-        counted = more * self.reserving[secondaries]
-        variance = (squares + counted * (counted + 2 * centred[secondaries])) / count - (counted / count) ** 2
-        least = weighted_root(variance, spread) + total * (self._reserved_total(values) + more) + np.minimum(slope, 0.0) * need * rate
-        # htools' flag of N+1 may be cleared by an instance that comes.
-        kept = ~self._short(state.quantities[Quantity.MEMORY, secondaries], state.reserved[secondaries])
-        cleared: Floats = least + self._n1_change(state, secondaries, np.zeros(len(secondaries), dtype=bool)) * kept
-        return cleared
-
     def _scores(self, state: ClusterState, instance: int, primaries: Integers, secondaries: Integers) -> Floats:
         alone = len(secondaries) == 1 and secondaries[0] == NOWHERE
         scores = self._constant(state) + np.zeros((len(primaries), len(secondaries)))

@@ -2,18 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""In large groups only the promising primaries of a mirrored copy are looked at: that changes nothing about where copies go."""
+"""In large groups only the promising pairs of a mirrored copy are looked at: that changes nothing about where copies go."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.libraries import np
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity import copies
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity import copies, pairs
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.count import count_in
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Instance
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
@@ -33,23 +32,10 @@ def test_copies_go_where_they_would_if_all_pairs_were_looked_at(name, mode, monk
     cluster = parse_text(generate(**CLUSTERS[name]).text())
     options = dataclasses.replace(copies.CopyOptions(), score=mode)
     groups = range(len(cluster.groups))
+    monkeypatch.setattr(copies, "_FEW", 1000)
     every = count_in(cluster, COPY, groups, options, 60)
     monkeypatch.setattr(copies, "_FEW", 0)
-    monkeypatch.setattr(copies, "_TOGETHER", 2)
+    monkeypatch.setattr(pairs, "_FIRST", (1, 2))
+    monkeypatch.setattr(pairs, "_MANY", 4)
     assert count_in(cluster, COPY, groups, options, 60) == every
     assert every.copies
-
-
-@pytest.mark.parametrize("mode", list(ScoreMode))
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_no_pair_is_below_its_bound(name, mode):
-    cluster = parse_text(generate(**CLUSTERS[name]).text())
-    room = copies.room_for(cluster, COPY)
-    scorer = Scorer(room, mode)
-    nodes = room.online()
-    for copy in count_in(cluster, COPY, range(len(cluster.groups)), copies.CopyOptions(), 12).copies:
-        least = scorer.least_pair_scores(room, 0, nodes, nodes)
-        scores = scorer.pair_scores(room, 0, nodes, nodes).min(axis=1)
-        assert (least <= scores + 1e-9).all()
-        assert np.isfinite(least).all()
-        copies.commit(room, copy.place)
