@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule on-devices test-ganeti test-loop test-vm test-install test-installers test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule on-devices test-ganeti test-loop test-vm test-restart test-install test-installers test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -168,6 +168,10 @@ test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEM
 test-installers: $(DEVELOP) ## Have Ignition, FAI and systemd-repart make plans in a Debian machine under QEMU, and compare; the first build needs root
 	tests/vm/build-image trixie .build/installers ignition,gdisk,fai-setup-storage,systemd-repart
 	$(BIN)/python -m pytest -q tests/vm/test_installers.py
+
+test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, made and back after a restart
+	tests/vm/build-image
+	$(BIN)/python -m pytest -q tests/vm/test_restart.py
 
 test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and restarted, and three power cuts
 	tests/vm/build-image

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The image of the machine that tests start, and starts of it; TEST_MACHINE_SUITE chooses Debian's release."""
+"""The image of the machine that tests start, and starts of it.
+
+TEST_MACHINE_SUITE chooses Debian's release, TEST_MACHINES the folder of the images (.build/vm).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="session")
 def image() -> Path:
     suite = os.environ.get("TEST_MACHINE_SUITE", "trixie")
-    folder = _ROOT / ".build" / "vm" / suite
+    folder = Path(os.environ.get("TEST_MACHINES", _ROOT / ".build" / "vm")) / suite
     if not (folder / "root.img").exists():
         pytest.fail(f"there is no machine to start; as root run: tests/vm/build-image {suite}")
     return folder

@@ -64,6 +64,11 @@ class LayoutHost:
         """Have md build up new arrays slowly until the next start: that is none of our work, and takes all of an emulated processor."""
         self.shell("modprobe md_mod; echo 100 >/proc/sys/dev/raid/speed_limit_max; echo 100 >/proc/sys/dev/raid/speed_limit_min")
 
+    def build_up_arrays(self) -> None:
+        """Have md build up arrays as fast as it can, from now on, and wait until all are."""
+        self.shell("echo 1000000 | tee /proc/sys/dev/raid/speed_limit_max /proc/sys/dev/raid/speed_limit_min")
+        self.shell("for array in /dev/md/*; do mdadm --wait $array || true; done")
+
     def writes_at_rest(self, disks: t.Sequence[Disk]) -> int:
         """Return how many writes these disks have taken once no more come: md cleans bitmaps and superblocks seconds after the last one."""
         count = self.machine.written(disks)

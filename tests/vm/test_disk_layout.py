@@ -264,7 +264,8 @@ def test_either_leg_of_a_mirrored_esp_is_an_esp(layout_host: Plugged, level: str
     done = host.apply(plan["schema"])
     assert_same(host, plan["schema"])
     host.shell(f"mount {done['filesystems'][0]['node']} /mnt; mkdir -p /mnt/EFI/BOOT; echo loader >/mnt/EFI/BOOT/BOOTX64.EFI; umount /mnt")
-    host.shell("mdadm --wait /dev/md/esp || true; mdadm --stop /dev/md/esp")
+    host.build_up_arrays()
+    host.shell("mdadm --stop /dev/md/esp")
     legs = [leg for array in plan["schema"]["mds"] for leg in array["devices"]]
     assert len(legs) == 2
     for leg in legs:
@@ -275,11 +276,12 @@ def test_either_leg_of_a_mirrored_esp_is_an_esp(layout_host: Plugged, level: str
 
 def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugged) -> None:
     """The file system stays mounted through all of it; at last only the disks that came later are left."""
-    one, two, three, four = (Disk(f"LEG-{number}", GIB, "scsi") for number in (1, 2, 3, 4))
+    one, two, three, four = (Disk(f"LEG-{number}", 512 * MIB, "scsi") for number in (1, 2, 3, 4))
     host = layout_host([one, two])
     schema = [{"id": "data", "type": "raid", "level": "raid1", "legs": "all", "min_size": 400, "mount": "/srv", "fs_type": "ext4"}]
     host.apply(host.plan(schema)["schema"])
-    host.shell("mkdir -p /srv; mount /dev/md/data /srv; head -c 9000000 /dev/urandom >/srv/file; sync; mdadm --wait /dev/md/data || true")
+    host.shell("mkdir -p /srv; mount /dev/md/data /srv; head -c 9000000 /dev/urandom >/srv/file; sync")
+    host.build_up_arrays()
     sums = host.shell("sha256sum /srv/file")
 
     for gone, new in ((two, three), (one, four)):
@@ -290,14 +292,16 @@ def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugg
         assert not host.foresee(left["schema"])["destroys"]
         kinds = [step["kind"] for step in host.apply(left["schema"])["steps"]]
         assert kinds == ["write_partition_table", "clear_signatures", "add_members", "finish_partitions"]
-        host.shell("mdadm --wait /dev/md/data || true; grep -q '\\[UU\\]' /proc/mdstat")
+        host.build_up_arrays()
+        host.shell("grep -q '\\[UU\\]' /proc/mdstat")
         assert_same(host, left["schema"])
     assert host.shell("sha256sum /srv/file") == sums
 
-    host.machine.plug(Disk("LEG-5", GIB, "scsi"))
+    host.machine.plug(Disk("LEG-5", 512 * MIB, "scsi"))
     more = host.plan(schema)
     assert [step["kind"] for step in host.apply(more["schema"])["steps"]][2] == "grow_mirror"
-    host.shell("mdadm --wait /dev/md/data || true; grep -q '\\[UUU\\]' /proc/mdstat")
+    host.build_up_arrays()
+    host.shell("grep -q '\\[UUU\\]' /proc/mdstat")
     assert host.shell("sha256sum /srv/file") == sums
     assert_same(host, more["schema"])
 
@@ -311,9 +315,8 @@ def test_a_spare_takes_the_place_of_a_disk_that_failed_and_gets_a_successor(layo
     ]
     made = host.plan(schema)
     host.apply(made["schema"])
-    # Where md is told so, it does not leave what is built up to idle time.
-    host.shell("echo 500000 >/proc/sys/dev/raid/speed_limit_min")
-    host.shell("mkdir -p /srv; mount /dev/md/data /srv; echo here >/srv/file; sync; mdadm --wait /dev/md/data || true")
+    host.shell("mkdir -p /srv; mount /dev/md/data /srv; echo here >/srv/file; sync")
+    host.build_up_arrays()
     assert "Spare Devices : 1" in host.shell("mdadm --detail /dev/md/data")
     assert_same(host, made["schema"])
     host.machine.unplug(two)

@@ -286,9 +286,10 @@ def machine(image: Path, folder: Path, disks: t.Sequence[Disk], start: Path | No
 
 
 def _saved_start(image: Path) -> Path:
-    """Return the saved start of this image with these devices, made if need be: another image, or other devices, is another start."""
+    """Return the saved start of this image, made if need be: another image, other devices, or another QEMU, is another start."""
     built = str((image / "root.img").stat().st_mtime_ns)
-    key = hashlib.sha256("\n".join([built, *_command(image, image, PORTS)]).encode()).hexdigest()[:12]
+    qemu = subprocess.run(["qemu-system-x86_64", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    key = hashlib.sha256("\n".join([built, qemu, *_command(image, image, PORTS)]).encode()).hexdigest()[:12]
     saved = image / f"started-{key}.qcow2"
     if not saved.exists():
         with tempfile.TemporaryDirectory(dir=image) as folder:
