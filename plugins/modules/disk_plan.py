@@ -55,10 +55,12 @@ options:
           - V(partition) lies on exactly one disk.
           - V(partitions) lies on as many disks as useful, one partition on each. Bounds hold for the sum.
           - V(raid) is an array with legs of the same size on different disks. Bounds are those of the room for data in its legs.
+          - V(btrfs) is a Btrfs on several disks, which mirrors by itself, on partitions of the same size. Bounds are those of the room for
+            data. One on a single disk is a V(partition) with O(schema[].fs_type=btrfs).
           - V(esp) and V(bios_grub) lie on every disk that the machine starts from.
         type: str
         required: true
-        choices: [vg, lv, partition, partitions, raid, esp, bios_grub]
+        choices: [vg, lv, partition, partitions, raid, btrfs, esp, bios_grub]
       size:
         description: The exact size. It stands for both bounds.
         type: raw
@@ -100,11 +102,17 @@ options:
         type: raw
         default: 4
       level:
-        description: The level of a V(raid), for which it is required.
+        description:
+          - The level of a V(raid), for which it is required.
+          - How a V(btrfs) lies on its disks, V(raid0), V(raid1) or V(raid10). Default is V(raid1), which has every block twice, on any two
+            of the disks. Metadata are never there only once. Its V(raid5) and V(raid6) can lose data when the power goes, and are refused.
         type: str
         choices: [raid0, raid1, raid5, raid6, raid10]
       legs:
-        description: How many disks a V(raid) lies on, or V(all). Default is the least number that its level takes, for V(raid10) 4 of them.
+        description:
+          - How many disks a V(raid) or a V(btrfs) lies on, or V(all). Default is the least number that its level takes, for V(raid10) 4
+            of them.
+          - A V(btrfs) that is mirrored lies on an even number of disks. V(all) leaves one out where there is an odd number.
         type: raw
       spares:
         description:
@@ -115,8 +123,8 @@ options:
         default: 0
       alike:
         description: >-
-          Keeps a V(raid) to disks of one transport, kind, block size and, within 2 %, size. Of several such groups it takes one with a disk
-          that O(schema[].best_with_disks) likes best, else that with most room.
+          Keeps a V(raid) or a V(btrfs) to disks of one transport, kind, block size and, within 2 %, size. Of several such groups it takes
+          one with a disk that O(schema[].best_with_disks) likes best, else that with most room.
         type: bool
         default: false
       mirror:

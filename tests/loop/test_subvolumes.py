@@ -16,6 +16,7 @@ from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     apply,
     attempt,
     new_disk,
+    probe,
     run,
     says,
     schema,
@@ -118,3 +119,28 @@ def test_what_others_made_stays_and_grows(loops, tmp_path):
     grown = apply({"schema": first})
     assert [step["kind"] for step in grown["steps"]] == ["write_partition_table", "grow_filesystem"]
     assert there(f"{disk}p1", tmp_path / "at") == {"@": "none", "mine": "none"}
+
+
+def test_a_btrfs_on_two_disks_is_made_mounted_and_grown(loops, tmp_path):
+    hardware = loops.hardware([800 * MIB, 800 * MIB])
+    spaces = [{"id": "data", "type": "btrfs", "size": 300, "mount": "/srv", "subvolumes": [{"name": "@a", "quota": 100}]}]
+    plan = Planner(spaces).plan(hardware)
+    options = {"schema": plan["schema"], "fingerprint": plan["fingerprint"]}
+    seen = apply(options, check=True)
+    made = apply(options)
+    assert [seen["diff"], says(seen)] == [made["diff"], says(made)]
+    again = apply(options)
+    assert (again["changed"], again["diff"][0]["before"]) == (False, made["diff"][0]["after"])
+
+    first, second = plan["schema"]["fss"][0]["devices"]
+    assert probe(first)["UUID"] == probe(second)["UUID"] == made["filesystems"][0]["uuid"]
+    with Mounted(first, tmp_path / "at") as place:
+        told = run("btrfs", "filesystem", "df", str(place))
+        assert "Data, RAID1" in told
+        assert "Metadata, RAID1" in told
+        assert apply(options)["filesystems"][0]["mountpoints"] == [str(place)]
+    bigger = Planner([{**spaces[0], "size": 600}]).plan(hardware)
+    grown = apply({"schema": bigger["schema"], "fingerprint": bigger["fingerprint"]})
+    assert [step["kind"] for step in grown["steps"]] == ["write_partition_table", "write_partition_table", "grow_filesystem"]
+    assert run("btrfs", "filesystem", "show", "--raw", first).count(f"size {600 * MIB}") == 2
+    assert not apply({"schema": bigger["schema"], "fingerprint": bigger["fingerprint"]})["changed"]

@@ -38,7 +38,7 @@ def examples():
 
 
 def test_the_guide_has_its_examples():
-    assert len(examples()) == 17
+    assert len(examples()) == 18
 
 
 @pytest.mark.parametrize(("hardware", "schema", "result"), examples())

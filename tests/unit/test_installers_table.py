@@ -81,6 +81,7 @@ WRITTEN: dict[str, list[Plain]] = {
     "ext4, xfs, vfat, swap": [plan({**DATA, "fs_type": kind}) for kind in ("ext4", "xfs", "vfat")]
     + [plan({"id": "swap", "type": "partition", "size": 1000, "fs_type": "swap"})],
     "btrfs": [plan({**DATA, "fs_type": "btrfs"})],
+    "btrfs on several disks": [plan({"id": "data", "type": "btrfs", "size": 1000, "mount": "/data"}, disks=2)],
     "subvolumes of btrfs": [plan({**DATA, "fs_type": "btrfs", "fs_label": "data", "subvolumes": [{"name": "@", "mount": "/at"}]})],
     "quotas of subvolumes": [plan({**DATA, "fs_type": "btrfs", "subvolumes": [{"name": "@", "mount": "/at", "quota": 500}]})],
     "f2fs": [plan({**DATA, "fs_type": "f2fs"})],

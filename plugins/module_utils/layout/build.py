@@ -43,7 +43,7 @@ from ..storage.btrfs import outer_first
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
 from .capacity import EXTENT, array_head, size_of
-from .contents import Action, Stack, joining_of, look, look_at_volume, must_grow, top_of, unused_below
+from .contents import Action, Stack, has_small_member, joining_of, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import PartitionMatch, Status
 from .present import Present
 from .volume_groups import GroupPlan, VolumeAction, VolumePlan
@@ -108,7 +108,13 @@ def building_steps(site: Site) -> Iterator[Step]:
     for group in site.groups:
         yield from _volumes(site, group)
     for stack in site.stacks:
-        yield from _kept_filesystem(site, stack.device, _kept_device(site, stack), any(match.grows for match in stack.matches))
+        yield from _kept_filesystem(site, stack.device, _kept_device(site, stack), _has_to_grow(site, stack))
+
+
+def _has_to_grow(site: Site, stack: Stack) -> bool:
+    desired = site.layout.filesystem_on(stack.device)
+    small = desired is not None and has_small_member(site.present, desired, stack)
+    return small or any(match.grows for match in stack.matches)
 
 
 def removals(groups: tuple[GroupPlan, ...]) -> Iterator[Step]:
@@ -227,7 +233,8 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
     if desired.type == SWAP:
         yield MakeSwap(site.node(top), uuid, desired.label, desired.options)
     else:
-        yield MakeFilesystem(site.node(top), desired.type, uuid, desired.label, desired.options)
+        more = tuple(site.node(device) for device in desired.more)
+        yield MakeFilesystem(site.node(top), desired.type, uuid, desired.label, desired.options, more, desired.level if more else "")
         yield from _subvolumes(desired, site.node(top), {})
 
 
@@ -274,8 +281,9 @@ def _kept_filesystem(site: Site, device: str, there: t.Optional[Device], grows: 
     if desired is None or there is None:
         return
     if FILESYSTEMS[desired.type].growth is not None and must_grow(site.present, desired, there, grows):
-        yield GrowFilesystem(str(there.dev), desired.type, there.mountpoints[0] if there.mountpoints else None)
-    yield from _subvolumes(desired, str(there.dev), site.present.subvolumes.get(there.name, {}))
+        yield GrowFilesystem(str(there.dev), desired.type, there.mountpoints[0] if there.mountpoints else None, bool(desired.more))
+    uuid = str(there.filesystem.uuid) if there.filesystem is not None else ""
+    yield from _subvolumes(desired, str(there.dev), site.present.subvolumes.get(uuid, {}))
 
 
 def _subvolumes(desired: DesiredFilesystem, node: str, present: Mapping[str, t.Optional[int]]) -> Iterator[Step]:

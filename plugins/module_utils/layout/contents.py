@@ -38,6 +38,8 @@ class Action(enum.Enum):
 class Stack:
     """A partition or an array (`device` names it in the schema), the matches of its partitions, and what is to be done with it.
 
+    A filesystem on several partitions is one of these, too, named by the first.
+
     `opening` is what has to be opened to see what is on it. `problem` says why a kept one cannot stay as it is.
     """
 
@@ -70,11 +72,14 @@ class Found:
 def judge_stacks(layout: Layout, present: Present, matches: Mapping[str, PartitionMatch]) -> tuple[Stack, ...]:
     """Return all stacks with their actions; `matches` are by the device of the desired partition."""
     legs = {device for array in layout.arrays for device in (*array.members, *array.spares)}
+    several = [filesystem for filesystem in layout.filesystems if filesystem.more]
+    legs |= {device for filesystem in several for device in filesystem.devices}
     arrays = [Stack(array.device, _matches(matches, (*array.members, *array.spares)), array) for array in layout.arrays]
     plain = [Stack(device, (match,)) for device, match in matches.items() if device not in legs]
     # An array with a member on a disk that is not here is refused for the disk.
     whole = [stack for stack in arrays if stack.array and len(stack.matches) == len(stack.array.members) + len(stack.array.spares)]
-    return tuple(_judge(layout, present, stack) for stack in (*plain, *whole))
+    spread = [Stack(one.device, _matches(matches, one.devices)) for one in several if matches.keys() >= set(one.devices)]
+    return tuple(_judge(layout, present, stack) for stack in (*plain, *whole, *spread))
 
 
 def _matches(matches: Mapping[str, PartitionMatch], devices: Iterable[str]) -> tuple[PartitionMatch, ...]:
@@ -138,7 +143,10 @@ def joining_of(present: Present, stack: Stack) -> tuple[Device, tuple[PartitionM
 
 def look(layout: Layout, present: Present, stack: Stack) -> Found:
     """Return what is on a stack of which at least one partition is there."""
-    there = _array_device(present.tree, stack) if stack.array is not None else Found(stack.matches[0].device)
+    if stack.array is not None:
+        there = _array_device(present.tree, stack)
+    else:
+        there = Found(stack.matches[0].device) if len(stack.matches) == 1 else _several_devices(stack)
     return _look_inside(layout, present, stack.device, there) if there.problem is None and there.opening is None else there
 
 
@@ -176,6 +184,19 @@ def _array_device(tree: Tree, stack: Stack) -> Found:
         nodes = tuple(match.node for match in stack.matches)
         return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
     return Found(device, joining=joining)
+
+
+def _several_devices(stack: Stack) -> Found:
+    """Return the first of the devices of a filesystem on several, where it is on all of them."""
+    devices = [match.device for match in stack.matches]
+    uuids = {device.filesystem.uuid if device is not None and device.filesystem is not None else None for device in devices}
+    if None in uuids or len(uuids) > 1:
+        nodes = ", ".join(match.node for match in stack.matches)
+        return Found(
+            problem=f"{nodes} are to carry one filesystem and do not all do so; devices of one that is there are not added, replaced or "
+            "taken away here (btrfs device, btrfs replace)"
+        )
+    return Found(devices[0])
 
 
 def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
@@ -257,6 +278,12 @@ def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Opt
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
     return cannot_grow(present, filesystem, there, node)
+
+
+def has_small_member(present: Present, filesystem: DesiredFilesystem, stack: Stack) -> bool:
+    """Return whether a filesystem on several devices does not use all of one of them."""
+    members = [match.device for match in stack.matches if match.device is not None]
+    return len(members) > 1 and any(must_grow(present, filesystem, member, grows=False) for member in members)
 
 
 def must_grow(present: Present, filesystem: DesiredFilesystem, device: Device, grows: bool) -> bool:

@@ -79,7 +79,9 @@ def _filesystem(known: _Known, filesystem: DesiredFilesystem) -> Plain:
     container = _container_at(known, filesystem.device)
     below = known.layout.identity(container.below if container is not None else filesystem.device)
     derived_uuid = filesystem.uuid or derived.filesystem_uuid(filesystem.type, below)
-    mountpoints = list(device.mountpoints) if device is not None and uuid else []
+    members = [_top(known, each) for each in filesystem.devices] if uuid else []
+    # The kernel names one of several devices.
+    mountpoints = list(dict.fromkeys(place for member in members if member is not None for place in member.mountpoints))
     return {
         "device": filesystem.device,
         "type": filesystem.type,
@@ -101,6 +103,9 @@ def _below(known: _Known, device: str) -> t.Optional[Device]:
     stack = known.stacks.get(device)
     if stack is not None and stack.array is None:
         return stack.matches[0].device
+    filesystem = known.layout.filesystem_on(device)
+    if filesystem is not None and device in filesystem.more:
+        return known.matches[device].device if filesystem.device in known.stacks else None
     members = {match.device.name for match in stack.matches if match.device is not None} if stack is not None else set()
     children = (child for name in members for child in known.present.tree.children(name) if child.running)
     return next((child for child in children if child.kind.startswith("raid")), None)

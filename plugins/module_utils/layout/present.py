@@ -82,7 +82,7 @@ class VolumeGroup:
 class Present:
     """The state; `filesystem_sizes` and `last_mounts` are by device name, as far as types tell. `notes` say what could not be read.
 
-    `subvolumes` are, by device name, those of each Btrfs with their limits (None: no limit); only where the layout has some.
+    `subvolumes` are, by UUID, those of each Btrfs with their limits (None: no limit); only where the layout has some.
     """
 
     tree: Tree

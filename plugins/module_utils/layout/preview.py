@@ -31,7 +31,8 @@ _ARRAYS, _MAPPINGS = "arrays", "LUKS mappings"
 class Piece:
     """A device: the heading it stands under, its place there, what it is called, what is on it, and on what (keys) it lies itself.
 
-    `size` is bytes; 0 where it follows from what is below. `subvolumes` are those of a Btrfs with their limits.
+    `size` is bytes; 0 where it follows from what is below. `subvolumes` are those of a Btrfs with their limits, `uuid` is
+    that of the filesystem, which may lie on several devices.
     """
 
     heading: str
@@ -41,6 +42,7 @@ class Piece:
     on: tuple[str, ...]
     holds: str = ""
     subvolumes: Mapping[str, t.Optional[int]] = field(default_factory=dict)
+    uuid: str = ""
 
 
 Picture = Mapping[str, Piece]
@@ -59,7 +61,8 @@ def picture_of(present: Present, disks: Iterable[str]) -> Picture:
                 continue
             below = tuple(_key(present.tree.devices[parent]) for parent in device.parents if parent in present.tree.devices)
             piece = _piece(present, device, pieces[_key(disk)].heading, below)
-            pieces[_key(device)] = replace(piece, subvolumes=present.subvolumes.get(device.name, {}))
+            uuid = str(device.filesystem.uuid) if device.filesystem is not None else ""
+            pieces[_key(device)] = replace(piece, subvolumes=present.subvolumes.get(uuid, {}), uuid=uuid)
     return pieces
 
 
@@ -246,17 +249,24 @@ def _remove_volume(picture: Picture, step: kinds.RemoveLogicalVolume) -> Picture
 
 
 def _make_filesystem(picture: Picture, step: kinds.MakeFilesystem) -> Picture:
-    return _with(picture, step.device, holds=_labelled(step.type, step.label), subvolumes={})
+    for device in (step.device, *step.more):
+        picture = _with(picture, device, holds=_labelled(step.type, step.label), subvolumes={}, uuid=step.uuid)
+    return picture
 
 
 def _create_subvolumes(picture: Picture, step: kinds.CreateSubvolumes) -> Picture:
-    there = picture[step.device].subvolumes if step.device in picture else {}
-    return _with(picture, step.device, subvolumes={**there, **dict.fromkeys(step.names)})
+    return _with_subvolumes(picture, step.device, dict.fromkeys(step.names))
 
 
 def _limit_subvolumes(picture: Picture, step: kinds.LimitSubvolumes) -> Picture:
-    there = picture[step.device].subvolumes if step.device in picture else {}
-    return _with(picture, step.device, subvolumes={**there, **dict(zip(step.names, step.limits))})
+    return _with_subvolumes(picture, step.device, dict(zip(step.names, step.limits)))
+
+
+def _with_subvolumes(picture: Picture, device: str, limits: Mapping[str, t.Optional[int]]) -> Picture:
+    """Return the picture with subvolumes on all devices of the filesystem that a device is of."""
+    uuid = picture[device].uuid if device in picture else ""
+    members = [key for key, piece in picture.items() if piece.uuid == uuid and uuid]
+    return {**picture, **{key: replace(picture[key], subvolumes={**picture[key].subvolumes, **limits}) for key in members}}
 
 
 def _make_swap(picture: Picture, step: kinds.MakeSwap) -> Picture:

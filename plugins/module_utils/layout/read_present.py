@@ -112,7 +112,7 @@ def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[di
         place = device.mountpoints[0] if device.mountpoints else device.dev
         outcome = host.run(fill(measure.command, device=device.dev, mountpoint=place))
         text = outcome.stdout if outcome is not None and outcome.code == 0 else ""
-        size, last = measure.read(text), measure.read_last_mount(text)
+        size, last = measure.read(text, device.dev), measure.read_last_mount(text)
         sizes.update({} if size is None else {name: size})
         last_mounts.update({} if last is None else {name: last})
     return sizes, last_mounts
@@ -130,12 +130,13 @@ Kernels before 5.9 call that norecovery, some after 6.7 have no such word any mo
 
 def _read_subvolumes(host: Host, tree: Tree, disks: Sequence[Disk]) -> dict[str, dict[str, t.Optional[int]]]:
     """Return the subvolumes of each Btrfs that can be looked into, with their limits."""
-    found = {}
+    found: dict[str, dict[str, t.Optional[int]]] = {}
     names = [disk.device.name for disk in disks]
     for device in (device for name in names for device in (tree.devices[name], *tree.descendants(name))):
         if device.filesystem is not None and device.filesystem.type == BTRFS and device.dev is not None:
-            texts = _said_of_subvolumes(host, device)
-            found.update({} if texts is None else {device.name: read_subvolumes(texts)})
+            uuid = str(device.filesystem.uuid)
+            texts = _said_of_subvolumes(host, device) if uuid not in found else None
+            found.update({} if texts is None else {uuid: read_subvolumes(texts)})
     return found
 
 

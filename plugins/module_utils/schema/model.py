@@ -145,6 +145,14 @@ class DesiredFilesystem:
     keep_data: bool = False
     uuid: t.Optional[str] = None
     subvolumes: tuple[DesiredSubvolume, ...] = ()
+    more: tuple[str, ...] = ()
+    """The other devices of a Btrfs on several; `level` says how it lies on them."""
+    level: str = ""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices that it lies on."""
+        return (self.device, *self.more)
 
 
 Thing = t.Union[DesiredPartition, DesiredArray, DesiredContainer, DesiredVolume]
@@ -192,7 +200,7 @@ class Layout:
 
     def filesystem_on(self, device: str) -> t.Optional[DesiredFilesystem]:
         """Return the filesystem on a device."""
-        return next((filesystem for filesystem in self.filesystems if filesystem.device == device), None)
+        return next((filesystem for filesystem in self.filesystems if device in filesystem.devices), None)
 
     def volumes_of(self, group: str) -> tuple[DesiredVolume, ...]:
         """Return a group's logical volumes in the order of the schema."""

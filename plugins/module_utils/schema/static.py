@@ -106,6 +106,8 @@ def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[s
     for filesystem in layout.filesystems:
         if layout.thing(filesystem.device) is None:
             yield f"{filesystem.place}.device: {filesystem.device} is no partition, array, LUKS container or volume of the schema"
+        for device in filesystem.devices if filesystem.more else ():
+            yield from _has_to_be(layout, f"{filesystem.place}.devices", device, "a partition", DesiredPartition)
 
 
 def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type) -> Iterator[str]:
@@ -118,7 +120,7 @@ def _check_uses(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
     uses = [(f"{array.place}.devices", device) for array in layout.arrays for device in (*array.members, *array.spares)]
     uses += [(f"{container.place}.device", container.below) for container in layout.containers]
     uses += [(f"{group.place}.pvnames", volume.device) for group in layout.groups for volume in group.physical]
-    uses += [(f"{filesystem.place}.device", filesystem.device) for filesystem in layout.filesystems]
+    uses += [(f"{filesystem.place}.device", device) for filesystem in layout.filesystems for device in filesystem.devices]
     first: dict[str, str] = {}
     for place, device in uses:
         if device in first:
@@ -159,7 +161,7 @@ _KEYS = {
     "lvs": ("name", "vgname", "size", "device", "keep_data", "space_id"),
     "fss": (
         *("device", "mount", "fs_type", "fs_options", "fs_label", "uuid"),
-        *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id", "subvolumes"),
+        *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id", "subvolumes", "devices", "level"),
     ),
     "subvolumes": ("name", "mount", "fstab_options", "quota"),
 }
@@ -342,7 +344,26 @@ def _filesystem(item: Item, aliases: t.Mapping[str, str]) -> DesiredFilesystem:
         keep_data=item.flag("keep_data"),
         uuid=item.text("uuid", "") or None,
         subvolumes=_subvolumes(item, fs_type),
+        more=_more_devices(item, fs_type, device),
+        level=item.text("level", ""),
     )
+
+
+def _more_devices(item: Item, fs_type: str, device: str) -> tuple[str, ...]:
+    """Return the devices of a filesystem beside the first."""
+    devices, word = item.texts("devices"), item.text("level", "")
+    if not devices and not word:
+        return ()
+    levels = {str(level): least for level, least in btrfs.LEVELS.items()}
+    if fs_type != btrfs.BTRFS:
+        item.mistake("devices", f"only {btrfs.BTRFS} lies on several, not {fs_type}")
+    elif word not in levels:
+        item.mistake("level", f"has to be one of {', '.join(levels)}, not {word!r}")
+    elif len(devices) < levels[word]:
+        item.mistake("devices", f"{word} needs at least {levels[word]} devices, not {len(devices)}")
+    elif devices[0] != device:
+        item.mistake("devices", f"has to begin with device, {device}")
+    return devices[1:]
 
 
 def _subvolumes(item: Item, fs_type: str) -> tuple[DesiredSubvolume, ...]:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..facts.signatures import parse_probe, probe_command
-from ..storage.btrfs import TOP_LEVEL, list_commands, read_subvolumes
+from ..storage.btrfs import TOP_LEVEL, list_commands, make_options, read_subvolumes
 from ..storage.filesystems import FILESYSTEMS, SWAP, fill
 from .kinds import CreateSubvolumes, GrowFilesystem, LimitSubvolumes, MakeFilesystem, MakeSwap
 from .machine import LONG_PATIENCE, Machine, StepFailed
@@ -15,6 +15,13 @@ from .machine import LONG_PATIENCE, Machine, StepFailed
 _MOUNTED = 'set -e; mount -o nosuid,nodev,noexec{} -- "$1" "$2"; shift; at="$1"; shift; {}; umount "$at"'
 _IN_A_MOUNT_OF_ITS_OWN = _MOUNTED.format("", '"$@"')
 """A shell's words, run in a mount namespace: were it killed, no mount would stay."""
+
+_EACH_DEVICE = (
+    'set -e; shown="$(btrfs filesystem show --raw "$1")"; '
+    'ids="$(printf "%s\\n" "$shown" | sed -n "s/^[[:space:]]*devid *\\([0-9]*\\) .*/\\1/p")"; '
+    'for id in $ids; do btrfs filesystem resize "$id:max" "$1"; done'
+)
+"""A shell's words that have a mounted Btrfs take the whole of each of its devices."""
 
 _LISTED = "; ".join(" ".join(command) for command in list_commands('"$at"'))
 _CREATING = 'umask 022; for name; do mkdir -p "$(dirname "$at/$name")"; btrfs subvolume create "$at/$name" >&2; done'
@@ -30,8 +37,10 @@ _EMPTY_FOLDER = "/mnt"
 def make_filesystem(step: MakeFilesystem, machine: Machine) -> None:
     """Make the filesystem, and see that it is there with its identity."""
     row = FILESYSTEMS[step.type]
-    machine.change(row.make_command(step.device, step.uuid, step.label, step.options), patience=LONG_PATIENCE)
-    _check(machine, step.device, step.type, step.uuid, step.label)
+    options = (*make_options(step.level), *step.options) if step.more else step.options
+    machine.change([*row.make_command(step.device, step.uuid, step.label, options), *step.more], patience=LONG_PATIENCE)
+    for device in (step.device, *step.more):
+        _check(machine, device, step.type, step.uuid, step.label)
 
 
 def make_swap(step: MakeSwap, machine: Machine) -> None:
@@ -52,6 +61,8 @@ def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
         return
     place = step.mountpoint or _EMPTY_FOLDER
     growing = fill(growth.mounted, device=step.device, mountpoint=place)
+    if step.several:
+        growing = ["sh", "-c", _EACH_DEVICE, "sh", place]
     apart = ["unshare", "--mount", "--", "sh", "-c", _IN_A_MOUNT_OF_ITS_OWN, "sh", step.device, place]
     machine.change(growing if step.mountpoint else [*apart, *growing], patience=LONG_PATIENCE)
 

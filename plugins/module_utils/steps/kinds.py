@@ -384,15 +384,25 @@ class FinishLogicalVolumes(Step):
 
 @dataclass(frozen=True)
 class MakeFilesystem(Step):
-    """Make an ext2, ext3, ext4, xfs, btrfs or vfat. `uuid` as blkid shows it (vfat: `1A2B-3C4D`); `options` are words for mkfs."""
+    """Make an ext2, ext3, ext4, xfs, btrfs or vfat. `uuid` as blkid shows it (vfat: `1A2B-3C4D`); `options` are words for mkfs.
+
+    `more` are the other devices of a btrfs on several, `level` how it lies on them.
+    """
 
     device: str
     type: str
     uuid: str
     label: str
     options: tuple[str, ...]
+    more: tuple[str, ...] = ()
+    level: str = ""
 
     words: t.ClassVar[str] = "make {type} on {device}{label}"
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return super().says + (f", {self.level} with {', '.join(self.more)}" if self.more else "")
 
 
 @dataclass(frozen=True)
@@ -412,11 +422,13 @@ class GrowFilesystem(Step):
     """Let an ext*, xfs or btrfs take the whole of its device.
 
     `mountpoint` is where it is mounted, else None: xfs and btrfs are mounted then for the time of the growing, in a place of their own.
+    `several`: it is a btrfs on several devices, and takes the whole of each.
     """
 
     device: str
     type: str
     mountpoint: t.Optional[str]
+    several: bool = False
 
     words: t.ClassVar[str] = "grow the {type} on {device} to the size of its device"
 

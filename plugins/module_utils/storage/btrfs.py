@@ -2,17 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Btrfs: what subvolumes may be called, how they are mounted, and what its tools say of them. Sizes are bytes."""
+"""Btrfs: on how many devices it lies, what subvolumes may be called, how they are mounted, what its tools say. Sizes are bytes."""
 
 from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from .raid import RaidLevel
 
 BTRFS = "btrfs"
 TOP_LEVEL = "subvolid=5"
 """The option that mounts what all subvolumes lie in."""
+LEVELS: Mapping[RaidLevel, int] = {RaidLevel.RAID0: 2, RaidLevel.RAID1: 2, RaidLevel.RAID10: 4}
+"""How Btrfs keeps data on several devices, and the fewest devices of each; its raid5 and raid6 lose data when the power goes."""
+_COPIES = 2
+
 NAME_WANTED = "a path of letters, digits and @ _ + . - below the top of the file system, such as @home or @/.snapshots"
 NAME_PATTERN = r"/?[A-Za-z0-9@_+.-]+(/[A-Za-z0-9@_+.-]+)*"
 _LONGEST_PART = 255
@@ -32,6 +38,21 @@ SELECTING = frozenset({"subvol", "subvolid"})
 _SUBVOLUME = re.compile(r"^ID ([0-9]+) gen [0-9]+ top level [0-9]+ path (.+)$", re.MULTILINE)
 _QUOTA_GROUP = re.compile(r"^0/([0-9]+)\s+[0-9]+\s+[0-9]+\s+([0-9]+|none)\b", re.MULTILINE)
 """A subvolume's own group: what it refers to, what it refers to alone, and the most that it may refer to."""
+
+
+def data_legs(level: RaidLevel, legs: int) -> int:
+    """Return of how many devices' size the room is made: whichever two of them have a block of a mirror, it is there twice."""
+    return legs if level is RaidLevel.RAID0 else legs // _COPIES
+
+
+def most_legs(level: RaidLevel, devices: int) -> int:
+    """Return on how many of so many devices of one size it can lie, so that none has room that the others cannot mirror."""
+    return devices if level is RaidLevel.RAID0 else devices // _COPIES * _COPIES
+
+
+def make_options(level: str) -> tuple[str, ...]:
+    """Return the words that mkfs takes for a level; metadata are never there only once."""
+    return ("-d", level, "-m", str(RaidLevel.RAID1) if level == RaidLevel.RAID0 else level)
 
 
 def subvolume_name(text: str) -> t.Optional[str]:

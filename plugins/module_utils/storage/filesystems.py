@@ -29,22 +29,26 @@ DEFAULT = "xfs"
 class Measure:
     """How large a file system is: a command that reads it, and a pattern. Its one match's groups multiplied by `unit` are bytes.
 
-    `last_mount` is a pattern of where it was mounted last, if the command tells.
+    `last_mount` is a pattern of where it was mounted last, if the command tells. `of_device` is one of what it takes of the device that
+    stands for `{device}`, where it lies on several.
     """
 
     command: Words
     pattern: str
     unit: int = 1
     last_mount: str = ""
+    of_device: str = ""
 
     def read_last_mount(self, text: str) -> t.Optional[str]:
         """Return where it was mounted last, from what the command says."""
         found = re.search(self.last_mount, text, re.MULTILINE) if self.last_mount else None
         return found[1] if found is not None else None
 
-    def read(self, text: str) -> t.Optional[int]:
+    def read(self, text: str, device: str = "") -> t.Optional[int]:
         """Return the bytes from what the command says; None when it does not say it once."""
         found = re.findall(self.pattern, text, re.MULTILINE | re.DOTALL)
+        if len(found) > 1 and self.of_device:
+            found = re.findall(self.of_device.replace("{device}", re.escape(device)), text, re.MULTILINE)
         if len(found) != 1:
             return None
         numbers = (found[0],) if isinstance(found[0], str) else found[0]
@@ -149,8 +153,11 @@ _ROWS = (
         label_option="-L",
         packages=("btrfs-progs", "btrfs-progs"),
         growth=Growth(
-            # Of one on several devices none tells the size.
-            Measure(("btrfs", "filesystem", "show", "--raw", "{device}"), r"^\s*devid\s+[0-9]+\s+size\s+([0-9]+)\s"),
+            Measure(
+                ("btrfs", "filesystem", "show", "--raw", "{device}"),
+                r"^\s*devid\s+[0-9]+\s+size\s+([0-9]+)\s",
+                of_device=r"^\s*devid\s+[0-9]+\s+size\s+([0-9]+)\s.*\spath\s+{device}$",
+            ),
             slack=MIB,
             mounted=("btrfs", "filesystem", "resize", "max", "{mountpoint}"),
         ),

@@ -30,6 +30,8 @@ class SpaceType(StrEnum):
     """On as many disks as useful; bounds hold for the sum."""
     RAID = "raid"
     """Equal legs on distinct disks; bounds are the data capacity of the legs."""
+    BTRFS = "btrfs"
+    """A file system on equal partitions of distinct disks; bounds are the room for data."""
     ESP = "esp"
     BIOS_GRUB = "bios_grub"
 
@@ -108,7 +110,7 @@ class Space:
     `min_size` and `max_size` in MiB (`size` of the schema has become both). `allowed` are the positions of the disks it
     may use (all that `disks` and `avoid_disks` leave); `preferred_disks` the positions of `best_with_disks`, best tier first,
     empty without a preference. `volume_group` is the id of the vg that contains it, or None. `legs` is resolved
-    (`all` has become a number); 0 for anything but a raid.
+    (`all` has become a number); 0 for anything but a raid and a btrfs on several disks.
     """
 
     id: str

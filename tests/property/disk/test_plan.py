@@ -55,16 +55,26 @@ def schemas(draw: st.DrawFn) -> list[Plain]:
         entries.append({"id": f"vg{number}", "type": "vg", "contains": volumes, "best_with_disks": draw(QUERIES)})
         entries += [{"id": name, "type": "lv", "weight": draw(st.sampled_from([0, 1, 2, 0.5])), **draw(bounds())} for name in volumes]
     for number in range(draw(st.integers(0 if entries else 1, 3))):
-        kind = draw(st.sampled_from(["partition", "partitions", "raid", "per_disk", "count"]))
+        kind = draw(st.sampled_from(["partition", "partitions", "raid", "per_disk", "count", "btrfs"]))
         entry = {"id": f"p{number}", "type": "partition" if kind in ("per_disk", "count") else kind, **draw(bounds())}
         arrays = st.sampled_from([{"level": "raid0"}, {"level": "raid1"}, {"level": "raid1", "spares": 1}])
-        extra = {"raid": draw(arrays), "per_disk": {"per_disk": True}, "count": {"count": 2}}.get(kind, {})
+        if kind == "btrfs":
+            # What is too small for one is refused as a mistake.
+            entry = {"id": entry["id"], "type": kind, "min_size": entry.get("min_size", 0)}
+        extra = {
+            "raid": draw(arrays),
+            "btrfs": {"level": draw(st.sampled_from(["raid0", "raid1"]))},
+            "per_disk": {"per_disk": True},
+            "count": {"count": 2},
+        }.get(kind, {})
         entries.append({**entry, **extra, "best_with_disks": draw(QUERIES)})
     # What has no room for the header of LUKS is refused as a mistake.
     entries[-1]["encrypt"] = draw(st.booleans()) and entries[-1].get("max_size") not in range(LUKS_HEAD + 1)
     entries[-1]["boot"] = draw(st.booleans())
     for entry in entries:
-        if entry["type"] != "vg":
+        if entry["type"] == "btrfs":
+            entry.pop("encrypt", None)
+        elif entry["type"] != "vg":
             entry["fs_type"] = draw(st.sampled_from([None, "ext4", "swap"]))
     return [{key: value for key, value in entry.items() if value is not None} for entry in entries]
 
@@ -175,7 +185,7 @@ def _bound_faults(schema: list[Plain], plan: Plain) -> list[str]:
         amounts = {
             "lv": [volumes.get(entry["id"], 0)],
             "vg": [],
-            "raid": [got[0] * (len(got) if entry.get("level") == "raid0" else 1)] if got else [0],
+            **dict.fromkeys(("raid", "btrfs"), [got[0] * (len(got) if entry.get("level") == "raid0" else 1)] if got else [0]),
         }.get(entry["type"], got if entry.get("per_disk") else [sum(got)])
         least, most = entry.get("size", entry.get("min_size", 0)), entry.get("size", entry.get("max_size"))
         for amount in amounts:
@@ -210,7 +220,7 @@ def test_a_plan_can_be_made_as_it_is_written(facts: Plain, schema: list[Plain], 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), schemas())
 def test_ordered_plans_can_be_made_as_well(facts: Plain, schema: list[Plain]) -> None:
-    known = [entry for entry in schema if entry["type"] != "raid" and not entry.get("per_disk") and "count" not in entry]
+    known = [entry for entry in schema if entry["type"] not in ("raid", "btrfs") and not entry.get("per_disk") and "count" not in entry]
     assume(known)
     plan, conflict = plan_of(known, facts, Objective.ORDERED)
     if plan is None:

@@ -47,6 +47,14 @@ def plain_mirror() -> SchemaMaker:
     return maker
 
 
+def spread_btrfs() -> SchemaMaker:
+    """A btrfs on two disks, with subvolumes, and a plain one."""
+    maker = started("sda", "sdb")
+    maker.spread(("sda", "sdb"), 300, "data")
+    maker.fill(maker.partition("sdb", 120, "log"), 120, "fs", "log", "btrfs")
+    return maker
+
+
 def group_of_two() -> SchemaMaker:
     maker = started("sda", "sdb")
     for disk in ("sda", "sdb"):
@@ -112,13 +120,13 @@ def nothing(_host: SimulatedHost) -> None:
     """There are no data yet."""
 
 
-@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs])
 def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
     assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
 
 
 @pytest.mark.parametrize("zapped", [["sda", "sdb"], ["sdb"]])
-@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs])
 def test_once_more_after_the_tables_were_lost(make: t.Callable[[], SchemaMaker], zapped: list[str]) -> None:
     """Everything of before lies where the new things will, under the very same identities."""
     schema = make().schema
@@ -165,6 +173,18 @@ def test_a_disk_that_joins_a_group(make: t.Callable[[], SchemaMaker], encrypted:
     schema = joined_by_a_disk(maker, encrypted)
     layout = parse_static_schema(schema)
     assert cut_everywhere(host, schema, [], lambda cut: check_data(cut, layout)) > 10
+
+
+def test_a_btrfs_on_two_disks_that_grows_on_one_of_them() -> None:
+    maker = spread_btrfs()
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 200
+    maker.schema["fss"][0]["subvolumes"].append({"name": "more", "quota": 8})
+    layout = parse_static_schema(maker.schema)
+    assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 3
 
 
 def test_an_encrypted_space_that_grows() -> None:

@@ -19,6 +19,7 @@ DATA_LEGS = {
     "raid6": lambda legs: legs - 2,
     "raid10": lambda legs: legs // 2,
 }
+BTRFS_LEGS = {"raid0": lambda legs: legs, "raid1": lambda legs: legs // 2, "raid10": lambda legs: legs // 2}
 
 
 def broken(hardware: Hardware, schema: Schema, allocation: Allocation, reserve: int = 0) -> list[str]:
@@ -46,6 +47,8 @@ def size_of(schema: Schema, allocation: Allocation, position: int) -> int:
     if position in allocation.volumes:
         return allocation.volumes[position]
     sizes = [size for sizes in on_disks(allocation, position).values() for size in sizes]
+    if space.type is SpaceType.BTRFS:
+        return min(sizes, default=0) * BTRFS_LEGS[space.level.value](space.legs)
     if space.type is SpaceType.RAID:
         return min(sizes, default=0) * DATA_LEGS[space.level.value](space.legs)
     return sum(sizes)
@@ -99,6 +102,7 @@ def _space(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
         faults.append(f"{space.id}: on disks {sorted(set(there) - space.allowed)} that it may not use")
     check = {
         SpaceType.RAID: _raid,
+        SpaceType.BTRFS: _btrfs,
         SpaceType.PARTITION: _partition,
         SpaceType.PARTITIONS: _partition if space.per_disk else _bounds,
         SpaceType.LOGICAL_VOLUME: _bounds if space.volume_group is None else _volume,
@@ -147,6 +151,14 @@ def _raid(schema: Schema, allocation: Allocation, at: int, space: Space) -> list
         faults.append(f"{space.id}: unequal legs {there}")
     data = DATA_LEGS[space.level.value](space.legs)
     return faults + _within(space, size_of(schema, allocation, at), data)
+
+
+def _btrfs(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    there = on_disks(allocation, at)
+    faults = [] if len(there) == space.legs else [f"{space.id}: on {len(there)} disks"]
+    if len({size for sizes in there.values() for size in sizes}) > 1:
+        faults.append(f"{space.id}: unequal parts {there}")
+    return faults + _within(space, size_of(schema, allocation, at), BTRFS_LEGS[space.level.value](space.legs))
 
 
 def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:

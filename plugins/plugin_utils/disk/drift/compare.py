@@ -91,7 +91,7 @@ def _known(schema: Plain) -> _Plan:
     }
     content |= {volume["name"]: "LVM2_member" for volume in schema.get("pvs") or ()}
     content |= {container["device"]: "crypto_LUKS" for container in schema.get("luks") or ()}
-    filesystems = {entry["device"]: entry for entry in schema.get("fss") or ()}
+    filesystems = {device: entry for entry in schema.get("fss") or () for device in entry.get("devices") or (entry["device"],)}
     return _Plan(content | {device: entry["fs_type"] for device, entry in filesystems.items()}, filesystems)
 
 

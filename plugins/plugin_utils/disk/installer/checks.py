@@ -51,7 +51,11 @@ def _references(layout: Layout, place: str) -> Iterator[Found]:
     uses += [(f"{place}.luks[{at}].device", container.below) for at, container in enumerate(layout.containers)]
     for at, group in enumerate(layout.groups):
         uses += [(f"{place}.vgs[{at}].pvnames", device) for device in group.devices]
-    uses += [(f"{place}.fss[{at}].device", filesystem.device) for at, filesystem in enumerate(layout.filesystems)]
+    uses += [
+        (f"{place}.fss[{at}].device", device)
+        for at, filesystem in enumerate(layout.filesystems)
+        for device in (filesystem.device, *filesystem.more)
+    ]
     first: dict[str, str] = {}
     for where, device in uses:
         if device not in there:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import itertools
 import shlex
 import typing as t
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ....module_utils.storage import gpt
+from ....module_utils.storage.btrfs import make_options
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
 from .losses import Losses, lose_labels, lose_quotas, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
@@ -32,7 +33,7 @@ def write(layout: Layout, losses: Losses, *, version: str, passphrase: str | Non
     return "\n".join([*_Writer(layout, losses, version, passphrase).lines(), ""])
 
 
-TARGET = Target("Kickstart", write)
+TARGET = Target("Kickstart", write, spreads=True)
 
 
 class _Writer:
@@ -43,7 +44,7 @@ class _Writer:
         self._version, self._passphrase = version, passphrase
         self._names: dict[str, str] = {}
         self._count = itertools.count(1)
-        self._btrfs: list[tuple[str, Filesystem]] = []
+        self._btrfs: dict[Filesystem, list[str]] = {}
 
     def lines(self) -> Iterator[str]:
         layout = self._layout
@@ -76,15 +77,17 @@ class _Writer:
             )
             for volume in layout.volumes_of(group.name):
                 yield from self._volume(volume)
-        for name, filesystem in self._btrfs:
-            yield from self._btrfs_volume(filesystem, name)
+        for filesystem, names in self._btrfs.items():
+            yield from self._btrfs_volume(filesystem, names)
 
-    def _btrfs_volume(self, filesystem: Filesystem, name: str) -> Iterator[str]:
+    def _btrfs_volume(self, filesystem: Filesystem, names: Sequence[str]) -> Iterator[str]:
         """Give the lines of a Btrfs and of its subvolumes, which know it by its label."""
         label = filesystem.label or (filesystem.space if filesystem.subvolumes else "")
         if label != filesystem.label:
             self._losses.note(f"{filesystem.space}: Kickstart knows the Btrfs of subvolumes by its label, so that it gets one, {label}")
-        yield _line("btrfs", filesystem.mount or "none", *((f"--label={label}",) if label else ()), name)
+        data, metadata = make_options(filesystem.level)[1::2] if filesystem.more else ("", "")
+        words = (f"--{key}={value}" if value else "" for key, value in (("label", label), ("data", data), ("metadata", metadata)))
+        yield _line("btrfs", filesystem.mount or "none", *words, *names)
         for subvolume in filesystem.subvolumes:
             if subvolume.mount:
                 yield _line("btrfs", subvolume.mount, "--subvol", f"--name={subvolume.name}", f"LABEL={label}")
@@ -174,7 +177,7 @@ class _Writer:
             if words:
                 self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, as {words}")
         name = f"btrfs.{next(self._count)}"
-        self._btrfs.append((name, filesystem))
+        self._btrfs.setdefault(filesystem, []).append(name)
         return name, options
 
     def _is_esp(self, carrier: Carrier) -> bool:

@@ -144,6 +144,9 @@ class Filesystem:
     mount_options: str
     kept: bool
     subvolumes: tuple[Subvolume, ...] = ()
+    more: tuple[str, ...] = ()
+    """The other devices of a Btrfs on several; `level` says how it lies on them."""
+    level: str = ""
 
     @property
     def is_swap(self) -> bool:
@@ -219,7 +222,7 @@ class Layout:
         users.update({container.below: container for container in self.containers})
         for group in self.groups:
             users.update(dict.fromkeys(group.devices, group))
-        users.update({filesystem.device: filesystem for filesystem in self.filesystems})
+        users.update({device: filesystem for filesystem in self.filesystems for device in (filesystem.device, *filesystem.more)})
         return users
 
     @functools.cached_property
@@ -357,6 +360,8 @@ def _filesystem(values: Values, nodes: Mapping[str, str], renamed: Mapping[str, 
         mount_options=values["fstab_options"] or "defaults",
         kept=values["keep_data"],
         subvolumes=tuple(_subvolume(subvolume, values) for subvolume in values["subvolumes"]),
+        more=tuple(renamed.get(name, name) for name in values["devices"][1:]),
+        level=values["level"] or "",
     )
 
 

@@ -30,11 +30,12 @@ class Written:
 
 @dataclass(frozen=True)
 class Target:
-    """Who a plan is written for, how, and whether it can keep what is on a disk."""
+    """Who a plan is written for, how, whether it can keep what is on a disk, and whether it makes Btrfs on several devices."""
 
     name: str
     write: Callable[..., t.Any]
     keeps_data: bool = False
+    spreads: bool = False
 
 
 def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **options: t.Any) -> Written:
@@ -49,6 +50,9 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     if not target.keeps_data:
         for space in layout.kept():
             losses.refuse(space, f"its data are to be kept, and {target.name} is told here to begin with empty disks")
+    for filesystem in layout.filesystems if not target.spreads else ():
+        if filesystem.more:
+            losses.refuse(filesystem.space, f"{target.name} makes no Btrfs on several disks here; plan a raid with fs_type: btrfs instead")
     for group in layout.groups:
         if group.metadata and not group.kept:
             losses.lose(group.space, f"{target.name} makes physical volumes as LVM does by itself, not with {group.metadata}")

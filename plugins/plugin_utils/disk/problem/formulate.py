@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ....module_utils.storage import gpt, overhead
+from ....module_utils.storage import btrfs, gpt, overhead
 from ....module_utils.storage.filesystems import made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from ...common.errors import Mistakes
@@ -148,6 +148,8 @@ class _Builder:
             self._demands_of[position] = self._demands_of[first]
         elif space.type is SpaceType.RAID:
             self._raid(position, space)
+        elif space.type is SpaceType.BTRFS:
+            self._btrfs(position, space)
         elif space.type is SpaceType.LOGICAL_VOLUME or (space.type is SpaceType.PARTITIONS and not space.per_disk):
             self._volume(position, space)
         elif space.type in (SpaceType.PARTITION, SpaceType.PARTITIONS):
@@ -197,6 +199,11 @@ class _Builder:
             metadata_size=overhead.array_pv_head(unit, self._encrypted(self._schema.spaces[groups[0]])) if groups else 0,
             pool=self._pool_of[groups[0]] if groups else None,
         )
+
+    def _btrfs(self, position: int, space: Space) -> None:
+        unit = max(1, btrfs.data_legs(space.level or RaidLevel.RAID1, space.legs))
+        least = _least_device(space) * unit
+        self._add(position, space, Kind.LEGS, least=least, areas=self._allowed(space), unit=unit, legs=space.legs)
 
     def _volume(self, position: int, space: Space) -> None:
         if space.volume_group is None:

@@ -14,8 +14,9 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ....module_utils.storage import btrfs
 from ....module_utils.storage.lvm import EXTENT
-from ....module_utils.storage.raid import data_legs, parse_level
+from ....module_utils.storage.raid import RaidLevel, data_legs, parse_level
 from ...common.units import mib_or_nothing
 from ..static.index import StaticIndex, index_static
 from .reasons import reasons_of
@@ -255,15 +256,15 @@ def _space(
 ) -> SpacePicture:
     asked = wanted or {}
     kind = str(asked.get("type") or static.kind(space_id))
-    level = str(static.arrays.get(space_id, {}).get("level") or asked.get("level") or "raid")
     filesystems = static.filesystems.get(space_id, ())
     filesystem = filesystems[0] if filesystems else {}
+    level = str(static.arrays.get(space_id, filesystem).get("level") or asked.get("level") or "raid")
     standing_by = static.standing_by.get(space_id, ())
     size = _size(kind, level, sizes[: len(sizes) - len(standing_by)], inner, static.volumes.get(space_id, {}))
     return SpacePicture(
         id=space_id,
         kind=kind,
-        label=level if kind == "raid" else LABELS.get(kind, kind),
+        label={"raid": level, "btrfs": f"btrfs {level}"}.get(kind) or LABELS.get(kind, kind),
         size=size,
         disks=len(sizes),
         extent=int(static.groups.get(space_id, {}).get("extent_size", EXTENT)),
@@ -283,6 +284,8 @@ def _size(kind: str, level: str, sizes: Sequence[int], inner: Sequence[SpacePict
     if kind == "raid" and sizes:
         known = parse_level(level)
         return min(sizes) * (data_legs(known, len(sizes)) if known is not None else len(sizes))
+    if kind == "btrfs" and sizes and level in btrfs.LEVELS:
+        return min(sizes) * btrfs.data_legs(RaidLevel(level), len(sizes))
     if sizes:
         return sum(sizes)
     return int(volume["size"]) if "size" in volume else sum(space.size for space in inner)

@@ -132,6 +132,8 @@ def _use(space: SpacePicture) -> str:
         return f"{label} on {', '.join(space.lies_on)}"
     if space.disks > 1 and space.kind in {"vg", "raid"}:
         label = f"{label} on {space.disks - len(space.standing_by)} disks"
+    elif space.disks > 1 and space.kind == "btrfs":
+        label = f"{label}, {space.disks} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
     return f"{label:<{LABEL_WIDTH}} {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
@@ -172,7 +174,7 @@ def present_layout(facts: Plain, disk_ids: Sequence[str]) -> str:
 def planned_layout(plan: Plain) -> str:
     """Return what a plan puts on each of its disks."""
     static = plan["schema"]
-    filesystems = {filesystem["device"]: filesystem for filesystem in static["fss"]}
+    filesystems = {device: entry for entry in static["fss"] for device in entry.get("devices") or (entry["device"],)}
     partitions: dict[str, list[str]] = {}
     for table in static["parteds"]:
         partitions[table["disk_id"]] = [_planned(partition, filesystems.get(partition["name"], {})) for partition in table["partitions"]]

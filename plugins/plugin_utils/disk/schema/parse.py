@@ -15,8 +15,7 @@ import typing as t
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....module_utils.storage import lvm, overhead
-from ....module_utils.storage.btrfs import BTRFS
+from ....module_utils.storage import btrfs, lvm, overhead
 from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, suggest
@@ -38,7 +37,8 @@ _AS_THEY_ARE = (
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_LEAST_OF_CONTENT = frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS, SpaceType.LOGICAL_VOLUME, SpaceType.RAID})
+_LEAST_OF_CONTENT = frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS, SpaceType.LOGICAL_VOLUME, SpaceType.RAID, SpaceType.BTRFS})
+_ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS})
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
@@ -148,8 +148,8 @@ class _Reader:
         values = SPACE.read_nested(given, place, self.mistakes)
         space_type = None if self.mistakes.told(f"{place}.type") else values["type"]
         self._check_keys(given, space_type, place)
-        if values["subvolumes"]:
-            values = self._with_btrfs(values, place)
+        if values["subvolumes"] or space_type is SpaceType.BTRFS:
+            values = self._with_btrfs(values, space_type, place)
         for key in nothing:
             if values["optional"] and values["id"]:
                 self.left_out[values["id"]] = f"{key}: the expression gives nothing here"
@@ -158,11 +158,15 @@ class _Reader:
                 self.mistakes.add(f"{place}.{key}", says)
         return Entry(values["id"], space_type, place, values, given, raw)
 
-    def _with_btrfs(self, values: Values, place: str) -> Values:
-        """Return the values of a space with subvolumes, which make its file system a Btrfs."""
-        if values["fs_type"] not in (None, BTRFS):
-            self.mistakes.add(f"{place}.subvolumes", f"only {BTRFS} has some, not {values['fs_type']}; leave fs_type or subvolumes out")
-        return {**values, "fs_type": BTRFS}
+    def _with_btrfs(self, values: Values, space_type: SpaceType | None, place: str) -> Values:
+        """Return the values of a space whose type or whose subvolumes make its file system a Btrfs."""
+        fs_type = values["fs_type"]
+        if fs_type not in (None, btrfs.BTRFS) and space_type is SpaceType.BTRFS:
+            self.mistakes.add(f"{place}.fs_type", f"is {fs_type}; a space of type: btrfs has no other file system, so leave it out")
+        elif fs_type not in (None, btrfs.BTRFS):
+            self.mistakes.add(f"{place}.subvolumes", f"only btrfs has some, not {fs_type}; leave fs_type or subvolumes out")
+        level = (values["level"] or RaidLevel.RAID1) if space_type is SpaceType.BTRFS else values["level"]
+        return {**values, "fs_type": btrfs.BTRFS, "level": level}
 
     def _evaluated(self, value: t.Any, place: str) -> t.Any:
         """Return the value with every expression in it replaced by its result; None for one that fails."""
@@ -289,10 +293,10 @@ class _Reader:
 
     def _chosen(self, entry: Entry) -> _Choice:
         choice = self._by_names(entry)
-        if not entry.values["alike"] or entry.type is not SpaceType.RAID:
+        if not entry.values["alike"] or entry.type not in _ON_LEGS:
             return choice
         level, legs = entry.values["level"], entry.values["legs"]
-        least = 2 if legs == ALL_DISKS or level is None else (legs or usual_legs(level))
+        least = 2 if legs == ALL_DISKS or level is None else (legs or _usual_legs(entry, level))
         partners = frozenset(self._partners(choice, (least + entry.values["spares"]) * (entry.values["count"] or 1)))
         if choice.allowed and not partners:
             self.without_twins.append(entry)
@@ -341,7 +345,7 @@ class _Reader:
         if bounds.contradictory:
             self.contradictions.append((entry, bounds))
         self._check_label(entry)
-        legs = self._legs(entry, len(choice.allowed)) if entry.type is SpaceType.RAID else 0
+        legs = self._legs(entry, len(choice.allowed)) if entry.type in _ON_LEGS else 0
         if choice.allowed and not bounds.contradictory:
             self._check_least(entry, bounds, legs, group)
         return Space(
@@ -386,6 +390,8 @@ class _Reader:
             return 0
         if level is RaidLevel.RAID0 and entry.values["spares"]:
             self.mistakes.add(f"{entry.place}.spares", "raid0 does not outlive the loss of a disk, so none can stand by; leave spares out")
+        if entry.type is SpaceType.BTRFS:
+            return self._legs_of_btrfs(entry, level, disks)
         if legs is None:
             return usual_legs(level)
         everything = legs == ALL_DISKS
@@ -400,13 +406,32 @@ class _Reader:
             return count - 1
         return count
 
+    def _legs_of_btrfs(self, entry: Entry, level: RaidLevel, disks: int) -> int:
+        place, legs = f"{entry.place}.legs", entry.values["legs"]
+        if level not in btrfs.LEVELS:
+            says = f"is {level}, which Btrfs has not, or loses data with when the power goes; it is one of {', '.join(btrfs.LEVELS)}"
+            self.mistakes.add(f"{entry.place}.level", says)
+            return 0
+        least = btrfs.LEVELS[level]
+        if legs is None:
+            return least
+        everything = legs == ALL_DISKS
+        count: int = disks if everything else legs
+        if count < least:
+            self.mistakes.add(place, f"{'all is ' if everything else ''}{count} is too few; {level} of Btrfs needs {least} disks or more")
+        elif not everything and count != btrfs.most_legs(level, count):
+            self.mistakes.add(place, f"{count} is odd; {level} of Btrfs is planned on disks by pairs")
+        return btrfs.most_legs(level, count)
+
     def _check_least(self, entry: Entry, bounds: Bounds, legs: int, group: str | None) -> None:
         """Note what may not be as large as what it is made of and what is made on it."""
         if bounds.most is None or entry.values["keep_data"] or entry.type not in _LEAST_OF_CONTENT:
             return
         fs_type, encrypted = made_on(entry.values["fs_type"], entry.values["mount"]), entry.values["encrypt"] and group is None
         least = overhead.least_device(fs_type, encrypted)
-        if legs and (level := entry.values["level"]) is not None and (data := data_legs(level, legs)) > 0:
+        if legs and entry.type is SpaceType.BTRFS:
+            least *= btrfs.data_legs(entry.values["level"], legs)
+        elif legs and (level := entry.values["level"]) is not None and (data := data_legs(level, legs)) > 0:
             least = overhead.least_array(least, overhead.md_metadata(entry.values["boot"]), data)
         extent = 1 if group is None else self.extents[entry.id]
         most = math.ceil(bounds.most / extent) * extent
@@ -444,6 +469,10 @@ def _in_words(value: t.Any) -> str:
     if value is True:
         return "true"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _usual_legs(entry: Entry, level: RaidLevel) -> int:
+    return btrfs.LEVELS.get(level, 2) if entry.type is SpaceType.BTRFS else usual_legs(level)
 
 
 def _encrypted(known: Sequence[Entry], groups: Mapping[str, str]) -> frozenset[str]:

@@ -56,13 +56,14 @@ _CARRYING_FILES = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB}
 KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
     **dict.fromkeys(("contains", "max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
-    **dict.fromkeys(("level", "legs", "alike", "spares"), frozenset({SpaceType.RAID})),
+    **dict.fromkeys(("level", "legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS})),
+    "spares": frozenset({SpaceType.RAID}),
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
     "count": frozenset({SpaceType.PARTITION, SpaceType.RAID}),
     "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP}),
     **dict.fromkeys(("per_disk", "partition_type", "partition_label"), frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS})),
     **dict.fromkeys(("apart_from", "together_with"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB}),
-    "encrypt": _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB},
+    "encrypt": _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB, SpaceType.BTRFS},
 }
 """The types that keys make sense for which do not for all."""
 
@@ -438,10 +439,10 @@ SPACE = Table(
         Row("contains", _Contains(), "The ids of the volumes in a vg, and of arrays that it lies on.", default=()),
         Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
         Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
-        Row("level", Word(RaidLevel), "The RAID level of an array."),
-        Row("legs", _Legs(), "How many disks an array lies on; `all` is as many as there are."),
+        Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),
+        Row("legs", _Legs(), "How many disks an array or a Btrfs lies on; `all` is as many as there are."),
         Row("spares", Whole(0), "How many disks more stand by for one of an array that fails.", default=0),
-        Row("alike", _FLAG, "Whether an array lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
+        Row("alike", _FLAG, "Whether it lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
         Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
         Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),
         Row("together_with", _Ids(), "The spaces that lie on every disk that it lies on.", default=()),

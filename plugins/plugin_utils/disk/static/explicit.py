@@ -195,8 +195,9 @@ def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterabl
     fs_type = made_on(space.fs_type or ("vfat" if space.type is SpaceType.ESP else None), space.mount)
     if fs_type is None:
         return
-    for number, device in enumerate(devices, start=1):
-        suffix = str(number) if len(devices) > 1 else ""
+    spread = devices if space.type is SpaceType.BTRFS else ()
+    for number, device in enumerate(devices[:1] if spread else devices, start=1):
+        suffix = str(number) if len(devices) > 1 and not spread else ""
         mount = _mount_point(space, fs_type, suffix)
         subvolumes = [_subvolume(subvolume, suffix) for subvolume in space.subvolumes]
         yield {
@@ -210,6 +211,7 @@ def _filesystems_of(space: Space, devices: Sequence[str], kept: bool) -> Iterabl
             "os_id": [],
             "keep_data": kept,
             "space_id": space.id,
+            **({"devices": list(spread), "level": str(space.level)} if spread else {}),
             **({"subvolumes": subvolumes} if subvolumes else {}),
         }
 

@@ -40,6 +40,8 @@ class StaticIndex:
         for kind, known in (("lv", self.volumes), ("raid", self.arrays), ("vg", self.groups)):
             if space_id in known:
                 return kind
+        if any(filesystem.get("devices") for filesystem in self.filesystems.get(space_id, ())):
+            return "btrfs"
         partition = self.partitions.get(space_id, {})
         if "bios_grub" in (partition.get("flags") or ()):
             return "bios_grub"

@@ -13,6 +13,7 @@ import typing as t
 import uuid
 
 from ....module_utils.storage import gpt
+from ....module_utils.storage.btrfs import LEVELS
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils.storage.raid import RaidLevel, parse_level
@@ -150,6 +151,8 @@ _FILESYSTEM = Table(
         Row("fstab_enabled", _FLAG, "Whether it is mounted when the machine starts.", default=True),
         Row("fstab_options", _TEXT, "Options of the mount."),
         Row("os_id", Anything(), "Bareon's; says nothing here."),
+        Row("devices", ListOf(_NAME, "devices"), "Of a Btrfs on several devices: all of them, device first.", default=()),
+        Row("level", Word([str(level) for level in LEVELS]), "How a Btrfs lies on several devices."),
         Row("subvolumes", ListOf(_SUBVOLUME, "subvolumes"), "Those of a Btrfs.", default=()),
         *_KEPT,
     ],

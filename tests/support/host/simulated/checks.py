@@ -89,6 +89,8 @@ def _check_content(host: SimulatedHost, layout: Layout, device: str, block: Bloc
         assert known is not None
         assert known.name == group.name
     if filesystem is not None:
+        members = [block_of(host.blocks(), layout, member) for member in filesystem.more]
+        assert {host.media.signatures(member)["btrfs"][0][0] for member in members} <= {signatures[filesystem.type][0][0]}
         uuid, size, *subvolumes = signatures[filesystem.type][0]
         for subvolume in filesystem.subvolumes:
             assert subvolume.limit in (None, dict(subvolumes)[subvolume.name])

@@ -252,7 +252,7 @@ class SimulatedHost:
         disks = tuple(self._disk(devices[name]) for name in self.media.sizes)
         physical, logical = self._lvm(found)
         sizes = {name: device.row["fssize"] for name, device in devices.items() if device.row.get("fssize")}
-        btrfs = {name: dict(device.row["subvolumes"]) for name, device in devices.items() if "subvolumes" in device.row}
+        btrfs = {device.filesystem.uuid: dict(device.row["subvolumes"]) for device in devices.values() if "subvolumes" in device.row}
         return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs)
 
     def _device(self, block: Block) -> Device:

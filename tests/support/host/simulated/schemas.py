@@ -56,6 +56,11 @@ class SchemaMaker:
         self.schema["mds"].append({"name": name, "level": "raid1", "devices": legs, "metadata": metadata})
         return name
 
+    def spread(self, disks: tuple[str, ...], size: int, space: str) -> None:
+        """Make a btrfs on several disks."""
+        devices = [self.partition(disk, size, space) for disk in disks]
+        self.schema["fss"].append({**filesystem(devices[0], "btrfs"), "devices": devices, "level": "raid1"})
+
     def fill(self, device: str, size: int, content: str, space: str, fs_type: str) -> None:
         """Put something on a device; `size` MiB are sure to be usable."""
         if content.startswith("luks-"):
@@ -108,7 +113,9 @@ def makers(draw: st.DrawFn) -> SchemaMaker:
         size = draw(st.integers(40, 260))
         space, content = f"s{number}", draw(st.sampled_from(_CONTENTS))
         fs_type = draw(st.sampled_from(_FILESYSTEMS))
-        if len(names) > 1 and draw(st.booleans()):
+        if len(names) > 1 and content == "none" and draw(st.booleans()):
+            maker.spread(tuple(draw(st.permutations(names))[:2]), size, space)
+        elif len(names) > 1 and draw(st.booleans()):
             first, second = draw(st.permutations(names))[:2]
             device = maker.mirror((first, second), size, space, draw(st.sampled_from(["1.0", "1.2"])))
             maker.fill(device, size - 2, content, space, fs_type)

@@ -327,11 +327,11 @@ def _activate(host: SimulatedHost, step: kinds.ActivateGroup) -> Pieces:
 
 
 def _make_filesystem(host: SimulatedHost, step: kinds.MakeFilesystem) -> Pieces:
-    block = _clean(host, step.device)
-    host.media.sign(block, step.type, ("half", block.size))
-    yield
-    host.media.sign(block, step.type, (step.uuid, block.size))
-    yield
+    blocks = [_clean(host, device) for device in (step.device, *step.more)]
+    for uuid in ("half", step.uuid):
+        for block in blocks:
+            host.media.sign(block, step.type, (uuid, block.size))
+            yield
 
 
 def _make_swap(host: SimulatedHost, step: kinds.MakeSwap) -> Pieces:
@@ -341,27 +341,39 @@ def _make_swap(host: SimulatedHost, step: kinds.MakeSwap) -> Pieces:
 
 
 def _grow_filesystem(host: SimulatedHost, step: kinds.GrowFilesystem) -> Pieces:
-    block = host.by_node(step.device)
-    (uuid, _size, *subvolumes), _offsets = host.media.signatures(block)[step.type]
-    host.media.sign(block, step.type, (uuid, block.size, *subvolumes))
-    yield
-
-
-def _create_subvolumes(host: SimulatedHost, step: kinds.CreateSubvolumes) -> Pieces:
-    block = host.by_node(step.device)
-    for name in step.names:
-        payload, _offsets = host.media.signatures(block)["btrfs"]
-        _need(name not in dict(payload[2:]), f"there is a subvolume {name}")
-        host.media.sign(block, "btrfs", (*payload, (name, None)))
+    (uuid, _size, *_subvolumes), _offsets = host.media.signatures(host.by_node(step.device))[step.type]
+    for block in _members(host, uuid) if step.several else [host.by_node(step.device)]:
+        (uuid, _size, *subvolumes), _offsets = host.media.signatures(block)[step.type]
+        host.media.sign(block, step.type, (uuid, block.size, *subvolumes))
         yield
 
 
-def _limit_subvolumes(host: SimulatedHost, step: kinds.LimitSubvolumes) -> Pieces:
-    block = host.by_node(step.device)
-    for name, limit in zip(step.names, step.limits, strict=True):
-        (uuid, size, *subvolumes), _offsets = host.media.signatures(block)["btrfs"]
-        _need(name in dict(subvolumes), f"there is no subvolume {name}")
+def _members(host: SimulatedHost, uuid: str) -> list[Block]:
+    """The devices of a btrfs."""
+    found = ((block, host.media.signatures(block).get("btrfs")) for block in host.blocks().values())
+    return [block for block, signature in found if signature is not None and signature[0][0] == uuid]
+
+
+def _create_subvolumes(host: SimulatedHost, step: kinds.CreateSubvolumes) -> Pieces:
+    for name in step.names:
+        payload, _offsets = host.media.signatures(host.by_node(step.device))["btrfs"]
+        _need(name not in dict(payload[2:]), f"there is a subvolume {name}")
+        _set_subvolume(host, payload[0], name, None)
+        yield
+
+
+def _set_subvolume(host: SimulatedHost, uuid: str, name: str, limit: int | None) -> None:
+    """Write what is known of a subvolume on all devices at once, as a transaction of btrfs does."""
+    for block in _members(host, uuid):
+        (_uuid, size, *subvolumes), _offsets = host.media.signatures(block)["btrfs"]
         host.media.sign(block, "btrfs", (uuid, size, *{**dict(subvolumes), name: limit}.items()))
+
+
+def _limit_subvolumes(host: SimulatedHost, step: kinds.LimitSubvolumes) -> Pieces:
+    for name, limit in zip(step.names, step.limits, strict=True):
+        (uuid, _size, *subvolumes), _offsets = host.media.signatures(host.by_node(step.device))["btrfs"]
+        _need(name in dict(subvolumes), f"there is no subvolume {name}")
+        _set_subvolume(host, uuid, name, limit)
         yield
 
 

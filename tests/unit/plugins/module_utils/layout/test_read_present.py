@@ -128,5 +128,5 @@ def test_subvolumes_are_read_where_the_layout_has_some():
     listing, quotas = (" ".join(command) for command in list_commands("/srv/btr"))
     host = machine().with_command(listing, "ID 256 gen 7 top level 5 path @\n").with_command(quotas, "", code=1)
     assert read_present(host, layout(SDA, "/dev/nvme0n1")).subvolumes == {}
-    assert read_present(host, wanted).subvolumes == {"nvme0n1p2": {"@": None}}
+    assert read_present(host, wanted).subvolumes == {"ff399c7b-fbf1-4f03-ad68-5109cdb485ea": {"@": None}}
     assert read_present(machine(), wanted).subvolumes == {}

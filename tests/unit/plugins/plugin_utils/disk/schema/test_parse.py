@@ -309,7 +309,7 @@ def test_nothing_given_is_changed() -> None:
         ([{**LV, "best_with_disks": "yaql=$"}], "schema[0].best_with_disks", "without 'id'"),
         ([{**LV, "avoid_disks": ["sdz"]}], "schema[0].avoid_disks", "the disks are sda, sdb and sdc"),
         ([{**LV, "contains": ["b"]}], "schema[0].contains", "makes no sense for the type lv"),
-        ([{**LV, "level": "raid1"}], "schema[0].level", "is for raid"),
+        ([{**LV, "level": "raid1"}], "schema[0].level", "is for btrfs, raid"),
         ([{"id": "r", "type": "raid"}], "schema[0].level", "is missing"),
         ([{"id": "r", "type": "raid", "level": 1}], "schema[0].level", "must be one of raid0"),
         ([{"id": "r", "type": "raid", "level": "raid6", "legs": 3}], "schema[0].legs", "raid6 needs 4"),
