@@ -139,6 +139,11 @@ def test_a_btrfs_on_two_disks_is_made_mounted_and_grown(loops, tmp_path):
         assert "Data, RAID1" in told
         assert "Metadata, RAID1" in told
         assert apply(options)["filesystems"][0]["mountpoints"] == [str(place)]
+    # Made once more with the same identity, while the kernel still knows the devices of before.
+    for disk in hardware["disks"]:
+        run("partx", "--delete", disk["dev"])
+        run("wipefs", "--all", disk["dev"])
+    assert apply({**options, "wipe": [disk["id"] for disk in hardware["disks"]]})["changed"]
     bigger = Planner([{**spaces[0], "size": 600}]).plan(hardware)
     grown = apply({"schema": bigger["schema"], "fingerprint": bigger["fingerprint"]})
     assert [step["kind"] for step in grown["steps"]] == ["write_partition_table", "write_partition_table", "grow_filesystem"]

@@ -38,9 +38,20 @@ def make_filesystem(step: MakeFilesystem, machine: Machine) -> None:
     """Make the filesystem, and see that it is there with its identity."""
     row = FILESYSTEMS[step.type]
     options = (*make_options(step.level), *step.options) if step.more else step.options
+    if step.more:
+        _forget_devices(machine)
     machine.change([*row.make_command(step.device, step.uuid, step.label, options), *step.more], patience=LONG_PATIENCE)
     for device in (step.device, *step.more):
         _check(machine, device, step.type, step.uuid, step.label)
+
+
+def _forget_devices(machine: Machine) -> None:
+    """Have the kernel look anew which devices are of one btrfs: it goes on knowing those of one with this UUID that is no more.
+
+    Kernels before 5.0 cannot forget any.
+    """
+    for command in (("btrfs", "device", "scan", "--forget"), ("btrfs", "device", "scan")):
+        machine.run(command)
 
 
 def make_swap(step: MakeSwap, machine: Machine) -> None:

@@ -315,6 +315,19 @@ def test_what_grows_only_unmounted_is_checked_and_grown_and_never_while_it_is_mo
         assert machine.commands == []
 
 
+def test_a_btrfs_on_several_devices_is_made_at_once_and_looked_at_on_each():
+    found = f"TYPE=btrfs\nUUID={UUIDS[1]}\n"
+    machine = RecordingMachine({f"blkid --probe --output export /dev/sd{disk}1": found for disk in "ab"})
+    carry_out(MakeFilesystem("/dev/sda1", "btrfs", UUIDS[1], "", ("-n", "16k"), ("/dev/sdb1",), "raid0"), machine, Key())
+    assert machine.commands == [f"mkfs.btrfs -q -U {UUIDS[1]} -d raid0 -m raid1 -n 16k /dev/sda1 /dev/sdb1"]
+    assert ("run", "btrfs device scan --forget") in machine.events
+    with pytest.raises(StepFailed, match="/dev/sdc1 has None"):
+        carry_out(MakeFilesystem("/dev/sda1", "btrfs", UUIDS[1], "", (), ("/dev/sdc1",), "raid1"), machine, Key())
+    carry_out(GrowFilesystem("/dev/sda1", "btrfs", "/srv", several=True), machine, Key())
+    assert machine.commands[-1].startswith("sh -c set -e; shown=")
+    assert machine.commands[-1].endswith(" sh /srv")
+
+
 def test_subvolumes_are_made_and_limited_where_nobody_else_sees_it():
     machine = RecordingMachine()
     for step in (CreateSubvolumes("/dev/sda1", ("@", "@home")), LimitSubvolumes("/dev/sda1", ("@home",), (32 * MIB,))):
