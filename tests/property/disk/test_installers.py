@@ -61,6 +61,9 @@ def content(draw: st.DrawFn, number: int, kind: str) -> Plain:
     if keys["fs_type"] != "swap" and draw(st.integers(0, 4)):
         keys["mount"] = f"/m{number}m"
         keys |= {"mount_options": f"x-o{number}o"} if draw(st.booleans()) else {}
+    if keys["fs_type"] == "btrfs" and draw(st.booleans()):
+        limit = {"quota": 500 + number} if draw(st.integers(0, 3)) == 0 else {}
+        keys["subvolumes"] = [{"name": f"@v{number}v", "mount": f"/v{number}v", **limit}]
     keys |= {"fs_label": f"L{number}L"} if draw(st.booleans()) else {}
     keys |= {"fs_options": f"-Z f{number}f"} if draw(st.integers(0, 3)) == 0 else {}
     return keys | ({"encrypt": True} if kind == "partition" and draw(st.integers(0, 3)) == 0 else {})
@@ -77,6 +80,7 @@ def wanted(plan: Plain, name: str) -> set[str]:
     for entry in plan["schema"]["fss"]:
         words |= {entry[key] for key in ("fs_label",) if entry[key]}
         words |= {word for word in entry["fs_options"].split() if word != "-Z"}
+        words |= {word for one in entry.get("subvolumes") or () for word in (one["mount"], one["name"])}
         words |= {entry["mount"]} if entry["mount"].startswith("/") else set()
         words |= {entry["fstab_options"]} if entry["fstab_options"].startswith("x-") else set()
     return words
@@ -105,6 +109,7 @@ def test_all_words_of_a_plan_are_written_or_their_space_is_named(schema: list[Pl
             continue
         text = written.value if isinstance(written.value, str) else json.dumps(written.value)
         found = set(re.split(r'[\s"\'\\=:,;\[\]]+', text.replace("/dev/", ""))) | set(re.findall(r"[0-9]+", text))
+        found |= {word.lstrip("/") for word in found}
         missing = {word for word in wanted(plan, name) if word not in found}
         assert not missing, f"{name}: {missing} of\n{text}"
 
