@@ -18,7 +18,7 @@ from ..plugin_utils.disk.plan_files import difference, files_summary, plan_files
 from ..plugin_utils.disk.planner import Objective, Planner, parse_reserve
 from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
 from ..plugin_utils.disk.schema.eligible import EligibleKind, parse_eligible
-from ..plugin_utils.disk.schema.profiles import find_profile, merge, read_profile
+from ..plugin_utils.disk.schema.profiles import find_profile, merge, parse_idle, read_profile
 from ..plugin_utils.disk.warm_up import warm_up
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
@@ -49,8 +49,9 @@ class ActionModule(PlanningAction):
         """Plan the host of the task, or all of `hosts`."""
         profile = self._profile(arguments)
         eligible = parse_eligible(profile.get("eligible") if arguments["eligible"] is None else arguments["eligible"])
-        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), eligible)
         known = {"profile": profile} if arguments["profile"] is not None else {}
+        idle = parse_idle(profile.get("idle")) if known else None
+        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), eligible, idle)
         if arguments["hosts"] is not None:
             return self._plan_hosts(planner, self._hardware_of(arguments, task_vars), known, arguments["plans_to"])
         hardware = arguments["hardware"] if arguments["hardware"] is not None else self._own_hardware(task_vars)

@@ -35,8 +35,13 @@ options:
       - Some functions come on top of YAQL's own. C($.disks.orderForSystem()) are the disks, the fittest for an operating system first,
         which are SSDs of 32 GiB or more, then others, each from small to large; removable and read-only disks come last.
         C($.disks.systemDisks()) is the first of them and, where it has one, its twin; C($.disks.dataDisks()) are the others, all disks
-        where there are none. C($.disks.alike()) is the largest group of disks of one transport, kind, block size and, within 2 %, size.
-        C(recommendedSwap($.ram)) is twice the memory up to 2 GiB, as much up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
+        where there are none. C($.disks.systemPair()) are the two fittest for a mirror, alike or at least of one kind, and one disk
+        where there are no such two. C($.disks.withTwin()) is the first of any disks and its twin.
+      - C($.disks.alike()) is the largest group of disks of one transport, kind, block size and, within 2 %, size;
+        C($.disks.sameKind()) that of whatever sizes. C($.disks.prefer(nvme, ssd)) are the disks of the first of these types or transports
+        that there are any of, all disks where there are none. C($.disks.arrayDisks(ssd)) is the largest group of two or more alike among
+        C(dataDisks), of the first of the kinds named that has one, else of any; then among all disks; then the two largest of one kind.
+      - C(recommendedSwap($.ram)) is twice the memory up to 2 GiB, as much up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
       - Sizes are MiB as a number, text with a unit such as V(50 GiB), V(50G) or V(2 TB), or a percentage such as V(30 %) of the room
         of all disks that the space may use (with C(per_disk) of the smallest of them).
       - Where the schema has no C(vg), an C(lv) lies straight on disks. Then no overhead is counted, not even a partition table.
@@ -255,6 +260,8 @@ options:
     description:
       - The name of a profile of this collection, such as V(general), or the path of a file with a list of spaces,
         which may also stand under C(schema) in a dictionary. Paths are relative to the playbook.
+      - Of disks that a profile puts nothing on the plan says what would use them, see RV(plan.idle_disks). C(idle) in the dictionary is
+        what you want to remark on them.
     type: str
   overrides:
     description:
@@ -564,6 +571,19 @@ plan:
       elements: dict
       returned: always
       sample: [{disk_id: /dev/disk/by-id/usb-SanDisk_Ultra_Fit-0:0, size: 59392, reason: is on USB, kinds: [usb]}]
+    idle_disks:
+      description:
+        - The disks that a profile puts nothing on, those that are alike together. Each has C(disk_ids), C(size) in MiB of the smallest,
+          the C(remark) of the profile, and C(override), an entry for O(overrides) that takes them all; nothing else changes by it. There
+          is none for disks of less than 1 GiB.
+      type: list
+      elements: dict
+      returned: with O(profile)
+      sample:
+        - disk_ids: [/dev/disk/by-id/wwn-0x5000c500a1b2c3d4]
+          size: 15259648
+          remark: ""
+          override: {id: data, type: partition, disks: yaql=$.disks.dataDisks(), mount: /srv/data, fs_type: xfs}
     warnings:
       description:
         - What the user should know, such as how many MiB do not fit on preferred disks, or that a plan is not proven to be the best.

@@ -27,6 +27,7 @@ PROFILE = Table(
     [
         Row("description", Text(), "What kind of machine it is for."),
         Row("why", MappingOf(Text(), "remarks by the id of the space"), "Why spaces are as they are, by their ids."),
+        Row("idle", Text(), "What to do with disks on which it puts nothing."),
         Row("eligible", ELIGIBLE, "Kinds of disks to use that plans leave alone otherwise."),
         Row("schema", SPACES, "The spaces.", required=True),
     ],

@@ -6,45 +6,29 @@
 
 from __future__ import annotations
 
-import pathlib
-import re
-import textwrap
-
 import pytest
-import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import summary
+from ansible_collections.bareon.allocator.tests.support.disk.guide import DOCS, Example, picture, read
 
-GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "schema_to_plan.rst"
-BLOCK = re.compile(r"^\.\. code-block:: (yaml|text)\n\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
-
-
-def examples():
-    """Return (hardware, schema, result) of every result in the guide: each stands below what it is made of."""
-    hardware = schema = None
-    found = []
-    for language, body in BLOCK.findall(GUIDE.read_text(encoding="utf-8") + "\n"):
-        body = textwrap.dedent(body).strip("\n")
-        if language == "text":
-            found.append(pytest.param(hardware, schema, body, id=f"result-{len(found) + 1}"))
-            continue
-        content = yaml.safe_load(body)
-        if isinstance(content, dict):
-            hardware = content
-        else:
-            schema = content
-    return found
+EXAMPLES, DRAWN = read()
 
 
-def test_the_guide_has_its_examples():
-    assert len(examples()) == 18
+def test_the_guide_has_its_examples() -> None:
+    assert len(EXAMPLES) == 20
+    assert len(DRAWN) == 5
 
 
-@pytest.mark.parametrize(("hardware", "schema", "result"), examples())
-def test_the_result_is_what_the_planner_says(hardware, schema, result):
+@pytest.mark.parametrize("example", [pytest.param(example, id=f"result-{at}") for at, example in enumerate(EXAMPLES, start=1)])
+def test_the_result_is_what_the_planner_says(example: Example) -> None:
     try:
-        said = summary(Planner(schema).plan(hardware), hardware)
+        said = summary(Planner(example.schema).plan(example.hardware), example.hardware)
     except NoSolution as error:
         said = str(error)
-    assert said == result
+    assert said == example.result
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_pictures_are_those_of_the_examples(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == picture(DRAWN[name]), "run make guide"

@@ -18,6 +18,7 @@ from ..common.fields import Size, read_all
 from ..common.units import format_mib
 from ..common.words import listed
 from .fair.solve import allocate_fair
+from .idle import idle_disks
 from .model import Allocation, Hardware, Schema, SpaceType
 from .ordered.convert import allocate_ordered
 from .problem.formulate import canonical_order, with_boot_partition
@@ -82,9 +83,16 @@ class Planner:
     """Plans machine after machine from one dynamic schema. Problems that differ only in names and serials are solved once."""
 
     def __init__(
-        self, schema: t.Any, objective: Objective = Objective.FAIR, reserve: int = 0, eligible: Collection[EligibleKind] = ()
+        self,
+        schema: t.Any,
+        objective: Objective = Objective.FAIR,
+        reserve: int = 0,
+        eligible: Collection[EligibleKind] = (),
+        idle: str | None = None,
     ) -> None:
+        """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks."""
         self._schema = schema
+        self._idle = idle
         self._eligible = frozenset(eligible)
         self._kept = kept_names(schema)
         self._objective = objective
@@ -95,7 +103,7 @@ class Planner:
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
         """Return the plan of one machine as plain data: `fingerprint`, `disks`, `schema`, `warnings`, `left_out_disks`; sizes are MiB.
 
-        Raises InputError with all mistakes of facts and schema, NoSolution with the conflict.
+        That of a profile has `idle_disks` as well. Raises InputError with all mistakes of facts and schema, NoSolution with the conflict.
         """
         whole = parse_hardware(facts, place)
         hardware = qualify(whole, self._eligible, self._kept, place)
@@ -103,15 +111,18 @@ class Planner:
             hardware = reordered(hardware, canonical_order(hardware.disks))
         schema, solved = self._with_mirrors(hardware)
         identity = fingerprint(whole)
+        disks = sizes_by_disk(hardware, solved.schema, solved.allocation)
+        idle = {} if self._idle is None else {"idle_disks": idle_disks(hardware, disks, self._schema, self._idle, self._memory)}
         return {
             "fingerprint": identity,
-            "disks": sizes_by_disk(hardware, solved.schema, solved.allocation),
+            "disks": disks,
             "schema": explicit_schema(hardware, solved.schema, solved.allocation, identity),
             "warnings": _warnings(hardware, solved),
             "left_out": [{"id": space_id, "reason": reason} for space_id, reason in (*schema.left_out, *solved.left_out)],
             "left_out_disks": [
                 {"disk_id": one.disk.id, "size": one.disk.size, "reason": one.reason, "kinds": list(one.kinds)} for one in hardware.left_out
             ],
+            **idle,
         }
 
     def _with_mirrors(self, hardware: Hardware) -> tuple[Schema, _Solved]:

@@ -21,7 +21,20 @@ from ...common.html import page_templates
 from ...common.units import format_mib
 from .geometry import SMALLEST_LEGIBLE, Paint, paints
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
-from .words import free_tip, label, left_out_words, percent, run_link, run_name, run_size, strip, tip, unallocated_tip
+from .words import (
+    free_tip,
+    idle_words,
+    label,
+    left_out_words,
+    percent,
+    remarks,
+    run_link,
+    run_name,
+    run_size,
+    strip,
+    tip,
+    unallocated_tip,
+)
 
 Plain = Mapping[str, t.Any]
 TEMPLATES = pathlib.Path(__file__).parents[1] / "templates"
@@ -96,6 +109,8 @@ class Group:
     lines: tuple[Line, ...]
     disks: tuple[tuple[str, tuple[str, ...]], ...]
     left_out: tuple[str, ...] = ()
+    idle: tuple[tuple[str, str], ...] = ()
+    """What is said of disks that a profile puts nothing on, each with the override that would use them, if there is one."""
     warned: str = ""
     """How many of the hosts are not as planned or have warnings, in words; without a number where all are."""
 
@@ -156,6 +171,10 @@ def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group
         lines=tuple(_line(view, space, painted) for space in view.spaces),
         disks=tuple((shown(member.name), tuple(_disk_words(disk) for disk in other.disks)) for member, other in alike),
         left_out=tuple(shown(left_out_words(disk)) for disk in view.left_out),
+        idle=(
+            *((shown(idle_words(disks)), shown(f"- {disks.override}" if disks.override else "")) for disks in view.idle),
+            *((shown(remark), "") for remark in remarks(view.idle)),
+        ),
         warned=_warned(alike),
     )
 

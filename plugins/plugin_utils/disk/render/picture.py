@@ -10,6 +10,8 @@ back from a playbook), and a plan that says less, such as one that was written b
 
 from __future__ import annotations
 
+import json
+import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +36,9 @@ LABELS = {
 """The words for a person; a raid is labelled with its level."""
 
 TRANSPORTS = {"nvme": "NVMe", "sata": "SATA", "sas": "SAS", "usb": "USB", "mmc": "eMMC", "iscsi": "iSCSI", "fc": "FC"}
+
+_YAML_PLAIN = re.compile(r"[A-Za-z0-9/][\w/.$()<>= -]*")
+"""Text that needs no quotes within a flow of YAML."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +128,29 @@ class LeftOutPicture:
     description: str
     size: int
     reason: str
+    kinds: tuple[str, ...] = ()
+    """The words of `eligible` that take it in."""
 
     def shape(self) -> tuple[t.Any, ...]:
         """Return everything of it but its names."""
         return (self.description, self.size, self.reason)
+
+
+@dataclass(frozen=True)
+class IdlePicture:
+    """Disks alike on which nothing lies: how many, the first and the last of them, and the override that would use them."""
+
+    count: int
+    first: str
+    last: str
+    description: str
+    size: int
+    remark: str
+    override: str
+
+    def shape(self) -> tuple[t.Any, ...]:
+        """Return everything of it but the names."""
+        return (self.count, self.description, self.size, self.override)
 
 
 @dataclass(frozen=True)
@@ -137,6 +161,8 @@ class HostPicture:
     spaces: tuple[SpacePicture, ...]
     warnings: tuple[str, ...]
     left_out: tuple[LeftOutPicture, ...] = ()
+    idle: tuple[IdlePicture, ...] = ()
+    """Disks of a profile's plan that nothing lies on."""
 
     @property
     def size(self) -> int:
@@ -169,7 +195,8 @@ class HostPicture:
 
     def shape(self) -> tuple[t.Any, ...]:
         """Return everything but the names of the disks: hosts of one shape need one drawing."""
-        return (tuple(disk.shape() for disk in self.disks), self.spaces, tuple(disk.shape() for disk in self.left_out))
+        aside = (*(disk.shape() for disk in self.left_out), *(disks.shape() for disks in self.idle))
+        return (tuple(disk.shape() for disk in self.disks), self.spaces, aside)
 
 
 def picture(plan: Plain, hardware: Plain | None = None, schema: Sequence[Plain] = (), why: Plain | None = None) -> HostPicture:
@@ -185,6 +212,7 @@ def picture(plan: Plain, hardware: Plain | None = None, schema: Sequence[Plain] 
         spaces=spaces,
         warnings=tuple(str(warning) for warning in plan.get("warnings") or ()),
         left_out=tuple(_left_out(disk, hardware or {}) for disk in plan.get("left_out_disks") or ()),
+        idle=tuple(_idle(disks, hardware or {}) for disks in plan.get("idle_disks") or ()),
     )
 
 
@@ -238,7 +266,9 @@ def _spaces(plan: Plain, static: StaticIndex, wanted: Mapping[str, Plain], why: 
         sizes = on_disks.get(space_id, [])
         wish = space_id if space_id in wanted else _wish_of_copy(space_id, wanted)
         outer = _space(space_id, sizes, inner, static, wanted.get(wish), why.get(wish))
-        return [outer, *inner]
+        # A group has all of the array that it lies on, whatever its volumes take of it.
+        whole = [replace(space, size=outer.size) if space.kind == "vg" and space.inside == outer.id else space for space in inner]
+        return [outer, *whole]
 
     shared = [group for group in static.arrays_of if group not in on_disks and all(array in on_disks for array in static.arrays_of[group])]
     roots = [space_id for space_id in (*on_disks, *shared) if space_id not in static.parents]
@@ -331,7 +361,36 @@ def _left_out(disk: Plain, hardware: Plain) -> LeftOutPicture:
     facts: Plain = next((one for one in hardware.get("disks") or () if str(one.get("id")) == disk_id), {})
     size = int(disk.get("size") or mib_or_nothing(facts.get("size")))
     name = str(facts.get("dev") or disk_id).rsplit("/", 1)[-1]
-    return LeftOutPicture(name, short_id(disk_id), describe_disk(facts), size, str(disk.get("reason") or "is left out"))
+    reason, kinds = str(disk.get("reason") or "is left out"), tuple(str(kind) for kind in disk.get("kinds") or ())
+    return LeftOutPicture(name, short_id(disk_id), describe_disk(facts), size, reason, kinds)
+
+
+def _idle(disks: Plain, hardware: Plain) -> IdlePicture:
+    ids = [str(disk_id) for disk_id in disks.get("disk_ids") or ()]
+    by_id = {str(disk.get("id")): disk for disk in hardware.get("disks") or ()}
+    names = [str(by_id.get(disk_id, {}).get("dev") or disk_id).rsplit("/", 1)[-1] for disk_id in ids] or [""]
+    override = disks.get("override")
+    return IdlePicture(
+        count=len(ids),
+        first=names[0],
+        last=names[-1],
+        description=describe_disk(by_id.get(ids[0], {})) if ids else "",
+        size=int(disks.get("size") or 0),
+        remark=str(disks.get("remark") or ""),
+        override=_on_one_line(override) if isinstance(override, Mapping) else "",
+    )
+
+
+def _on_one_line(space: Plain) -> str:
+    """Return a space as YAML on one line."""
+    return f"{{{', '.join(f'{key}: {_yaml_word(value)}' for key, value in space.items() if value not in (0, False))}}}"
+
+
+def _yaml_word(value: t.Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_yaml_word, value))}]"
+    text = str(value)
+    return text.lower() if isinstance(value, bool) else text if _YAML_PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def _segment(space: SpacePicture, size: int, volumes: Sequence[SpacePicture], before: int) -> Segment:

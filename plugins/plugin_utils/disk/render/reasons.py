@@ -20,11 +20,18 @@ LONGEST_EXPRESSION = 60
 _IN_WORDS = (
     (re.compile(r"\$\.disks\.orderForSystem\(\)\.take\(1\)"), "the fittest disk for a system"),
     (re.compile(r"\$\.disks\.systemDisks\(\)"), "the fittest disk for a system and its twin"),
+    (re.compile(r"\$\.disks\.systemPair\(\)"), "the two disks that are the fittest for a system on a mirror"),
+    (re.compile(r"\$\.disks\.withTwin\(\)"), "the first disk and its twin"),
     (re.compile(r"\$\.disks\.dataDisks\(\)"), "the disks that a system leaves over"),
+    (re.compile(r"\$\.disks\.dataDisks\(\)\.alike\(\)"), "the largest group alike of the disks that a system leaves over"),
+    (re.compile(r"\$\.disks\.dataDisks\(\)\.prefer\((\w+)\)"), r"the disks that a system leaves over, \1 if there are any"),
+    (re.compile(r"\$\.disks\.dataDisks\(\)\.where\(\$\.type = (\w+)\)"), r"the disks of type \1 that a system leaves over"),
+    (re.compile(r"\$\.disks\.arrayDisks\((\w+)\)"), r"the largest group of data disks alike, \1 if there are two"),
+    (re.compile(r"\$\.disks\.sameKind\(\)"), "the largest group of disks of one kind"),
     (re.compile(r"\$\.disks\.where\(\$\.type = (\w+)\)"), r"disks of type \1"),
     (re.compile(r"recommendedSwap\(.*\)"), "the swap that is recommended for its memory"),
 )
-"""What usual expressions mean; see the functions of schema/yaql.py."""
+"""What usual expressions mean; see schema/functions.py."""
 
 
 def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tuple[str, ...]:
@@ -54,6 +61,8 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
         reasons.append(f"one of {_expression(wanted['count'], 'several')} alike, on disks of its own")
     if wanted.get("spares"):
         reasons.append(f"with {_text(wanted['spares'])} disks that stand by" if wanted["spares"] != 1 else "with one disk that stands by")
+    if wanted.get("mirror") is not None:
+        reasons.append("on a mirror" + (", if possible" if wanted["mirror"] == "when_possible" else ""))
     for key, words in (
         ("per_disk", "one on every disk of its set"),
         ("boot", "the machine starts from it"),

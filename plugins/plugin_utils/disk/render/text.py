@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ....module_utils.storage.filesystems import NOT_MOUNTED
 from ....module_utils.storage.lvm import EXTENT
 from ...common.units import format_mib
-from .picture import DiskPicture, HostPicture, SpacePicture, SubvolumePicture, picture, shown
-from .words import left_out_words
+from .picture import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture, picture, shown
+from .words import idle_words, left_out_words, remarks
 
 WIDTH = 100
 NAME_WIDTH = 32
@@ -51,9 +51,18 @@ def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = No
         blocks.append(["no disks"])
     if host.left_out:
         blocks.append([line for disk in host.left_out for line in _wrapped("- ", left_out_words(disk))])
+    if host.idle:
+        blocks.append(_idle_lines(host.idle))
     if host.warnings:
         blocks.append([line for warning in host.warnings for line in _wrapped("! ", warning)])
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)
+
+
+def _idle_lines(idle: Sequence[IdlePicture]) -> list[str]:
+    lines = []
+    for disks in idle:
+        lines += [*_wrapped("- ", idle_words(disks)), *(_wrapped("    - ", disks.override) if disks.override else ())]
+    return lines + [line for remark in remarks(idle) for line in _wrapped("- ", remark)]
 
 
 def _runs(disks: Sequence[DiskPicture]) -> list[list[DiskPicture]]:

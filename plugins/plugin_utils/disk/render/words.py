@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...common.units import format_mib
-from .picture import DiskPicture, LeftOutPicture, Segment, SpacePicture, SubvolumePicture
+from .picture import DiskPicture, IdlePicture, LeftOutPicture, Segment, SpacePicture, SubvolumePicture
 
 
 def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
@@ -67,7 +67,24 @@ def left_out_words(disk: LeftOutPicture) -> str:
     """Return the sentence about a disk that the plan leaves alone."""
     name = disk.name if disk.name == disk.short_id else f"{disk.name} {disk.short_id}"
     described = ", ".join(word for word in (format_mib(disk.size), disk.description) if word)
-    return f"{name} ({described}) is left out: it {disk.reason}"
+    asking = f"; eligible: [{', '.join(disk.kinds)}] takes it in" if disk.kinds else ""
+    return f"{name} ({described}) is left out: it {disk.reason}{asking}"
+
+
+def idle_words(disks: IdlePicture) -> str:
+    """Return the sentence about disks that a profile puts nothing on; where it ends with a colon the override follows."""
+    described = " ".join(word for word in (format_mib(disks.size), disks.description) if word)
+    if disks.count == 1:
+        says, them = f"{disks.first} ({described}) stays idle", "it"
+    else:
+        names = f"{disks.first} {'and' if disks.count == 2 else 'to'} {disks.last}"
+        says, them = f"{disks.count} disks ({names}, {described} each) stay idle", "them"
+    return f"{says}; this override uses {them}:" if disks.override else says
+
+
+def remarks(idle: Sequence[IdlePicture]) -> list[str]:
+    """Return what a profile says of idle disks, once."""
+    return list(dict.fromkeys(disks.remark for disks in idle if disks.remark))
 
 
 def percent(size: float, whole: float) -> str:

@@ -31,6 +31,14 @@ def groups_of_alike_facts(disks: Iterable[Mapping[str, t.Any]]) -> list[tuple[Ma
     return _grouped(list(disks), lambda disk: _kind(disk, disk.get("logical_block") or _DEFAULT_BLOCK), lambda disk: disk["size"])
 
 
+def groups_of_kind_facts(disks: Iterable[Mapping[str, t.Any]]) -> list[tuple[Mapping[str, t.Any], ...]]:
+    """Return disks, as the facts have them, in groups that are attached in the same way, of one kind, with blocks of one size."""
+    groups: dict[Hashable, list[Mapping[str, t.Any]]] = {}
+    for disk in disks:
+        groups.setdefault(_kind(disk, disk.get("logical_block") or _DEFAULT_BLOCK), []).append(disk)
+    return [tuple(group) for group in groups.values()]
+
+
 def _kind(facts: Mapping[str, t.Any], block: t.Any) -> Hashable:
     return (facts.get("transport"), facts.get("type"), block)
 

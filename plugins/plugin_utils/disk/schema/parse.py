@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import typing as t
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import btrfs, lvm, overhead
@@ -20,6 +20,7 @@ from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, suggest
 from ...common.fields import Values, kind_of
+from ...common.words import listed
 from ..model import Hardware, Schema, Space, SpaceType, Subvolume
 from .alike import groups_of_alike
 from .copies import check_copies, copies
@@ -73,6 +74,8 @@ class _Reader:
     mistakes: Mistakes
     alone: frozenset[str] = frozenset()
     mirrored: list[str] = field(default_factory=list)
+    on_no_mirror: list[tuple[str, bool]] = field(default_factory=list)
+    """Spaces that lie on one disk though a mirror is wanted where possible; whether there are twins."""
     without_twins: list[Entry] = field(default_factory=list)
     choices: dict[str, _Choice] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -120,7 +123,7 @@ class _Reader:
         return Schema(
             spaces=tuple(copy for space, entry in zip(spaces, entries, strict=True) for copy in copies(space, entry.values["count"])),
             flat=self.flat,
-            warnings=tuple(self.warnings),
+            warnings=(*_without_mirror(self.on_no_mirror), *self.warnings),
             mirrored=tuple(self.mirrored),
             left_out=tuple(self.left_out.items()),
         )
@@ -193,9 +196,10 @@ class _Reader:
         if not twins and wish == Mirror.REQUIRED:
             self.without_twins.append(entry)
         if not twins or (wish == Mirror.WHEN_POSSIBLE and entry.id in self.alone):
-            why = "there is no room to mirror it" if twins else "no two of the disks that it may use are alike"
-            self.warnings.append(f"{entry.id} lies on no mirror, for {why}")
-            return [entry]
+            self.on_no_mirror.append((entry.id, bool(twins)))
+            # A vg over several disks would be lost with any of them.
+            alone = {"max_pvs": 1} if entry.type is SpaceType.VOLUME_GROUP else {}
+            return [replace(entry, values={**entry.values, **alone})]
         if wish == Mirror.WHEN_POSSIBLE:
             self.mirrored.append(entry.id)
         del self.choices[entry.place]
@@ -479,3 +483,13 @@ def _encrypted(known: Sequence[Entry], groups: Mapping[str, str]) -> frozenset[s
     """Return the vgs that lie on LUKS, because they or what is in them are to be encrypted, and all that is in them."""
     asked = {groups.get(item.id, item.id) for item in known if item.values["encrypt"]}
     return frozenset(item.id for item in known if groups.get(item.id, item.id) in asked)
+
+
+def _without_mirror(spaces: Sequence[tuple[str, bool]]) -> Iterator[str]:
+    """Give the warnings about spaces on one disk that were to be mirrored if possible, those of one reason together."""
+    for twins, reason in ((False, "no two of the disks that {} may use are alike"), (True, "there is no room to mirror {}")):
+        names = [name for name, has_twins in spaces if has_twins == twins]
+        if names:
+            one = len(names) == 1
+            it = "it" if one else "them" if twins else "they"
+            yield f"{listed(names)} {'lies' if one else 'lie'} on no mirror, for {reason.format(it)}"

@@ -14,12 +14,13 @@ from pathlib import Path
 import yaml
 
 from ...common.errors import InputError, Mistake, Mistakes, suggest
-from ...common.fields import Row, Table, Text, Word, kind_of
+from ...common.fields import Row, Table, Text, Word, kind_of, read_all
 
 # libyaml's where PyYAML was built with it, which is ten times as fast.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yml", ".yaml")
 _ABSENT, _PRESENT = "absent", "present"
+_IDLE = Text()
 _BOUNDS = ("min_size", "max_size")
 _WISH = Table("an override", [Row("id", Text(), required=True), Row("state", Word((_PRESENT, _ABSENT)), default=_PRESENT)], others=True)
 
@@ -48,7 +49,8 @@ def load_profile(path: Path) -> list[t.Any]:
 def read_profile(path: Path) -> Mapping[str, t.Any]:
     """Return what a profile's file says: a mapping with the list of spaces as `schema`, or a file that is such a list by itself.
 
-    `description` and `why`, the reasons by the id of the space, are there where the file has them.
+    `description`, `why`, the reasons by the id of the space, `idle`, a remark on disks that it puts nothing on, and `eligible` are there
+    where the file has them.
     All of it is for reading only: who asks again gets the same. Raises InputError when it cannot be read.
     """
     place = f"profile {path.name}"
@@ -60,6 +62,11 @@ def read_profile(path: Path) -> Mapping[str, t.Any]:
     if not isinstance(schema, list):
         raise InputError([Mistake(place, f"has {kind_of(schema)} where the list of spaces should be, under 'schema' or by itself")])
     return content if isinstance(content, Mapping) else {"schema": schema}
+
+
+def parse_idle(value: t.Any, place: str = "idle") -> str:
+    """Return what a profile says of disks that it puts nothing on, nothing where it says nothing. Raises InputError."""
+    return " ".join(str(read_all(_IDLE, "" if value is None else value, place)).split())
 
 
 @functools.lru_cache(maxsize=64)

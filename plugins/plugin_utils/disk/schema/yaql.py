@@ -15,91 +15,11 @@ import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions, yaql_specs, yaqltypes
+from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions
 from . import limits
-from .alike import groups_of_alike_facts
+from .functions import register
 from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
 from .memo import Memory
-
-SYSTEM_DISK_MIB = 32768
-"""An SSD of less is a cache or a boot stick rather than the disk of an operating system."""
-
-
-def register(context: yaql_contexts.ContextBase) -> None:
-    """Add all functions to a context under their names in camel case."""
-    for function in (order_for_system, system_disks, data_disks, alike, recommended_swap):
-        context.register_function(function)
-    for name in ("now", "random"):
-        context.register_function(_refused, name=name)
-
-
-def _refused(*_arguments: t.Any) -> t.NoReturn:
-    raise ValueError("a plan must follow from its inputs, so nothing that differs from run to run can be used")
-
-
-@yaql_specs.parameter("disks", yaqltypes.Iterable())
-@yaql_specs.name("orderForSystem")
-@yaql_specs.method
-def order_for_system(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
-    """Return the disks, the fittest for an operating system first: SSDs of 32 GiB or more, then others, each from small to large.
-
-    Disks that are removable or read-only come last. Raises KeyError for a disk without `type` or `size`.
-    """
-    return sorted(disks, key=_unfitness)
-
-
-@yaql_specs.parameter("disks", yaqltypes.Iterable())
-@yaql_specs.name("systemDisks")
-@yaql_specs.method
-def system_disks(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
-    """Return the disk that is the fittest for an operating system and, where it has one, its twin: see `orderForSystem`, `alike`.
-
-    Raises KeyError for a disk without `type` or `size`.
-    """
-    groups = groups_of_alike_facts(order_for_system(disks))
-    return list(groups[0][:2]) if groups else []
-
-
-@yaql_specs.parameter("disks", yaqltypes.Iterable())
-@yaql_specs.name("dataDisks")
-@yaql_specs.method
-def data_disks(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
-    """Return the disks that `systemDisks` leaves over, all where it leaves none. Raises KeyError for a disk without `type` or `size`."""
-    everything = list(disks)
-    system = system_disks(everything)
-    return [disk for disk in everything if not any(disk is one for one in system)] or everything
-
-
-@yaql_specs.parameter("disks", yaqltypes.Iterable())
-@yaql_specs.method
-def alike(disks: Iterable[Mapping[str, t.Any]]) -> list[Mapping[str, t.Any]]:
-    """Return the largest group of disks of one transport, kind, block size and, within 2 %, size; of equals that with most room.
-
-    Raises KeyError for a disk without `size`.
-    """
-    groups = groups_of_alike_facts(disks)
-    return list(sorted(groups, key=lambda group: (-len(group), -sum(disk["size"] for disk in group)))[0]) if groups else []
-
-
-def _unfitness(disk: Mapping[str, t.Any]) -> tuple[bool, bool, int]:
-    size = disk["size"]
-    unsuited = bool(disk.get("removable") or disk.get("read_only"))
-    return unsuited, disk["type"] != "ssd" or size < SYSTEM_DISK_MIB, size
-
-
-@yaql_specs.parameter("ram", yaqltypes.Number())
-@yaql_specs.name("recommendedSwap")
-def recommended_swap(ram: float) -> float:
-    """Return whole MiB of swap for MiB of memory: twice of up to 2 GiB, as much as up to 8 GiB, half of up to 64 GiB, else 4 GiB.
-
-    The steps are the seed's ("Dynamic parameters"), with the gap closed that it leaves at exactly 8 GiB.
-    """
-    if ram <= 2048:
-        return ram * 2
-    if ram <= 8192:
-        return ram
-    return ram // 2 if ram <= 65536 else 4096
-
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 

@@ -40,11 +40,13 @@ def parsed(text: str, grammar: str) -> t.Any:
 
 
 def sizes_on_disks(plan: Plain, lost: t.Container[str]) -> list[tuple[str, int]]:
+    # Of several ESPs the first is mounted, and Kickstart makes no file system that is not.
+    unmounted = {entry["device"] for entry in plan["schema"]["fss"] if entry["mount"] == "none"}
     return sorted(
         (disk["name"].removeprefix("/dev/"), part["end"] - part["begin"])
         for disk in plan["schema"]["parteds"]
         for part in disk["partitions"]
-        if part["space_id"] not in lost
+        if part["space_id"] not in lost and part["name"] not in unmounted
     )
 
 

@@ -72,6 +72,17 @@ def test_where_there_is_no_room_for_two_it_lies_alone() -> None:
         plan([ssd("a"), ssd("b")], {**OS, "min_size": "25 GiB", "max_size": "30 GiB", "mirror": "required"}, ROOT, big)
 
 
+def test_a_group_without_its_mirror_lies_on_one_disk() -> None:
+    planned = plan([ssd("a"), ssd("b", 80_000)], {**OS, "max_size": None, **WISH}, ROOT)
+    assert where(planned, "os").keys() == {"b"}
+    assert planned["warnings"] == ["os lies on no mirror, for no two of the disks that it may use are alike"]
+
+
+def test_one_warning_tells_of_all_that_lie_on_no_mirror() -> None:
+    planned = plan([ssd("a"), ssd("b", 80_000)], {**BOOT, **WISH}, {**OS, **WISH}, ROOT)
+    assert planned["warnings"] == ["boot and os lie on no mirror, for no two of the disks that they may use are alike"]
+
+
 def test_twins_that_are_liked_best_go_before_larger_ones() -> None:
     disks = [ssd("a"), ssd("b"), ssd("c", 90_000), ssd("d", 90_000)]
     assert where(plan(disks, {**BOOT, **WISH}), "boot").keys() == {"c", "d"}

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import merge
 
 ROOT = pathlib.Path(__file__).parents[6]
 PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yml"))
@@ -94,7 +95,7 @@ def test_every_profile_is_tested_on_five_shapes_or_more():
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_says_why(name):
     content = profile(name)
-    assert set(content) == {"description", "why", "schema"}
+    assert set(content) - {"idle"} == {"description", "why", "schema"}
     assert content["description"].strip().endswith(".")
     spaces = {space["id"] for space in content["schema"]}
     assert set(content["why"]) <= spaces
@@ -132,32 +133,33 @@ def test_the_machine_can_start(name, machine):
     assert {"/", "/boot", "/var"} <= {filesystem["mount"] for filesystem in plan["schema"]["fss"]}
 
 
-@pytest.mark.parametrize(("name", "machine"), [(name, machine) for name, machine in PAIRS if name != "web-vm"])
-def test_the_system_is_on_one_disk_or_on_a_mirror(name, machine):
-    plan = planned(name, machine)
-    if name == "software-raid-boot":
-        assert array(plan, "mirror")["level"] == "raid1"
-        assert disks_of(plan, "mirror") == disks_of(plan, "efi") == disks_of(plan, "boot")
-    else:
-        assert len(disks_of(plan, "os")) == 1
-        assert disks_of(plan, "boot") == disks_of(plan, "os")
+def test_general_leaves_all_disks_but_those_of_the_system_alone():
+    for machine in sorted(ALL):
+        plan = planned("general", machine)
+        assert {disk["disk_id"] for disk in plan["disks"] if disk["spaces"]} == set(disks_of(plan, "boot"))
 
 
-@pytest.mark.parametrize("machine", sorted(ALL))
-def test_general_leaves_all_other_disks_alone(machine):
-    plan = planned("general", machine)
-    assert sum(bool(disk["spaces"]) for disk in plan["disks"]) == 1
+def test_the_wish_for_a_mirror_can_be_taken_back_or_made_a_demand():
+    schema = profile("general")["schema"]
+    alone = merge(schema, [{"id": "boot", "mirror": None}, {"id": "os", "mirror": None}])
+    plan = Planner(alone).plan(machines()["nvme-1u"])
+    assert len(disks_of(plan, "os")) == 1
+    assert plan["warnings"] == []
+    demanded = merge(schema, [{"id": "boot", "mirror": "required"}, {"id": "os", "mirror": "required"}])
+    assert Planner(demanded).plan(machines()["nvme-1u"])["disks"] == planned("general", "nvme-1u")["disks"]
+    with pytest.raises(NoSolution, match="boot needs disks of one transport"):
+        Planner(demanded).plan(machines()["web-1u"])
 
 
 def test_general_starts_from_an_ssd_where_there_is_one():
     for machine in ("app-mixed", "ceph-hdd", "jbod-60", "database"):
-        (system,) = disks_of(planned("general", machine), "os")
-        assert type_of(machine, system)["type"] == "ssd"
-        assert type_of(machine, system)["size"] == min(disk["size"] for disk in machines()[machine]["disks"] if disk["type"] == "ssd")
+        for system in disks_of(planned("general", machine), "boot"):
+            assert type_of(machine, system)["type"] == "ssd"
+            assert type_of(machine, system)["size"] == min(disk["size"] for disk in machines()[machine]["disks"] if disk["type"] == "ssd")
 
 
 def test_web_vm_uses_every_virtual_disk():
-    assert len(disks_of(planned("web-vm", "vm-virtio"), "os")) == 2
+    assert all(disk["spaces"] for disk in planned("web-vm", "vm-virtio")["disks"])
 
 
 def test_the_log_of_a_database_has_its_own_nvme_drives():
@@ -191,7 +193,7 @@ def test_guests_lie_on_striped_mirrors_of_equal_disks():
 def test_a_kubernetes_node_leaves_disks_for_storage_drivers():
     plan = planned("kubernetes-node", "ceph-nvme")
     assert len(disks_of(plan, "containers")) == 1
-    assert sum(not disk["spaces"] for disk in plan["disks"]) == 22
+    assert sum(not disk["spaces"] for disk in plan["disks"]) == 21
     assert not [filesystem for filesystem in plan["schema"]["fss"] if filesystem["fs_type"] == "swap"]
 
 
@@ -207,7 +209,7 @@ def test_every_data_disk_has_its_own_file_system(name, mount):
     plan = planned(name, "jbod-60")
     mounts = [filesystem["mount"] for filesystem in plan["schema"]["fss"] if filesystem["space_id"] == "data"]
     assert mounts == [f"{mount}{at}" for at in range(1, 61)]
-    assert not plan["schema"]["mds"]
+    assert {array["space_id"] for array in plan["schema"]["mds"]} == {"boot", "os_mirror"}
 
 
 def test_the_hardened_server_has_what_the_benchmarks_name():

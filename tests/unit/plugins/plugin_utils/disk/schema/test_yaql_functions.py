@@ -32,7 +32,7 @@ def ids(text: str, disks: list[dict[str, t.Any]]) -> list[str]:
     return [disk["id"] for disk in evaluated(text, {"disks": disks})]
 
 
-def disk(name: str, kind: str, size: int, **more: bool) -> dict[str, t.Any]:
+def disk(name: str, kind: str, size: int, **more: t.Any) -> dict[str, t.Any]:
     return {"id": name, "type": kind, "size": size, **more}
 
 
@@ -74,6 +74,51 @@ def test_any_selection_of_disks_can_be_ordered() -> None:
 def test_what_is_no_list_of_disks_cannot_be_ordered(wrong: str) -> None:
     with pytest.raises(ExpressionError, match="failed"):
         evaluated(wrong, {"ram": 5, "names": ["sda"], "sizeless": [{"id": "a", "type": "ssd"}]})
+
+
+MIXED = [
+    disk("boot1", "ssd", 228_000, transport="sata"),
+    disk("boot2", "ssd", 228_500, transport="sata"),
+    *(disk(f"nvme{at}", "ssd", 3_000_000, transport="nvme") for at in range(2)),
+    disk("large", "ssd", 6_000_000, transport="nvme"),
+    *(disk(f"rust{at}", "hdd", 16_000_000, transport="sas") for at in range(4)),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("systemDisks()", "boot1 boot2"),
+        ("systemPair()", "boot1 boot2"),
+        ("withTwin()", "boot1 boot2"),
+        ("skip(2).withTwin()", "nvme0 nvme1"),
+        ("skip(4).withTwin()", "large"),
+        ("dataDisks()", "nvme0 nvme1 large rust0 rust1 rust2 rust3"),
+        ("dataDisks().prefer(nvme, hdd)", "nvme0 nvme1 large"),
+        ("dataDisks().prefer(usb, hdd)", "rust0 rust1 rust2 rust3"),
+        ("take(2).prefer(hdd)", "boot1 boot2"),
+        ("dataDisks().prefer(ssd).alike()", "nvme0 nvme1"),
+        ("sameKind()", "rust0 rust1 rust2 rust3"),
+        ("dataDisks().prefer(ssd).sameKind()", "nvme0 nvme1 large"),
+        ("arrayDisks(ssd)", "nvme0 nvme1"),
+        ("arrayDisks(usb)", "rust0 rust1 rust2 rust3"),
+        ("arrayDisks(usb, hdd)", "rust0 rust1 rust2 rust3"),
+        ("take(2).arrayDisks(hdd)", "boot1 boot2"),
+        ("take(5).skip(3).arrayDisks(ssd)", "large nvme1"),
+        ("take(5).skip(3).systemPair()", "nvme1 large"),
+        ("skip(4).take(2).arrayDisks(ssd)", "rust0"),
+        ("skip(4).take(2).systemPair()", "large"),
+        ("take(0).arrayDisks(ssd)", ""),
+        ("take(0).systemPair()", ""),
+    ],
+)
+def test_disks_are_chosen_by_what_they_are(query: str, expected: str) -> None:
+    assert " ".join(ids(f"yaql=$.disks.{query}", MIXED)) == expected
+
+
+def test_an_nvme_drive_that_is_called_so_is_an_ssd() -> None:
+    disks = [disk("rust", "hdd", 40_000), disk("fast", "nvme", 400_000)]
+    assert ids("yaql=$.disks.systemDisks()", disks) == ids("yaql=$.disks.prefer(ssd)", disks) == ["fast"]
 
 
 @pytest.mark.parametrize("ram", [1, 512, 1024, 2047, 2048, 2049, 4096, 8191, 8192, 8193, 16384, 65535, 65536, 65537, 1048576])
