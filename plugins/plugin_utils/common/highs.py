@@ -92,6 +92,11 @@ class Program:
         self.integral.append(int(integral))
         return len(self.lower) - 1
 
+    @property
+    def size(self) -> int:
+        """Return how many factors the rows have."""
+        return len(self._factor)
+
     def columns(self, lower: Floats, upper: Floats, *, integral: bool = False) -> Integers:
         """Add a column for each of the bounds and return their positions."""
         first = len(self.lower)
@@ -103,10 +108,10 @@ class Program:
     def row(self, terms: Iterable[tuple[int, float]], low: float = -FREE, high: float = FREE) -> int:
         """Add a row and return its position. A column that occurs twice counts twice."""
         position = len(self.row_low)
-        for column, factor in terms:
-            self._row_of.append(position)
-            self._column_of.append(column)
-            self._factor.append(factor)
+        known = list(terms)
+        self._row_of += [position] * len(known)
+        self._column_of += [column for column, _factor in known]
+        self._factor += [factor for _column, factor in known]
         self.row_low.append(low)
         self.row_high.append(high)
         return position

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ...common.highs import Limits, Program, Undecided, maximise
+from ...common.highs import Limits, Program, Undecided, maximise, maximise_with_prices
 from ...common.libraries import np, npt
 from ..place.bounds import Bounds
 from ..place.prices import Prices
@@ -29,6 +29,8 @@ _KEPT = 0.999
 _MOST_KEPT = 32.0
 _COARSE = 4096
 _MOST_SIZES = 24
+_LARGE = 10_000
+"""Factors of a program."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -138,8 +140,11 @@ class Exchange:
         """Rule out what is worth more than any placement."""
         left = prices.most - sum(prices.worth(at, units) for at, units in enumerate(self._fixed) if at not in self._steps)
         scale = max(abs(prices.most), 1e-6)
-        terms = [(column, prices.worth(at, units) / scale) for at, own in self._steps.items() for column, units, _number in own]
-        self._program.row([term for term in terms if term[1]], high=left / scale)
+        terms: list[tuple[int, float]] = []
+        for at, own in self._steps.items():
+            worth = prices.worths(at, [units for _column, units, _number in own])
+            terms += [(column, its / scale) for (column, _units, _number), its in zip(own, worth, strict=True) if its]
+        self._program.row(terms, high=left / scale)
 
     def _at_most_units(self, at: int) -> int:
         """Return the most units that a demand can be offered."""
@@ -156,7 +161,9 @@ class Exchange:
     def _choose(self) -> Floats | None:
         """Return the values of a choice, the same until another row is added; None when nothing is left. Raises Undecided."""
         if self._chosen is None or self._chosen[0] != len(self._program.row_low):
-            solved = maximise(self._program, {}, _LIMITS)
+            # Of a large program the linear one is a tenth, and often proof enough.
+            refuted = self._program.size > _LARGE and maximise_with_prices(self._program, {}) is None
+            solved = None if refuted else maximise(self._program, {}, _LIMITS)
             self._chosen = len(self._program.row_low), None if solved is None else solved.values
         return self._chosen[1]
 

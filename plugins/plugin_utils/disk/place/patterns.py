@@ -62,24 +62,31 @@ class Disks:
     def patterns(self, *, maximal: bool) -> Iterator[tuple[tuple[int, ...], int]]:
         """Yield counts by slot with the MiB that are left; with `maximal` only those to which nothing can be added."""
         boot, counts = dict(self.boot), [0] * len(self.slots)
+        smallest_first = sorted(range(len(self.slots)), key=lambda at: self.slots[at].size)
 
-        def taken_by(slot: Slot, there: frozenset[int]) -> int:
-            """Return the MiB of the first piece of a slot beside boot partitions that are there."""
-            return slot.size + sum(boot[number] for number in slot.boots - there)
+        def booting(slot: Slot, there: frozenset[int]) -> int:
+            """Return the MiB of the boot partitions that come with the first piece of a slot beside those that are there."""
+            return sum(boot[number] for number in slot.boots - there) if slot.boots else 0
+
+        def takes_more(left: int, there: frozenset[int]) -> bool:
+            for at in smallest_first:
+                slot = self.slots[at]
+                if slot.size > left:
+                    return False
+                if counts[at] < slot.most and slot.size + booting(slot, there) <= left:
+                    return True
+            return False
 
         def further(at: int, left: int, there: frozenset[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-            if at == len(self.slots):
-                more = (slot for slot, count in zip(self.slots, counts) if count < slot.most)
-                if not maximal or all(taken_by(slot, there) > left for slot in more):
-                    yield tuple(counts), left
-                return
-            slot = self.slots[at]
-            extra = taken_by(slot, there) - slot.size
-            for count in range(min(slot.most, (left - extra) // max(slot.size, 1)), 0, -1):
-                counts[at] = count
-                yield from further(at + 1, left - extra - count * slot.size, there | slot.boots)
-            counts[at] = 0
-            yield from further(at + 1, left, there)
+            for place in range(at, len(self.slots)):
+                slot = self.slots[place]
+                extra = booting(slot, there)
+                for count in range(min(slot.most, (left - extra) // max(slot.size, 1)), 0, -1):
+                    counts[place] = count
+                    yield from further(place + 1, left - extra - count * slot.size, there | slot.boots)
+                counts[place] = 0
+            if not maximal or not takes_more(left, there):
+                yield tuple(counts), left
 
         return further(0, self.room, frozenset()) if self.room >= 0 else iter(())
 

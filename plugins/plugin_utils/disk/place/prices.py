@@ -34,9 +34,15 @@ class Prices:
 
     def worth(self, at: int, units: int) -> float:
         """Return what a demand of a size is worth."""
+        return self.worths(at, [units])[0]
+
+    def worths(self, at: int, sizes: Sequence[int]) -> list[float]:
+        """Return what a demand is worth at each of some sizes."""
         steps, prices = self.whole[at]
-        place = bisect_right(steps, units)
-        return self.unit[at] * units + (prices[place - 1] if place else 0.0)
+        if not steps:
+            return [self.unit[at] * units for units in sizes]
+        before = (0.0, *prices)
+        return [self.unit[at] * units + before[bisect_right(steps, units)] for units in sizes]
 
     def forbid(self, units: Sequence[int]) -> bool:
         """Tell whether these sizes have no placement."""
