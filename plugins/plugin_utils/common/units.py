@@ -10,6 +10,7 @@ mere B (`10 GB`) is a power of 1000, as it is printed on disks. Case does not ma
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
 
@@ -33,6 +34,7 @@ SIZE_PATTERN = r"^\s*[0-9]+(\.[0-9]+)?\s*([KkMmGgTtPpEe]([Ii]?[Bb])?|[Bb])?\s*$"
 """What parse_bytes takes, as a regular expression of JSON Schema."""
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_bytes(text: str) -> Fraction:
     """Return the exact number of bytes of a size such as `50 GiB`, `50G`, `2 TB` or `512` (MiB).
 
@@ -51,6 +53,7 @@ def parse_bytes(text: str) -> Fraction:
     return Fraction(match["number"]) * _BY_FOLDED_NAME[unit]
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_mib(text: str) -> Fraction:
     """Return the exact number of MiB of a size; see parse_bytes."""
     return parse_bytes(text) / MIB

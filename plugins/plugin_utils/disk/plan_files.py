@@ -23,6 +23,7 @@ from pathlib import Path
 from ..common.errors import InputError, Mistake, Mistakes
 
 _OPTION = "plans_to"
+_ENCODER = json.JSONEncoder()
 _OPENED = 3
 """So many levels of a plan have a line for each entry; what lies deeper stands in the line of its entry."""
 
@@ -106,14 +107,15 @@ def _plan_file(path: Path, host: str, plan: t.Any) -> PlanFile:
 
 def _lines(value: t.Any, opened: int, indent: str = "") -> str:
     """Return JSON with a line for each entry of the uppermost levels, so that differences can be read."""
-    if not opened or not value or not isinstance(value, (Mapping, list)):
-        return json.dumps(value)
+    is_list = isinstance(value, list)
+    if not opened or not value or not (is_list or isinstance(value, Mapping)):
+        return _ENCODER.encode(value)
     deeper = indent + "  "
-    if isinstance(value, Mapping):
-        entries = [f"{json.dumps(key)}: {_lines(item, opened - 1, deeper)}" for key, item in value.items()]
-    else:
+    if is_list:
         entries = [_lines(item, opened - 1, deeper) for item in value]
-    first, last = "{}" if isinstance(value, Mapping) else "[]"
+    else:
+        entries = [f"{_ENCODER.encode(key)}: {_lines(item, opened - 1, deeper)}" for key, item in value.items()]
+    first, last = "[]" if is_list else "{}"
     return f"{first}\n{deeper}" + f",\n{deeper}".join(entries) + f"\n{indent}{last}"
 
 
@@ -123,8 +125,9 @@ def _write_at_once(path: Path, text: str) -> None:
     try:
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
-    finally:
+    except BaseException:
         beside.unlink(missing_ok=True)
+        raise
 
 
 def _refused(error: Exception) -> InputError:

@@ -24,8 +24,7 @@ from .ordered.convert import allocate_ordered
 from .problem.formulate import canonical_order, with_boot_partition
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
 from .schema.hardware import parse_hardware, reordered
-from .schema.memo import Memory
-from .schema.parse import parse_schema
+from .schema.reader import SchemaReader
 from .static.explicit import explicit_schema, sizes_by_disk
 from .static.fingerprint import fingerprint
 
@@ -91,13 +90,12 @@ class Planner:
         idle: str | None = None,
     ) -> None:
         """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks."""
-        self._schema = schema
         self._idle = idle
         self._eligible = frozenset(eligible)
         self._kept = kept_names(schema)
         self._objective = objective
         self._reserve = reserve
-        self._memory = Memory()
+        self._reader = SchemaReader(schema)
         self._known: dict[_Problem, _Solved | _Unsolved] = {}
 
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
@@ -129,7 +127,7 @@ class Planner:
         """Return the schema and its solution with as many of the mirrors that are wanted where possible as there is room for."""
         alone: list[str] = []
         while True:
-            schema = parse_schema(self._schema, hardware, self._memory, alone=alone)
+            schema = self._reader.read(hardware, alone)
             try:
                 return schema, self._solved(hardware, schema)
             except NoSolution:

@@ -22,6 +22,7 @@ Path = tuple[t.Any, ...]
 """Keys and indices that lead from the whole facts to a value."""
 
 _MISSING = object()
+_SCALARS = frozenset({str, int, bool, float, type(None)})
 
 
 class _Kind(Enum):
@@ -31,17 +32,21 @@ class _Kind(Enum):
 
 
 _Question = tuple[_Kind, Path]
+Answers = dict[int, t.Hashable]
+"""By number of the question."""
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """Stands in a result for a mapping or a list of the facts."""
 
     path: Path
 
 
-@dataclass(frozen=True)
-class _Result:
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """A result, with places where it has parts of the facts."""
+
     value: t.Any
 
 
@@ -50,7 +55,9 @@ class _Node:
     """A question and what comes after each answer; a result instead at the end."""
 
     question: _Question | None = None
-    result: _Result | None = None
+    number: int = 0
+    """Of the question, whichever computation asks it."""
+    result: Remembered | None = None
     after: dict[t.Hashable, _Node] = field(default_factory=dict)
 
 
@@ -59,6 +66,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._roots: dict[str, _Node] = {}
+        self._numbers: dict[_Question, int] = {}
 
     def compute(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
         """Return `compute(facts)`, or what it gave for facts in which all that it read was the same.
@@ -66,24 +74,31 @@ class Memory:
         `compute` must read nothing but the facts. Its result is built of plain values, lists and mappings; parts of the facts
         in it are those of the facts given here, to be read only.
         """
-        node = self._roots.setdefault(name, _Node())
-        while node.question is not None:
-            branch = node.after.get(_answer(facts, node.question))
-            if branch is None:
-                break
-            node = branch
-        if node.question is None and node.result is not None:
-            return _filled_in(node.result.value, facts)
-        return self._learn(name, facts, compute)
+        known = self.recall(name, facts)
+        return self._learn(name, facts, compute) if known is None else _filled_in(known.value, facts)
+
+    def recall(self, name: str, facts: Mapping[str, t.Any], answers: Answers | None = None) -> Remembered | None:
+        """Return what is known of a computation over these facts: the same object for all facts that answer its questions alike.
+
+        `answers` keeps what was asked of these facts before.
+        """
+        answers = {} if answers is None else answers
+        node = self._roots.get(name)
+        while node is not None and node.question is not None:
+            if node.number not in answers:
+                answers[node.number] = _answer(facts, node.question)
+            node = node.after.get(answers[node.number])
+        return None if node is None else node.result
 
     def _learn(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
         questions: dict[_Question, t.Hashable] = {}
         result = _detached(compute(_view(facts, (), questions)))
-        node = self._roots[name]
+        node = self._roots.setdefault(name, _Node())
         for question, answer in questions.items():
             node.question = question
+            node.number = self._numbers.setdefault(question, len(self._numbers))
             node = node.after.setdefault(answer, _Node())
-        node.result = _Result(result)
+        node.result = Remembered(result)
         return _filled_in(result, facts)
 
 
@@ -147,7 +162,10 @@ def _view(value: t.Any, path: Path, questions: dict[_Question, t.Hashable]) -> t
 
 def _sign(value: t.Any) -> t.Hashable:
     """Return what tells values apart: containers by their kind only, for what is in them is asked for on its own."""
-    if isinstance(value, Mapping):
+    kind = value.__class__
+    if kind in _SCALARS:
+        return (kind is bool, kind is float, value)
+    if kind is dict or isinstance(value, Mapping):
         return _MappingView
     if isinstance(value, (list, tuple)):
         return _ListView
@@ -167,7 +185,9 @@ def _answer(facts: t.Any, question: _Question) -> t.Hashable:
 def _at(facts: t.Any, path: Path) -> t.Any:
     value = facts
     for step in path:
-        if isinstance(value, Mapping):
+        # Facts are dicts and lists nearly always, and to ask for the class costs a tenth of asking for the kind.
+        kind = value.__class__
+        if kind is dict or (kind is not list and isinstance(value, Mapping)):
             value = value.get(step, _MISSING)
         elif isinstance(value, (list, tuple)) and isinstance(step, int) and 0 <= step < len(value):
             value = value[step]
@@ -179,14 +199,14 @@ def _at(facts: t.Any, path: Path) -> t.Any:
 def _detached(value: t.Any) -> t.Any:
     """Return the result with places of the facts instead of views."""
     if isinstance(value, (_MappingView, _ListView)):
-        return _Place(value.path)
+        return Place(value.path)
     if isinstance(value, Mapping):
         return {key: _detached(item) for key, item in value.items()}
     return [_detached(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _filled_in(value: t.Any, facts: t.Any) -> t.Any:
-    if isinstance(value, _Place):
+    if isinstance(value, Place):
         found = _at(facts, value.path)
         return MappingProxyType(found) if isinstance(found, dict) else found
     if isinstance(value, dict):

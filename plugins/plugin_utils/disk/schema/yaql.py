@@ -19,7 +19,7 @@ from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expre
 from . import limits
 from .functions import register
 from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
-from .memo import Memory
+from .memo import Answers, Memory, Remembered
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 
@@ -49,17 +49,26 @@ class Evaluator:
     def __init__(self, facts: Mapping[str, t.Any], memory: Memory) -> None:
         self._facts = facts
         self._memory = memory
+        self._answers: Answers = {}
 
     def __call__(self, text: str) -> t.Any:
         """Return the result of the expression as it is: numbers, text, lists, mappings, and parts of the facts, to be read only.
 
         Raises ExpressionError that quotes the expression.
         """
-        source = PREFIX.sub("", text, count=1).strip()
+        source = _source(text)
         reason, value = self._memory.compute(source, self._facts, lambda facts: _outcome(source, facts))
         if reason:
             raise ExpressionError(f"expression {_shortened(source)!r} failed: {reason}")
         return value
+
+    def recall(self, text: str) -> Remembered | None:
+        """Return what is known of the result, as [reason, value], if the expression was evaluated before; see Memory.recall."""
+        return self._memory.recall(_source(text), self._facts, self._answers)
+
+
+def _source(text: str) -> str:
+    return PREFIX.sub("", text, count=1).strip()
 
 
 def _outcome(source: str, facts: t.Any) -> list[t.Any]:

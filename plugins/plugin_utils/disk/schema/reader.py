@@ -1,0 +1,89 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Read one dynamic schema for machine after machine, once for all those alike.
+
+What a schema comes to follows from what its expressions give and from how large and of which kind the disks are. Twins of a
+fleet differ in neither, so the second one costs as much as to look its expressions up.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Collection, Iterator, Mapping
+
+from ..model import Hardware, Schema
+from .memo import Memory, Place
+from .parse import parse_schema
+from .yaql import Evaluator, is_expression
+
+_NAMING_DISKS = frozenset({"disks", "avoid_disks", "best_with_disks"})
+
+
+class SchemaReader:
+    """What is known of one schema."""
+
+    def __init__(self, schema: t.Any) -> None:
+        self._schema = schema
+        self._memory = Memory()
+        self._known: dict[t.Hashable, Schema] = {}
+        entries = schema if isinstance(schema, (list, tuple)) else ()
+        values = [(str(key) in _NAMING_DISKS, value) for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
+        self._expressions = [(of_disks, text) for of_disks, value in values for text in _texts(value) if is_expression(text)]
+        plain = [text for of_disks, value in values if of_disks for text in _texts(value) if not is_expression(text)]
+        self._names_disks = any(isinstance(text, str) for text in plain)
+
+    def read(self, hardware: Hardware, alone: Collection[str] = ()) -> Schema:
+        """Return the schema as it is for a machine; see parse_schema, also for what is raised."""
+        likeness = self._likeness(hardware, alone)
+        known = None if likeness is None else self._known.get(likeness)
+        if known is not None:
+            return known
+        schema = parse_schema(self._schema, hardware, self._memory, alone=alone)
+        # Only now is known what the expressions give.
+        likeness = self._likeness(hardware, alone)
+        if likeness is not None:
+            self._known[likeness] = schema
+        return schema
+
+    def _likeness(self, hardware: Hardware, alone: Collection[str]) -> t.Hashable:
+        """Return what a machine has in common with all for which the schema comes to the same; None when that is not known.
+
+        Names of disks are not in it, so neither the schema nor what its expressions give may have any.
+        """
+        if self._names_disks:
+            return None
+        evaluate = Evaluator(hardware.facts, self._memory)
+        results = []
+        for of_disks, text in self._expressions:
+            result = evaluate.recall(text)
+            if result is None or not _is_common(result.value[1], of_disks=of_disks):
+                return None
+            results.append(result)
+        kinds = [
+            (disk.size, disk.logical_block, repr(disk.facts.get("transport")), repr(disk.facts.get("type"))) for disk in hardware.disks
+        ]
+        return (*results, *kinds, *alone)
+
+
+def _texts(value: t.Any) -> Iterator[t.Any]:
+    """Yield what a value of the schema is built of, but for its mappings and lists."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+    else:
+        yield value
+
+
+def _is_common(value: t.Any, *, of_disks: bool) -> bool:
+    """Tell whether a result is the same for all machines that answer its questions alike; disks of theirs do where disks are named."""
+    if isinstance(value, Place):
+        return of_disks and value.path[:1] == ("disks",) and len(value.path) <= 2
+    if isinstance(value, (list, tuple)):
+        return all(_is_common(item, of_disks=of_disks) for item in value)
+    if isinstance(value, Mapping):
+        return not of_disks and all(_is_common(item, of_disks=False) for item in value.values())
+    return not (of_disks and isinstance(value, str))
