@@ -36,10 +36,17 @@ def plain(value: t.Any) -> t.Any:
 
 def is_literal(value: t.Any) -> bool:
     """Return whether a variable stands for itself: nothing in it could be a template, or has to be decrypted."""
-    if isinstance(value, str):
-        return "{" not in value
-    if isinstance(value, dict):
-        return all(map(is_literal, value)) and all(map(is_literal, value.values()))
-    if isinstance(value, list):
-        return all(map(is_literal, value))
-    return value is None or isinstance(value, (bool, int, float))
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            if "{" in one:
+                return False
+        elif isinstance(one, dict):
+            waiting.extend(one)
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+        elif one is not None and not isinstance(one, (bool, int, float)):
+            return False
+    return True

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import typing as t
@@ -165,7 +166,7 @@ class Planner:
             conflict = rename(known.error.conflict)
             conflict["remedies"] = [*conflict.get("remedies", ()), *_disks_to_take_in(hardware)]
             raise NoSolution(rename(str(known.error)), conflict)
-        return replace(known, left_out=tuple(map(tuple, rename(known.left_out))))
+        return replace(known, left_out=tuple(map(tuple, rename(known.left_out)))) if known.left_out else known
 
 
 def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
@@ -207,12 +208,15 @@ def _renamer(old: tuple[str, ...], new: tuple[str, ...]) -> Callable[[t.Any], t.
     if old == new:
         return lambda value: value
     names = dict(zip(old, new, strict=True))
-    longest_first = sorted(names, key=len, reverse=True)
-    pattern = re.compile(r"(?<![\w/-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-])")
+
+    @functools.cache
+    def pattern() -> re.Pattern[str]:
+        longest_first = sorted(names, key=len, reverse=True)
+        return re.compile(r"(?<![\w/-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-])")
 
     def rename(value: t.Any) -> t.Any:
         if isinstance(value, str):
-            return pattern.sub(lambda match: names[match[1]], value)
+            return pattern().sub(lambda match: names[match[1]], value)
         if isinstance(value, Mapping):
             return {rename(key): rename(item) for key, item in value.items()}
         return [rename(item) for item in value] if isinstance(value, (list, tuple)) else value
