@@ -91,6 +91,7 @@ class Planner:
         idle: str | None = None,
     ) -> None:
         """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks."""
+        self._schema = schema
         self._idle = idle
         self._eligible = frozenset(eligible)
         self._kept = kept_names(schema)
@@ -111,7 +112,7 @@ class Planner:
         schema, solved = self._with_mirrors(hardware)
         identity = fingerprint(whole)
         disks = sizes_by_disk(hardware, solved.schema, solved.allocation)
-        idle = {} if self._idle is None else {"idle_disks": idle_disks(hardware, disks, self._schema, self._idle, self._memory)}
+        idle = {} if self._idle is None else {"idle_disks": idle_disks(hardware, disks, self._schema, self._idle, self._reader.memory)}
         return {
             "fingerprint": identity,
             "disks": disks,
