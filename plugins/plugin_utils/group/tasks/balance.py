@@ -355,13 +355,13 @@ def _remarks(told: Plain) -> list[str]:
 
 def _group_remarks(one: Plain) -> list[str]:
     left = (
-        (one["down"], "they stay down, as their node does not answer"),
-        (one["offline"], "a node of theirs stays one that is offline or drained"),
-        (one["blocked"], "there is a better place for them, but no way to it that keeps all limits"),
-        (one["restarts"], "they are stopped and started again, as they cannot be moved while they run"),
+        (one["down"], "still down, as their node does not answer"),
+        (one["offline"], "still on a node that is offline or drained"),
+        (one["blocked"], "not moved, as no order of moves keeps all limits"),
+        (one["restarts"], "stopped and started again, as they cannot be moved while they run"),
     )
     remarks = [f"{one['group']}: {says}: {listed(names, _MOST_NAMES)}" for names, says in left if names]
-    remarks += [f"{one['group']}: {name} stays: {reasons_line(why)}" for name, why in _refusals(one)]
+    remarks += [f"{one['group']}: {name} stays where it is: {reasons_line(why)}" for name, why in _refusals(one)]
     remarks += [f"{one['group']}: {remark}" for remark in _redundancy_remarks(one["redundancy"])]
     return remarks if one["complete"] else [*remarks, f"{one['group']}: time was up before the search was; a longer one may find more"]
 
