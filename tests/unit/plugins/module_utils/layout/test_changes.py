@@ -68,6 +68,19 @@ def test_another_filesystem_is_refused_and_made_where_it_may_be():
     assert not any(isinstance(step, kinds.CreateVolumeGroup) for step in steps)
 
 
+def test_a_partition_gets_a_flag_when_its_entry_is_written_anew():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "ext4", "root", "ext4")
+    host = installed(maker)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    maker.schema["parteds"][0]["partitions"][0]["flags"] = ["legacy_boot"]
+    write, _grow = plan(host, maker.schema).steps
+    assert write.entries[0].attrs == "LegacyBIOSBootable"
+    carry_out(host, write)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    assert plan(host, maker.schema).steps[0].entries[0].attrs == "LegacyBIOSBootable"
+
+
 def test_a_partition_grows_only_into_free_room():
     maker = maker_on("sda")
     maker.fill(maker.partition("sda", 100, "root"), 100, "ext4", "root", "ext4")
