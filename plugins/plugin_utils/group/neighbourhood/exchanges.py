@@ -111,7 +111,10 @@ class ExchangeEvaluator:
             )
         if role == Role.PRIMARY and self._arrivals is not None:
             change += self._arrivals[np.ix_(ones, there)] + self._arrivals[np.ix_(others, here)].T
-        change[(here[:, None] == there) | (staying[ones][:, None] == there) | (here[:, None] == staying[others])] = np.inf
+        same = here[:, None] == there
+        same |= staying[ones][:, None] == there
+        same |= here[:, None] == staying[others]
+        change[same] = np.inf
         return change
 
     def _kept_of_primaries(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
@@ -120,7 +123,12 @@ class ExchangeEvaluator:
         memory = state.facts.instances.reserves
         at_one = state.peers[np.ix_(state.secondary[ones], state.primary[others])] + memory[ones][:, None]
         at_other = state.peers[np.ix_(state.secondary[others], state.primary[ones])].T + memory[others]
-        return np.maximum(at_one, self._without[ones][:, None]), np.maximum(at_other, self._without[others])
+        return self._at_least(at_one, at_other, ones, others)
+
+    def _at_least(self, at_one: Floats, at_other: Floats, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+        """Return the same, but no less than what is kept without the instances."""
+        np.maximum(at_one, self._without[ones][:, None], out=at_one)
+        return at_one, np.maximum(at_other, self._without[others], out=at_other)
 
     def _kept_by_secondaries(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
         """Return [R, C] twice: MiB that the secondaries keep when they are exchanged."""
@@ -129,7 +137,7 @@ class ExchangeEvaluator:
         same = state.primary[ones][:, None] == state.primary[others]
         at_one = state.peers[np.ix_(state.secondary[ones], state.primary[others])] + memory[others] - same * memory[ones][:, None]
         at_other = state.peers[np.ix_(state.secondary[others], state.primary[ones])].T + memory[ones][:, None] - same * memory[others]
-        return np.maximum(at_one, self._without[ones][:, None]), np.maximum(at_other, self._without[others])
+        return self._at_least(at_one, at_other, ones, others)
 
 
 def arrivals(evaluation: Evaluation, board: Board, instances: Integers) -> Floats | None:

@@ -115,16 +115,22 @@ class PlacementPrice:
 
     def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Floats:
         """Return [R, C]: the change of the price when instances exchange the nodes that they are on, `primary` or secondary ones."""
-        one = self._instead(ones[:, None], here[:, None], there, primary=primary)
-        return one + self._instead(others, there, here[:, None], primary=primary)
+        nodes, row = np.unique(here, return_inverse=True)
+        change = self._instead(ones, here, np.arange(there.max(initial=0) + 1), primary=primary)[:, there]
+        change += self._instead(others, there, nodes, primary=primary).T[row]
+        return change
 
-    def _instead(self, instances: Integers, before: Integers, after: Integers, *, primary: bool) -> Floats:
-        """Return the change of the price when instances have a node `after` instead of one `before`."""
-        data = np.where(self.mirrored[instances], self.disk[instances], 0.0)
-        change = self.prices.data / _TIB * data * (self.home.is_new(instances, after) - self.home.is_new(instances, before))
-        if primary:
-            home = self.home.primary[instances]
-            change = change + self.each[instances] * ((after != home).astype(float) - (before != home))
+    def _instead(self, instances: Integers, before: Integers, nodes: Integers, *, primary: bool) -> Floats:
+        """Return [R, K]: the change of the price when instances have each of `nodes`, in order, instead of the one `before`."""
+        data = self.prices.data / _TIB * np.where(self.mirrored[instances], self.disk[instances], 0.0)
+        each = self.each[instances] * primary
+        home, other = self.home.primary[instances], self.home.secondary[instances]
+        stays = data * (1 - self.home.is_new(instances, before)) + each * (before == home)
+        change = np.repeat(stays[:, None], len(nodes), axis=1)
+        for old, less in ((home, data + each), (other, data)):
+            column = np.searchsorted(nodes, old)
+            rows = np.flatnonzero((column < len(nodes)) & (nodes[np.minimum(column, len(nodes) - 1)] == old))
+            change[rows, column[rows]] -= less[rows]
         return change
 
     def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:

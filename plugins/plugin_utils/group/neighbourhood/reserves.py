@@ -53,13 +53,23 @@ class MovedReserves:
 
         Nodes that are NOWHERE do not count.
         """
-        one = (kept - self._kept[nodes][:, None]) * (self._rate[nodes] * (nodes != NOWHERE))[:, None]
-        other = (kept_there - self._kept[nodes_there]) * (self._rate[nodes_there] * (nodes_there != NOWHERE))
+        one = kept - self._kept[nodes][:, None]
+        one *= (self._rate[nodes] * (nodes != NOWHERE))[:, None]
+        other = kept_there - self._kept[nodes_there]
+        other *= self._rate[nodes_there] * (nodes_there != NOWHERE)
         both = one + other
-        squares = self._squares + one * (one + 2 * self._centred[nodes][:, None]) + other * (other + 2 * self._centred[nodes_there])
-        deviation = np.sqrt(np.maximum(squares - both**2 / self._count, 0.0) / self._count)
-        change: Floats = WEIGHTS["reserved_mem_cv"] * deviation + WEIGHTS["reserved_mem_rtotal"] * both - (self.still - self._total)
-        return change
+        variance = one + 2 * self._centred[nodes][:, None]
+        variance *= one
+        variance += self._squares
+        variance += np.multiply(other + 2 * self._centred[nodes_there], other, out=other)
+        variance -= np.multiply(both, both / self._count, out=one)
+        variance *= WEIGHTS["reserved_mem_cv"] ** 2 / self._count
+        np.maximum(variance, 0.0, out=variance)
+        np.sqrt(variance, out=variance)
+        both *= WEIGHTS["reserved_mem_rtotal"]
+        variance += both
+        variance -= self.still - self._total
+        return variance
 
     def _scores(self, nodes: Integers, kept: Floats, left: Floats, squares: Floats) -> Floats:
         """Return the score's part when `nodes` keep `kept`, another node's value has changed by `left`, and Q is `squares` with that."""

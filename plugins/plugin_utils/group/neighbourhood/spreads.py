@@ -185,19 +185,34 @@ class _Centred:
     def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
         """Return [R, C]: the change of the weighted deviations when instances exchange the nodes that they are on."""
         metrics = self.metrics
-        change = np.zeros((len(ones), len(others)))
+        change, variance = np.zeros((len(ones), len(others))), np.empty((len(ones), len(others)))
         for number in np.flatnonzero(np.ptp(metrics.need[:, :, others], axis=2).any(axis=0)).tolist():
-            count, squares, centred = metrics.count[number], self.squares[number], self.centred[number]
-            at_one, at_other = np.zeros_like(change), np.zeros_like(change)
-            for need, rate in zip(metrics.need[:, number], metrics.rate[:, number]):
-                more = need[others] - need[ones][:, None]
-                at_one += more * rate[here][:, None]
-                at_other -= more * rate[there]
-            variance = at_one * (at_one + 2 * centred[here][:, None]) + at_other * (at_other + 2 * centred[there])
-            variance += squares - (at_one + at_other) ** 2 / count
-            still = np.sqrt(squares / count)
-            change += metrics.weight[number] * (np.sqrt(np.maximum(variance, 0.0) / count) - still)
+            left, right = self._exchanged(number, ones, here, others, there)
+            np.matmul(left.T, right, out=variance)
+            np.maximum(variance, 0.0, out=variance)
+            change += np.sqrt(variance, out=variance)
+            change -= metrics.weight[number] * np.sqrt(self.squares[number] / metrics.count[number])
         return change
+
+    def _exchanged(self, number: int, ones: Integers, here: Integers, others: Integers, there: Integers) -> tuple[Floats, Floats]:
+        """Return [F, R] and [F, C], whose product is a metric's squared weighted deviation after each exchange.
+
+        The value of the one node changes by (n' - n) rate, that of the other by (n - n') rate', if the instances need n and n': each is
+        a product of what is known of the one and of the other. So the variance is one, too: the mean of squares less the square of the mean.
+        """
+        metrics = self.metrics
+        count, centred = metrics.count[number], self.centred[number]
+        need, rate = metrics.need[:, number], metrics.rate[:, number]
+        mine, own = _with_sum(rate[:, here], -need[:, ones]), _with_sum(need[:, ones])
+        theirs, their_own = _with_sum(need[:, others]), _with_sum(rate[:, there], -need[:, others])
+        at_one, at_other = (1 - 1 / count) * _products(mine, mine), (1 - 1 / count) * _products(their_own, their_own)
+        at_one[0] += 2 * centred[here] * mine
+        at_one[0, 0] += self.squares[number]
+        at_other[0] += 2 * centred[there] * their_own
+        left = np.concatenate([at_one, _products(own, own), -2 / count * _products(mine, own)])
+        right = np.concatenate([_products(theirs, theirs), at_other, _products(theirs, their_own)])
+        left *= metrics.weight[number] ** 2 / count
+        return left.reshape(-1, len(ones)), right.reshape(-1, len(others))
 
     def _taken(self, need: Floats, nodes: Integers) -> tuple[Floats, Floats]:
         """Return [K, R]: what leaves `nodes` as a change of their values, and n times the variance's part for it."""
@@ -232,6 +247,18 @@ class _Centred:
         deviations = self.metrics.weight[:, None] * np.sqrt(np.maximum(variance, 0.0))
         result: Floats = deviations[loud].sum(axis=0)
         return result
+
+
+def _with_sum(terms: Floats, times: Floats | None = None) -> Floats:
+    """Return [1 + M, R]: before terms [M, R] the sum of their products with others, or 1."""
+    first = np.ones(terms.shape[1]) if times is None else (terms * times).sum(axis=0)
+    return np.concatenate([first[None], terms])
+
+
+def _products(one: Floats, other: Floats) -> Floats:
+    """Return [P, Q, R] of [P, R] and [Q, R]: all products."""
+    products: Floats = one[:, None] * other
+    return products
 
 
 def _terms(spread: Spread) -> list[tuple[int, Floats]]:
