@@ -31,6 +31,7 @@ class ActionModule(PlanningAction):
         "disk_moves": {"type": "bool", "default": False},
         "load": {"type": "dict"},
         "node_load": {"type": "dict"},
+        "time_limit": {"type": "float"},
         "workers": {"type": "int", "default": 0},
         "scheduler": {"type": "str"},
         "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},

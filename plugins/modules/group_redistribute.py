@@ -68,6 +68,11 @@ options:
     description:
       - The same for nodes, whose rest is shared by their primaries, as in M(bareon.allocator.group_balance).
     type: dict
+  time_limit:
+    description:
+      - Seconds after which nothing more is tried to heal groups, and the plan is made of what was found. A program that is being solved
+        is solved to its end first. Only with O(by=health). Default is to try all that is to be tried.
+    type: float
   workers:
     description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
     type: int
@@ -201,6 +206,10 @@ groups:
       returned: with O(by=health)
     fewest:
       description: Whether it is proven that no fewer need to leave.
+      type: bool
+      returned: with O(by=health)
+    complete:
+      description: Whether O(time_limit) was enough to try all that is to be tried; V(false) says that a longer one may find more.
       type: bool
       returned: with O(by=health)
     remains:

@@ -10,12 +10,15 @@ The seed design's "Redistribution" removes causes one by one until the group is 
 together, so that what can be cured inside leaves nobody, and else the fewest leave. Only groups that are healthy take
 instances, and no limit of theirs, restarts on shared storage included, gets worse. Groups that moves inside can heal are
 independent of each other and solved through `run`, any function like the built-in `map`.
+
+Efforts are counts. Where a user limits the time, nothing more is tried for a group once it is over, and what was found is kept.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import time
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +81,8 @@ class Repair:
     after: Health
     missing: tuple[Missing, ...]
     proven: bool
+    in_time: bool = True
+    """Whether all was tried that is to be tried."""
 
 
 def redistribute(
@@ -86,29 +91,42 @@ def redistribute(
     across: bool,
     mode: ScoreMode,
     run: Run = map,
+    until: float | None = None,
 ) -> tuple[list[Repair], ClusterState]:
-    """Return a repair for each ill one of `groups`, definitely ill ones first, and the state after all of them."""
+    """Return a repair for each ill one of `groups`, definitely ill ones first, and the state after all of them.
+
+    `until` is when to end, in seconds as time.time gives them, which processes on other machines know, too.
+    """
     health = {group: group_health(state, group) for group in range(len(state.facts.cluster.groups))}
     ill = sorted((group for group in groups if not health[group].healthy), key=lambda group: not health[group].offline)
-    inside = dict(zip(ill, run(functools.partial(repair_inside, state, mode), ill)))
+    inside = dict(zip(ill, run(functools.partial(repair_inside, state, mode, until), ill)))
     after = state.copy()
     repairs = {}
     for group in ill:
         repair = inside[group]
         if not repair.after.healthy:
             healthy = tuple(other for other, found in health.items() if across and other != group and found.healthy)
-            repair = _repair_across(after, repair, healthy, mode)
+            late = _is_over(until)
+            repair = dataclasses.replace(repair, in_time=False) if late else _repair_across(after, repair, healthy, mode, until)
         carry_out(after, repair.moves)
         health[group] = repair.after
         repairs[group] = repair
     return [repairs[group] for group in ill], after
 
 
-def repair_inside(state: ClusterState, mode: ScoreMode, group: int) -> Repair:
+def _is_over(until: float | None) -> bool:
+    return until is not None and time.time() >= until
+
+
+def repair_inside(state: ClusterState, mode: ScoreMode, until: float | None, group: int) -> Repair:
     """Return the repair of a group by moves inside it, as far as they get."""
     before = group_health(state, group)
     reasons = causes(state, before)
-    repair = _assigned(state, before, reasons, list(reasons), (), mode)
+    if _is_over(until):
+        return Repair(group, before, reasons, (), before, (), proven=False, in_time=False)
+    repair = _assigned(state, before, reasons, list(reasons), (), mode, until)
+    if _is_over(until):
+        return repair
     if before.stranded and not before.short and not repair.after.healthy:
         start = after_moves(state, repair.moves)
         moved = {move.instance: move.target for move in repair.moves} | (Search(start, group).inside() or {})
@@ -119,12 +137,16 @@ def repair_inside(state: ClusterState, mode: ScoreMode, group: int) -> Repair:
     return min(repair, relieved, key=lambda found: _worth(state, found))
 
 
-def _repair_across(state: ClusterState, inside: Repair, healthy: tuple[int, ...], mode: ScoreMode) -> Repair:
+def _repair_across(state: ClusterState, inside: Repair, healthy: tuple[int, ...], mode: ScoreMode, until: float | None) -> Repair:
     """Return the repair of a group with the help of `healthy` ones, or when that heals nothing what is missing for it."""
     peers = tuple(group for group in peer_groups(state, inside.group) if group in healthy)
-    best = min([inside, *_together(state, inside, peers, mode)], key=lambda repair: _worth(state, repair))
+    best = min([inside, *_together(state, inside, peers, mode, until)], key=lambda repair: _worth(state, repair))
     if not (best.after.healthy and best.proven):
+        if _is_over(until):
+            return dataclasses.replace(best, in_time=False)
         best = min(best, _one_by_one(state, inside, peers, mode), key=lambda repair: _worth(state, repair))
+    if _is_over(until) and not (best.after.healthy and best.proven):
+        return dataclasses.replace(best, in_time=False)
     few_are_dark = bool(inside.before.offline) and len(inside.causes) <= MOST_SEARCHED and _shares_storage(state, inside.group)
     if (inside.before.stranded or few_are_dark) and not (best.after.healthy and best.proven):
         best = min(best, _searched(state, best, inside, peers, mode), key=lambda repair: _worth(state, repair))
@@ -150,18 +172,18 @@ def _worth(state: ClusterState, repair: Repair) -> tuple[tuple[int, int, int], i
     return repair.after.illness, len(leavers(state, repair)), not repair.proven, len(repair.moves)
 
 
-def _together(state: ClusterState, inside: Repair, peers: tuple[int, ...], mode: ScoreMode) -> list[Repair]:
+def _together(state: ClusterState, inside: Repair, peers: tuple[int, ...], mode: ScoreMode, until: float | None) -> list[Repair]:
     """Return the assignment of the causes, and of all that lives in the group, if that is not too much."""
     before, reasons = inside.before, inside.causes
     here = np.flatnonzero(np.isin(state.primary, state.group_nodes(before.group))).tolist()
     others = [instance for instance in here if instance not in reasons and can_move(state, instance)]
-    first = _assigned(state, before, reasons, list(reasons), peers, mode)
+    first = _assigned(state, before, reasons, list(reasons), peers, mode, until)
     if not others:
         return [first]
     width = sum(len(state.group_nodes(group)) for group in (before.group, *peers))
-    if (len(reasons) + len(others)) * width**2 > MOST_WIDENED:
+    if (len(reasons) + len(others)) * width**2 > MOST_WIDENED or _is_over(until):
         return [dataclasses.replace(first, proven=False)]
-    return [dataclasses.replace(first, proven=False), _assigned(state, before, reasons, [*reasons, *others], peers, mode)]
+    return [dataclasses.replace(first, proven=False), _assigned(state, before, reasons, [*reasons, *others], peers, mode, until)]
 
 
 def _assigned(
@@ -171,6 +193,7 @@ def _assigned(
     instances: Sequence[int],
     peers: tuple[int, ...],
     mode: ScoreMode,
+    until: float | None,
 ) -> Repair:
     """Return the best repair by places for `instances` under which the group keeps N+1 and which moves can reach in some order."""
     dark = frozenset(node for node in state.group_nodes(before.group).tolist() if state.offline[node])
@@ -192,13 +215,14 @@ def _assigned(
         found = _thrifty(state, offers, _kept(state, before.group), passing, mode, effort)
         blocked = _ordered(state, found.targets).blocked
         repairs.append(_repair(state, before, reasons, found.targets, found.proven and not passing and not any(dead_ends.values())))
-        if found.unplaced or not blocked:
+        if found.unplaced or not blocked or _is_over(until):
             break
         wider = _wider(state, blocked, passing)
         if wider == passing:
             dead_ends |= {instance: dead_ends[instance] | {found.targets[instance]} for instance in blocked}
         passing = wider
-    return min(repairs, key=lambda repair: _worth(state, repair))
+    best = min(repairs, key=lambda repair: _worth(state, repair))
+    return dataclasses.replace(best, in_time=best.after.healthy or not _is_over(until))
 
 
 def _thrifty(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -45,7 +46,9 @@ def run_redistribute(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = 
     mode = ScoreMode(arguments.get("score", ScoreMode.HTOOLS))
     if By(arguments.get("by", By.HEALTH)) == By.LOAD:
         return _balanced(state, options, mode)
-    repairs, after = redistribute(state, groups, arguments.get("across_groups", True), mode, run)
+    seconds = arguments.get("time_limit")
+    until = None if seconds is None else time.time() + seconds
+    repairs, after = redistribute(state, groups, arguments.get("across_groups", True), mode, run, until)
     told = {repair.group: _repair_to_plain(state, repair) for repair in repairs}
     moves = [move for repair in repairs for move in repair.moves]
     guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in moves]))
@@ -81,7 +84,7 @@ def chosen_groups(state: ClusterState, names: Sequence[str] | None) -> list[int]
 
 def _load_options(arguments: Mapping[str, t.Any], groups: list[int]) -> LoadOptions:
     mistakes = Mistakes()
-    refuse_less(arguments, {"tolerance": 0, "min_gain": 0, "max_moves": 0, "workers": 0}, mistakes)
+    refuse_less(arguments, {"tolerance": 0, "min_gain": 0, "max_moves": 0, "workers": 0, "time_limit": 0}, mistakes)
     mistakes.check()
     given = {name: arguments[name] for name in ("tolerance", "min_gain", "max_moves", "disk_moves") if arguments.get(name) is not None}
     return LoadOptions(sources=tuple(groups), **given)
@@ -94,6 +97,7 @@ def _healthy_to_plain(state: ClusterState, group: int) -> Plain:
         "moved_inside": [],
         "moved_out": [],
         "fewest": True,
+        "complete": True,
         "missing": [],
         "remains": _illness_to_plain(state, Health(group, (), {}, {})),
     }
@@ -108,6 +112,7 @@ def _repair_to_plain(state: ClusterState, repair: Repair) -> Plain:
         "moved_inside": [names[move.instance] for move in repair.moves if move.instance not in out],
         "moved_out": [names[instance] for instance in out],
         "fewest": repair.proven,
+        "complete": repair.in_time,
         "missing": [missing_to_plain(state, missing) for missing in repair.missing],
         "remains": _illness_to_plain(state, repair.after),
     }

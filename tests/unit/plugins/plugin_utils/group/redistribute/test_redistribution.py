@@ -47,6 +47,17 @@ def ill(bench):
     return members, guests
 
 
+def test_without_time_nothing_is_tried_and_with_enough_of_it_all_is(bench):
+    members, guests = ill(bench)
+    members += nodes(bench, "b", total_memory=4000.0)
+    late, whole, timely = (run(bench, members, guests, **limit) for limit in ({"time_limit": 0.0}, {}, {"time_limit": 600.0}))
+    assert not late["plan"]["moves"]
+    assert [(one["healed"], one["complete"]) for one in late["groups"]] == [(False, False), (True, True)]
+    assert "a: time was up before all was tried" in late["summary"]
+    assert timely == whole
+    assert all(one["complete"] for one in whole["groups"])
+
+
 def test_a_healthy_cluster_stays_as_it_is(bench):
     found = run(bench, [*nodes(bench, "a"), *nodes(bench, "b")], [bench.instance("i", "a1", "a2")])
     assert found["healthy"]
