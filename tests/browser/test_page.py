@@ -80,7 +80,7 @@ def fleet() -> list[FleetHost]:
     for name, variables in sample["all"]["children"]["sample"]["hosts"].items():
         profile = yaml.safe_load((ROOT / "profiles" / f"{variables['bareon_profile']}.yml").read_text())
         hardware = variables["bareon_known_hardware"]
-        plan = Planner(profile["schema"]).plan(hardware)
+        plan = Planner(profile["schema"], idle=profile.get("idle", "")).plan(hardware)
         if name == "nuc":
             plan["warnings"].append("a warning for the sake of the picture")
         hosts.append(FleetHost(name, plan, hardware, profile["schema"], profile["why"]))

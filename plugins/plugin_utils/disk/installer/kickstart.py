@@ -155,7 +155,7 @@ class _Writer:
             self._losses.lose(filesystem.space, f"Anaconda of {self._version} makes no {filesystem.type}")
             return None
         if not filesystem.mount and not filesystem.is_swap and not filesystem.subvolumes:
-            self._losses.lose(filesystem.space, f"Kickstart makes no file system without a mount point, as on {filesystem.device}")
+            self._losses.lose(filesystem.space, _without_mount(carrier, filesystem))
             return None
         if filesystem.type == "btrfs":
             return self._btrfs_member(carrier, filesystem, options)
@@ -183,6 +183,15 @@ class _Writer:
     def _is_esp(self, carrier: Carrier) -> bool:
         filesystem = self._layout.filesystem(carrier.device)
         return filesystem is not None and filesystem.mount == _ESP_MOUNT
+
+
+def _without_mount(carrier: Carrier, filesystem: Filesystem) -> str:
+    if isinstance(carrier, Partition) and carrier.guid == gpt.ESP:
+        return (
+            f"Kickstart makes one ESP, not that on {filesystem.device} as well; a raid1 with boot: true and mount: /boot/efi is one on both"
+            " disks, as in the profile software-raid-boot"
+        )
+    return f"Kickstart makes no file system without a mount point, as on {filesystem.device}"
 
 
 def _drive(disk: Disk) -> str:

@@ -137,5 +137,5 @@ def test_labels_and_options_survive_quoting() -> None:
 
 
 def test_a_second_esp_is_lost_by_name() -> None:
-    with pytest.raises(InputError, match=r"esp: Kickstart makes no file system without a mount point, as on .*0001-part1"):
+    with pytest.raises(InputError, match=r"esp: Kickstart makes one ESP, not that on .*0001-part1 as well; a raid1 with boot"):
         written(whole_plan("uefi"))
