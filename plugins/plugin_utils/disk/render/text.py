@@ -39,8 +39,8 @@ class Row:
 def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = None) -> str:
     """Return the plan of one host as a table of at most 100 columns.
 
-    Neighbouring disks that carry the same share one entry that names them all. Volumes hang below their group; a group
-    that lies on disks of several entries has an entry of its own. Shares are of the disk, of volumes of their group.
+    Neighbouring disks that carry the same share one entry that names them all. Volumes hang below their group, subvolumes below
+    their space; what lies on disks of several entries has an entry of its own for them. Shares are of the disk, of volumes of their group.
     """
     host = picture(plan, hardware)
     runs = _runs(host.disks)
@@ -94,7 +94,8 @@ def _containers_within_one(runs: Sequence[Sequence[DiskPicture]]) -> frozenset[s
 
 
 def _own_entries(host: HostPicture, nested: frozenset[str]) -> list[SpacePicture]:
-    return [space for space in host.spaces if space.inside is None and space.id not in nested and host.holds_others(space)]
+    alone = [space for space in host.spaces if space.inside is None and space.id not in nested]
+    return [space for space in alone if host.holds_others(space) or space.subvolumes]
 
 
 def _disk_block(host: HostPicture, run: Sequence[DiskPicture], nested: frozenset[str]) -> list[str]:
