@@ -57,8 +57,8 @@ attributes:
     details:
       - Linux only.
 notes:
-  - Tried with Debian, from partitions and by BIOS. Systems with C(dracut) or C(mkinitcpio) are made to start by the commands that these
-    document, and were not started.
+  - Tried with Debian, by BIOS, from partitions and from LVM in LUKS on a mirror. Systems with C(dracut) or C(mkinitcpio) are made to
+    start by the commands that these document, and were not started.
   - The files of several EFI system partitions are alike after each run. When a package changes them later, run it again.
 seealso:
   - module: bareon.allocator.disk_layout

@@ -33,9 +33,7 @@ FILES = " ".join(f"{mount}/kept" for mount in MOUNTS)
 @pytest.fixture
 def host(image: Path, tmp_path: Path) -> t.Iterator[Machine]:
     with machine(image, tmp_path, [OTHER, HDD, NVME]) as started:
-        # An emulated processor that shares its cores with others may take longer than the usual 90 s to find its disks.
-        patient = "[Manager]\nDefaultDeviceTimeoutSec=600\n"
-        started.run("sh", "-c", "mkdir -p /etc/systemd/system.conf.d && cat >/etc/systemd/system.conf.d/patient.conf", text=patient)
+        started.wait_longer_for_disks()
         for key in ("disks", "keys"):
             started.run("sh", "-c", f"umask 377; mkdir --parents --mode=700 /etc/keys; head --bytes=64 /dev/urandom >/etc/keys/{key}")
         yield started
