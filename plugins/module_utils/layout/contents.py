@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from ..facts.tree import Device, Tree
 from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, Layout
 from ..steps.kinds import OpenLuks, StartArray, Step, StopArray
+from ..storage.btrfs import BTRFS
 from ..storage.filesystems import FILESYSTEMS
 from .partitions import PartitionMatch, Status
 from .present import Present, VolumeGroup
@@ -99,9 +100,24 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     misplaced = next((match.problem for match in stack.matches if match.problem), None)
     problem = misplaced or found.problem or _growth_problem(layout, present, stack, found.device)
-    if problem is not None and stack.may_wipe and not keeps_data(layout, stack):
+    if problem is not None and stack.may_wipe and not keeps_data(layout, stack) and not _survives(stack):
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem)
+
+
+def _survives(stack: Stack) -> bool:
+    """Return whether a filesystem on several devices is on some of them, and the others are new: it may be all that a failed disk left.
+
+    A permission to wipe is often for all disks and for good. An array takes the new member; here it would be made anew over the other copy.
+    """
+    new = [match for match in stack.matches if match.status is not Status.KEPT]
+    kept = (match.device for match in stack.matches if match.status is Status.KEPT)
+    spread = stack.array is None and len(stack.matches) > 1
+    return (
+        spread
+        and bool(new)
+        and any(device is not None and device.filesystem is not None and device.filesystem.type == BTRFS for device in kept)
+    )
 
 
 def _remade(match: PartitionMatch) -> PartitionMatch:
@@ -194,7 +210,7 @@ def _several_devices(stack: Stack) -> Found:
         nodes = ", ".join(match.node for match in stack.matches)
         return Found(
             problem=f"{nodes} are to carry one filesystem and do not all do so; devices of one that is there are not added, replaced or "
-            "taken away here (btrfs device, btrfs replace)"
+            "taken away here (btrfs device, btrfs replace), and it is not made anew over what is left of it, wipe or not (wipefs clears it)"
         )
     return Found(devices[0])
 

@@ -147,5 +147,9 @@ def test_devices_are_not_added_to_one_that_is_there() -> None:
         for new, old in zip(one["partitions"], other["partitions"], strict=False):
             new.update(old)
     assert "devices of one that is there are not added, replaced or taken away here" in refusal(host, schema.schema)
+    # What a failed disk has left is not made anew, though its disk may be wiped.
+    assert "not made anew over what is left of it, wipe or not" in refusal(host, schema.schema, ["sda", "sdb"])
+    host.media.sign(host.by_node("/dev/sda1"), "xfs", ("other", 1))
+    host.media.zero(host.by_node("/dev/sda1"), 65600, 1)
     steps = [step.says for step in plan(host, schema.schema, ["sda"]).steps]
     assert any(says.startswith("make btrfs on /dev/sda1, raid1 with /dev/sdb1") for says in steps)
