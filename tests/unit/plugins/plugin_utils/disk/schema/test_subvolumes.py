@@ -34,11 +34,10 @@ SYSTEM: Plain = {
         {"name": "@/.snapshots"},
     ],
 }
-FACTS = hardware([("ssd", 20)])
 
 
-def plan(*spaces: Plain, facts: Plain = FACTS) -> Plain:
-    return make_plan(list(spaces), facts)
+def plan(*spaces: Plain, facts: Plain | None = None) -> Plain:
+    return make_plan(list(spaces), facts or hardware([("ssd", 20)]))
 
 
 def mistakes(*spaces: Plain) -> str:
