@@ -79,7 +79,7 @@ class ActionModule(PlanningAction):
             module_name="bareon.allocator.disk_facts", module_args={}, task_vars=dict(task_vars)
         )
         if gathered.get("failed"):
-            raise Unavailable(f"the facts of the disks could not be gathered: {gathered.get('msg', 'no reason given')}")
+            raise Unavailable(f"could not gather the facts of the disks: {gathered.get('msg', 'no reason given')}")
         return gathered["ansible_facts"][FACT]
 
     def _plan_hosts(self, planner: Planner, found: Mapping[str, t.Any], known: Mapping[str, t.Any], folder: str | None) -> dict[str, t.Any]:

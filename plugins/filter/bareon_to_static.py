@@ -94,7 +94,7 @@ def bareon_to_static(schema: t.Any, hardware: t.Any) -> t.Any:
     if not is_bareon_list(schema):
         return schema
     if not isinstance(hardware, dict):
-        raise AnsibleFilterError("bareon_to_static: hardware has to be a dictionary, as bareon.allocator.disk_facts returns it")
+        raise AnsibleFilterError("bareon_to_static: hardware must be a dictionary, as bareon.allocator.disk_facts returns it")
     reading = read_bareon_list(schema, hardware)
     if reading.mistakes:
         raise AnsibleFilterError("bareon_to_static: " + "\n- ".join(["mistakes in the schema:", *reading.mistakes]))

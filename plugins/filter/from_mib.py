@@ -52,7 +52,7 @@ def from_mib(mib: t.Any) -> str:
     try:
         return format_mib(float(mib))
     except (TypeError, ValueError) as error:
-        raise AnsibleFilterError(f"from_mib: {mib!r} is no number of MiB") from error
+        raise AnsibleFilterError(f"from_mib: {mib!r} is not a number of MiB") from error
 
 
 class FilterModule:

@@ -15,7 +15,7 @@ author:
 description:
   - Returns an Ignition configuration of version 3.3.0, for Fedora CoreOS and Flatcar.
   - Disks are found by their durable links, partitions by their UUIDs. What is mounted has a unit of systemd.
-  - Ignition makes no LVM. Systems that start with it bring their own boot partitions, so plan other disks, or leave those out.
+  - Ignition cannot make LVM. Systems that start with it bring their own boot partitions, so plan other disks, or leave those out.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.installer

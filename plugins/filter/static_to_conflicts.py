@@ -79,7 +79,7 @@ def static_to_conflicts(schema: t.Any, hardware: t.Any, present: str = "", root:
     try:
         return conflicting_mounts(plain(schema), plain(hardware), str(root), str(present))
     except (KeyError, TypeError, AttributeError) as error:
-        raise AnsibleFilterError(f"static_to_conflicts: this is no static schema and hardware: {error}") from error
+        raise AnsibleFilterError(f"static_to_conflicts: this is not a static schema with its hardware: {error}") from error
 
 
 class FilterModule:

@@ -55,7 +55,7 @@ def static_to_tools(schema: t.Any) -> list[str]:
     try:
         return needed_tools(plain(schema))
     except (KeyError, TypeError, AttributeError) as error:
-        raise AnsibleFilterError(f"static_to_tools: this is no explicit static schema: {error}") from error
+        raise AnsibleFilterError(f"static_to_tools: this is not an explicit static schema: {error}") from error
 
 
 class FilterModule:

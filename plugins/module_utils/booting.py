@@ -175,12 +175,12 @@ def _lacks(
     if not here.kernels():
         yield f"there is no kernel in {here.root}/boot: was a system unpacked there?"
     if tool is None:
-        yield f"there is none of update-initramfs, dracut and mkinitcpio in {here.root}"
+        yield f"found none of update-initramfs, dracut and mkinitcpio in {here.root}"
     for kind, (file, package) in tool.needs.items() if tool is not None else ():
         if schema.get(kind) and not here.has(file):
             yield f"there is no {file} in {here.root}, without which the system does not find its disks: install {package} in it"
     if grub is None:
-        yield f"there is no grub-install in {here.root}: install GRUB in it (of Debian grub2-common, grub-pc-bin, grub-efi-amd64-bin)"
+        yield f"there is no grub-install in {here.root}: install GRUB in it (on Debian grub2-common, grub-pc-bin, grub-efi-amd64-bin)"
     targets = ([_BIOS] if legs.bios else []) + ([_efi(processor)[0]] if legs.esps else [])
     for target in targets:
         if grub is not None and not here.has(f"usr/lib/grub/{target}"):

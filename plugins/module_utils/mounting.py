@@ -111,7 +111,7 @@ def carry_out(plan: MountPlan, fstab: str, machine: Machine, write: Callable[[st
         machine.change(["mount", "--fstab", fstab, "-o", "remount", entry.path])
     left = plan_mounts((*plan.new, *plan.changed), plan.after, machine.read(MOUNTINFO) or "")
     if left.new:
-        raise StepFailed(f"not mounted, although mount did not complain: {', '.join(entry.path for entry in left.new)}")
+        raise StepFailed(f"not mounted, although mount reported no error: {', '.join(entry.path for entry in left.new)}")
 
 
 def entry_of(given: t.Mapping[str, t.Any]) -> Entry:

@@ -105,7 +105,7 @@ def main() -> t.NoReturn:
     machine, root = LocalMachine(), module.params["root"]
     plan, refusals = plan_boot(module.params["schema"], root, machine, processor())
     if refusals:
-        module.fail_json(msg="\n- ".join(["The system cannot be made to start, and nothing was changed:", *refusals]))
+        module.fail_json(msg="\n- ".join(["The system cannot be made bootable, and nothing was changed:", *refusals]))
     if not module.check_mode:
         try:
             make_bootable(plan, root, machine, lambda path, text: write(module, path, text))

@@ -273,7 +273,7 @@ mistakes:
   returned: when the input cannot be used
   type: list
   elements: str
-  sample: ["parteds[0].partitions[1].end: has to be more than begin (1025): the MiB where the partition ends, exclusively"]
+  sample: ["parteds[0].partitions[1].end: must be more than begin (1025): the MiB where the partition ends, exclusively"]
 schema:
   description: The layout as the explicit static schema. It is O(schema) itself unless that is a hand-written list.
   returned: on success

@@ -121,9 +121,9 @@ options:
         type: raw
       spares:
         description:
-          - How many disks more than its O(schema[].legs) a V(raid) has that stand by, each with a partition as large as a leg. md
+          - How many spare disks a V(raid) has beyond its O(schema[].legs), each with a partition as large as a leg. md
             builds one up in the place of a disk that fails, before anybody has come to exchange it. Of V(all) legs these are left out.
-          - Those on the disks that O(schema[].best_with_disks) likes least stand by. A V(raid0) has no use for them.
+          - Those on the disks that O(schema[].best_with_disks) likes least are the spares. A V(raid0) has no use for them.
         type: int
         default: 0
       alike:
@@ -411,7 +411,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ (lookup('ansible.builtin.file', playbook_dir ~ '/layouts/' ~ inventory_hostname ~ '.json') | from_json).disks }}"
 
-- name: Plan two arrays with a disk each that stands by, and a log apart from them
+- name: Plan two arrays with a spare disk each, and a log apart from them
   bareon.allocator.disk_plan:
     hardware:
       disks:

@@ -39,7 +39,7 @@ options:
   candidates:
     description:
       - Several possible O(allocations), best first, such as all that M(bareon.allocator.provider_candidates) has returned.
-        The first one that can be had is claimed, since others may have been quicker with those before.
+        The first one that can still be claimed is claimed, since other writers may have taken the ones before.
       - A consumer that has one of them already keeps it.
       - Mutually exclusive with O(allocations), O(request), O(consumers), O(inventories) and O(generations).
     type: list
@@ -266,5 +266,5 @@ conflict:
         provider_name: host1
         reason: full
         resource_class: VCPU
-        says: "VCPU of host1: 4 more asked, 2 of 24 free"
+        says: "VCPU of host1: 4 more requested, 2 of 24 free"
 """

@@ -237,7 +237,7 @@ def test_machines_without_a_system_are_planned_from_records(tmp_path):
     (tmp_path / "records" / "of-maas.json").write_text('{"hostname": "of-maas", "physicalblock', encoding="utf-8")
     (tmp_path / "records" / "of-ironic.json").unlink()
     wrong = play("recorded", tmp_path, failed=True, inventory=inventory, bareon_hosts="of-maas,of-ironic", **options)
-    assert "hardware_from_maas: is no JSON, or not all of it: Unterminated string" in " ".join(wrong.split())
+    assert "hardware_from_maas: is not complete JSON: Unterminated string" in " ".join(wrong.split())
     assert "records/of-ironic.json is not there; it is to hold what is recorded of of-ironic" in " ".join(wrong.split())
     wrong = play("recorded", tmp_path, failed=True, inventory=inventory, bareon_hosts="of-maas", bareon_source="paper")
     assert "bareon_source must be ironic, maas" in " ".join(wrong.split())

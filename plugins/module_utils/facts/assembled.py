@@ -68,7 +68,7 @@ def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Note
         first, signature = members[0]
         array = _array(host.run(stacks.examine_command(first.dev))) if first.dev is not None else None
         if array is None:
-            notes.append(f"{_node(first)}: mdadm is missing or fails: the level of the array it is a member of is not known")
+            notes.append(f"{_node(first)}: mdadm is missing or failed: the level of its array is unknown")
         changed.append(_stopped_array(uuid, tuple(member.name for member, _signature in members), array, signature))
     return tree.with_devices(changed)
 
@@ -102,7 +102,7 @@ def _add_luks(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Notes)
             continue
         header = _luks(host, device)
         if header is None:
-            notes.append(f"{_node(device)}: cryptsetup is missing or fails: version, cipher and key slots of its LUKS header are not known")
+            notes.append(f"{_node(device)}: cryptsetup is missing or failed: version, cipher and key slots of its LUKS header are unknown")
         closed = Device(f"luks:{device.name}", None, "crypt", 0, (device.name,), title=f"luks-{signature.uuid}")
         changed += [replace(child, luks=header, uuid=signature.uuid) for child in opened or [closed]]
     return tree.with_devices(changed)
@@ -124,7 +124,7 @@ def _add_volumes(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Not
         groups, volumes = (_report(outcome) for outcome in reports)
         physical, logical = stacks.parse_physical_volumes(groups), stacks.parse_logical_volumes(volumes)
     except (ValueError, KeyError):
-        notes.append("pvs and lvs of lvm2 are missing or fail: volume groups and volumes that are not active are not known")
+        notes.append("pvs and lvs of lvm2 are missing or failed: volume groups and volumes that are not active are unknown")
         return tree
     nodes = {volume.device: tree.by_node(host.resolve(volume.device) or volume.device) for volume in physical}
     in_groups = [replace(device, group=volume.group) for volume in physical for device in [nodes[volume.device]] if device is not None]

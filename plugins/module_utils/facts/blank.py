@@ -34,7 +34,7 @@ class Remains:
     def words(self) -> str:
         """What it is, for a list of what would be lost."""
         place = in_mib(self.offset // 512 * 512)
-        return f"something that cannot be read at {place} ({self.error})" if self.error else f"data of no known kind at {place}"
+        return f"something unreadable at {place} ({self.error})" if self.error else f"unknown data at {place}"
 
 
 def find_remains(host: Host, device: str, size: int, head: int = 0) -> t.Optional[Remains]:

@@ -39,7 +39,7 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     tree = read_claims(host, tree, names)
     memory = read_memory(host)
     if memory is None:
-        notes.append("/proc/meminfo cannot be read: the size of the memory is not known")
+        notes.append("/proc/meminfo cannot be read: the size of the memory is unknown")
     described = [describe_disk(tree, disk) for disk in disks]
     unread = [fact["dev"] for fact in described if not fact["probed"]]
     if unread:

@@ -105,12 +105,12 @@ def _read_lsblk(host: Host, notes: Notes) -> lsblk.Rows:
     listed = _output(host.run(lsblk.COLUMNS_COMMAND)) or "" if lsblk.lists_columns_apart(help_text) else help_text
     columns = lsblk.known_columns(help_text, listed)
     if not columns:
-        notes.append("lsblk is missing, fails or is older than 2.27: devices are known by sysfs and udev alone")
+        notes.append("lsblk is missing, failed or is older than 2.27: devices are read from sysfs and udev only")
         return {}
     try:
         return lsblk.parse_rows(_output(host.run(lsblk.list_command(columns))) or "")
     except ValueError as error:
-        notes.append(f"the output of lsblk cannot be used ({error}): devices are known by sysfs and udev alone")
+        notes.append(f"the output of lsblk cannot be used ({error}): devices are read from sysfs and udev only")
         return {}
 
 
@@ -121,7 +121,7 @@ def _read_udev(host: Host, names: Collection[str], notes: Notes) -> lsblk.Rows:
         return rows
     text = _output(host.run(udev.COMMAND))
     if text is None:
-        notes.append("udevadm is missing or fails: vendor, model, serial and wwn are known only as far as lsblk and sysfs tell them")
+        notes.append("udevadm is missing or failed: vendor, model, serial and wwn come from lsblk and sysfs only")
     return udev.parse_rows(text or "")
 
 
@@ -183,7 +183,7 @@ def _with_table(tree: Tree, disk: Device, table: Table, notes: Notes) -> Tree:
             )
             if not _agree(kernel, partition, device):
                 notes.append(
-                    f"{device.dev}: the kernel has another start or size than the partition table on {disk.dev}; given are the table's"
+                    f"{device.dev}: start or size in the kernel differ from the partition table on {disk.dev}; the table's are used"
                 )
     notes.extend(f"{device.dev}: the kernel still has it, but it is not in the partition table on {disk.dev}" for device in known.values())
     return tree.with_devices(changed)

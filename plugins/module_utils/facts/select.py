@@ -111,5 +111,5 @@ def _join_paths(disks: Sequence[Disk], notes: Notes) -> list[Disk]:
 def _joined(group: list[Disk], notes: Notes) -> Disk:
     group = sorted(group, key=lambda disk: (not disk.id.startswith(identity.BY_ID), disk.order))
     names = ", ".join(str(disk.device.dev) for disk in group)
-    notes.append(f"{names} are one disk reached several ways, and no multipath device is set up: only {group[0].device.dev} is given")
+    notes.append(f"{names} are one disk reached by several paths, without a multipath device: only {group[0].device.dev} is given")
     return replace(group[0], paths=tuple(disk.device for disk in group), multipath=True)

@@ -34,7 +34,7 @@ LOCK_FILE = "/run/bareon-disk-layout.lock"
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
-_PARTIAL = "what is closed or stopped has to be opened and looked into first; only then the steps that follow are known"
+_PARTIAL = "what is closed or stopped must be opened and examined first; only then are the next steps known"
 
 _MOST_OPENINGS = 8
 """How often a stack can turn out to have more to open: an array on LUKS on an array is far fewer."""
@@ -104,7 +104,9 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], an
         report = replace(report, now=present, notes=tuple(dict.fromkeys((*report.notes, *plan.notes))))
         if not opened:
             return _checked(report, plan)
-    return replace(report, pending=plan.steps, problem="Opening what is on the disks comes to no end; it is left as it is now")
+    return replace(
+        report, pending=plan.steps, problem="Opening what is on the disks did not come to an end; everything is left as it is now"
+    )
 
 
 def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
@@ -152,7 +154,7 @@ def _refused(request: Request, machine: Machine, present: Present, plan: LayoutP
     if refusals:
         return _listed("The layout cannot be made, and nothing on the disks was changed", refusals)
     lacking = _missing(request, machine, present, plan.steps)
-    return _listed("The host lacks what the layout takes, and nothing on the disks was changed", lacking) if lacking else None
+    return _listed("The host lacks what the layout needs, and nothing on the disks was changed", lacking) if lacking else None
 
 
 def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str, ...]:
@@ -167,13 +169,13 @@ def _unconfirmed(request: Request, plan: LayoutPlan) -> Iterator[str]:
     """Give a refusal where something else would be destroyed than what was confirmed. What destroys nothing needs no confirmation."""
     found = digest(plan.losses)
     if request.confirm is not None and plan.losses and found != request.confirm:
-        yield f"confirm is {request.confirm}, but of what would be destroyed now the digest is {found}. {paragraph(plan.losses)}"
+        yield f"confirm is {request.confirm}, but the digest of what would be destroyed now is {found}. {paragraph(plan.losses)}"
 
 
 def _missing(request: Request, machine: Machine, present: Present, steps: tuple[Step, ...]) -> tuple[str, ...]:
     lacking = requirements.missing(machine, steps)
     if any(lacks_key(step, request.key) for step in steps):
-        return (*lacking, "there are LUKS containers to make or to open: give luks_key or luks_key_file")
+        return (*lacking, "LUKS containers must be made or opened: give luks_key or luks_key_file")
     return (*lacking, *_wrong_keys(request, machine, present))
 
 
@@ -184,7 +186,7 @@ def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterato
         key = request.key.of(name)
         try:
             if key.given and not opens(node, machine, key):
-                yield f"the key that is given for the LUKS container {name} does not open {node}; give the one that it was made with"
+                yield f"the key that is given for the LUKS container {name} does not open {node}; give the one it was made with"
         except StepFailed as error:
             yield f"whether the key that is given for the LUKS container {name} opens {node} cannot be told: {error}"
 
@@ -192,10 +194,10 @@ def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterato
 def _checked(report: Report, plan: LayoutPlan) -> Report:
     """Return the report of a run after which another look was taken."""
     if plan.refusals:
-        return replace(report, problem=_listed("All steps are done, but the host is not as it was asked for", plan.refusals))
+        return replace(report, problem=_listed("All steps are done, but the host is not as requested", plan.refusals))
     if plan.steps:
         left = tuple(step.says for step in plan.steps)
-        return replace(report, pending=plan.steps, problem=_listed("All steps are done, but another look finds more to do", left))
+        return replace(report, pending=plan.steps, problem=_listed("All steps are done, but a second look finds more to do", left))
     return report
 
 
@@ -212,12 +214,12 @@ def only_run(path: str = LOCK_FILE) -> Iterator[None]:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise StepFailed(f"cannot keep other runs out: {path}: {error.strerror}") from error
+        raise StepFailed(f"cannot lock out other runs: {path}: {error.strerror}") from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StepFailed(f"another run of disk_layout is at work on this host (it holds {path}); nothing was changed") from None
+            raise StepFailed(f"another run of disk_layout is active on this host (it holds {path}); nothing was changed") from None
         os.set_inheritable(handle, True)
         yield
     finally:

@@ -256,7 +256,7 @@ def _unlike(layout: Layout, present: Present, top: str, device: Device) -> Itera
     filesystem, group = layout.filesystem_on(top), layout.group_of(top)
     node = device.dev or device.name
     if filesystem is not None and (device.filesystem is None or device.filesystem.type != filesystem.type):
-        yield f"{node} {_holds(device)}, but {filesystem.type} is wanted there, and a filesystem is not made over another one or over data"
+        yield f"{node} {_holds(device)}, but {filesystem.type} is wanted there, and a filesystem is never made over another one or over data"
     if group is not None and member_of(present, device, group) is None:
         volume = present.physical_on(device.name)
         there = f"is in the volume group {volume.group}" if volume is not None and volume.group else _holds(device)
@@ -290,7 +290,7 @@ def member_of(present: Present, device: Device, group: DesiredGroup) -> t.Option
 def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Optional[Device]) -> t.Optional[str]:
     growing = next((match for match in stack.matches if match.grows), None)
     if growing is not None and stack.array is not None:
-        return f"{growing.node} would have to grow, and members of arrays do not"
+        return f"{growing.node} would have to grow, but members of arrays cannot"
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
     return cannot_grow(present, filesystem, there, node)
@@ -319,7 +319,7 @@ def cannot_grow(
         return None
     growth, what = FILESYSTEMS[filesystem.type].growth, growing or device.dev or device.name
     if growth is None:
-        return f"{what} would have to grow, and {filesystem.type} cannot"
+        return f"{what} would have to grow, but {filesystem.type} cannot"
     if device.mountpoints and not growth.mounted:
-        return f"{what} would have to grow, and {filesystem.type} does not while it is mounted (on {device.mountpoints[0]}); unmount it"
+        return f"{what} would have to grow, but {filesystem.type} cannot while it is mounted (on {device.mountpoints[0]}); unmount it"
     return None

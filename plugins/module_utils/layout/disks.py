@@ -66,7 +66,7 @@ def check_fingerprint(expected: t.Optional[str], found: Sequence[FoundDisk], pre
     if expected not in {fingerprint(disks, present) for disks in (usual, more, listed)}:
         yield (
             f"the plan was made for other disks: its fingerprint is {expected}, that of this host {fingerprint(usual, present)}; "
-            "a disk was exchanged, added, removed, or has another size. Gather the facts and plan again"
+            "a disk was replaced, added or removed, or has a different size. Gather the facts and plan again"
         )
 
 
@@ -105,7 +105,7 @@ def _may_wipe(desired: DesiredDisk, disk: Disk, wipe: Iterable[str]) -> bool:
 def _check_disk(disk: FoundDisk, found: Iterable[FoundDisk]) -> Iterator[str]:
     others = [other.desired for other in found if other.device.name == disk.device.name and other.desired.place != disk.desired.place]
     if others and disk.desired.place > min(other.place for other in others):
-        yield f"{disk.desired.place}: {disk.words} is the disk of {others[0].place} already"
+        yield f"{disk.desired.place}: {disk.words} is already the disk of {others[0].place}"
     if disk.desired.size is not None and disk.desired.size != disk.device.size // MIB:
         yield f"{disk.words} has {disk.device.size // MIB} MiB, but the plan is for {disk.desired.size} MiB: it was made for another disk"
     if disk.device.row.get("ro"):
@@ -129,4 +129,4 @@ def _check_wipe(wipe: Iterable[str], found: Sequence[FoundDisk]) -> Iterator[str
             yield f"wipe names {name}, which can be another disk after a reboot; name {nodes[0].desired.id}"
         elif not known:
             listed = ", ".join(disk.desired.id for disk in found) or "none"
-            yield f"wipe names {name}, which is none of the disks of the schema: {listed}"
+            yield f"wipe names {name}, which is not a disk of the schema: {listed}"

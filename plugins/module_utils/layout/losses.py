@@ -102,7 +102,7 @@ def _loss(present: Present, device: Device) -> Loss:
     label = device.filesystem.label if device.filesystem is not None else None
     return Loss(
         device=device.dev or device.title or device.name,
-        kind=_kind(device) or "a partition or volume without a known content",
+        kind=_kind(device) or "a partition or volume with unknown content",
         label=label or (device.partition.name if device.partition is not None else None) or "",
         size=(device.partition.size if device.partition is not None else device.size) // MIB,
         last_mounted=present.last_mounts.get(device.name, ""),

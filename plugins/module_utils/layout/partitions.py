@@ -102,7 +102,7 @@ def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
     """Return the match, with a problem when its partition is a part of something that is destroyed elsewhere."""
     if match.status is not Status.KEPT or match.device is None or match.device.name not in lost:
         return match
-    return replace(match, problem=match.problem or f"{match.node} is a part of something of which other parts are to be made anew")
+    return replace(match, problem=match.problem or f"{match.node} is part of something whose other parts are to be made anew")
 
 
 def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> bool:
@@ -163,9 +163,9 @@ def _candidates(desired: DesiredPartition, there: Iterable[Device]) -> Iterator[
 def _differences(desired: DesiredPartition, entry: TablePartition) -> Iterator[str]:
     """Give what is wrong with the place of a partition; that it has to grow is not."""
     if entry.start != desired.start:
-        yield f"would have to move from {in_mib(entry.start)} to {in_mib(desired.start)}, and partitions are not moved"
+        yield f"would have to move from {in_mib(entry.start)} to {in_mib(desired.start)}; partitions are never moved"
     elif entry.size > desired.size:
-        yield f"would have to shrink from {in_mib(entry.size)} to {in_mib(desired.size)}, and nothing is made smaller"
+        yield f"would have to shrink from {in_mib(entry.size)} to {in_mib(desired.size)}; nothing is ever made smaller"
     if entry.number != desired.number:
         yield f"is partition {entry.number}, and numbers are not changed to {desired.number}"
 
@@ -263,9 +263,9 @@ def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: T
     if is_empty(disk, tree) or is_begun(disk):
         return
     if not disk.device.read:
-        yield f"{disk.words} could not be read for what is on it; that takes root, and wipefs of util-linux"
+        yield f"{disk.words} could not be searched for what is on it; that needs root, and wipefs from util-linux"
     elif disk.device.remains is not None and disk.device.remains.error:
-        yield f"{disk.words} has {disk.device.remains.words}; a disk that cannot be read is not written, wipe or not"
+        yield f"{disk.words} has {disk.device.remains.words}; a disk that cannot be read is never written to, whether wipe names it or not"
     elif not disk.may_wipe:
         there = describe(tree, disk.device)
         yield f"{disk.words} is not empty; lost would be {there}. Name {disk.desired.id} in wipe if it may be destroyed"

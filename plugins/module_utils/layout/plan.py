@@ -190,14 +190,14 @@ def _name_clashes(draft: _Draft) -> Iterator[str]:
     nodes = {device.dev for device in staying}
     for container in draft.layout.containers:
         if (container.below in built or container.name in opened) and container.device in nodes:
-            yield f"{container.place}.name: {container.device} is there already, and not on {container.below}"
+            yield f"{container.place}.name: {container.device} already exists, but not on {container.below}"
     titles = {str(device.title).rsplit(":", 1)[-1] for device in staying if device.kind.startswith("raid") and device.running}
     for array in draft.layout.arrays:
         if array.device in built | started and array.title in titles:
-            yield f"{array.place}.name: there is an array {array.title} already, on other devices"
+            yield f"{array.place}.name: an array {array.title} already exists, on other devices"
     here = {device.name for device in staying}
     for group in groups:
         mine = group.present.uuid if group.present is not None else None
         others = [known for known in present.groups() if known.name == group.desired.name and known.uuid != mine]
         if any(volume.device in here for known in others for volume in known.physical):
-            yield f"{group.desired.place}.name: there is a volume group {group.desired.name} already, on other devices"
+            yield f"{group.desired.place}.name: a volume group {group.desired.name} already exists, on other devices"

@@ -103,7 +103,7 @@ def _unknown_group(present: Present, device: Device) -> Iterator[str]:
     is_physical = device.running and device.table is None and "LVM2_member" in types and "linux_raid_member" not in types
     if is_physical and present.physical_on(device.name) is None:
         yield (
-            f"{device.dev} is a physical volume of LVM that would be destroyed, and LVM does not tell of which group: "
+            f"{device.dev} is a physical volume of LVM that would be destroyed, but LVM does not say which group it belongs to: "
             "lvm2 is missing or fails, or is told not to look at it. The group may be on other disks as well"
         )
 
@@ -133,9 +133,9 @@ def _busy(tree: Tree, device: Device) -> Iterator[str]:
     what = describe_one(tree, device) if device.dev is None else device.dev
     if device.mountpoints:
         places = ", ".join("used as swap" if place == "[SWAP]" else f"mounted on {place}" for place in device.mountpoints)
-        yield f"{what} would be destroyed, but is {places}; wipe or not, what is in use stays"
+        yield f"{what} would be destroyed, but is {places}; what is in use stays, even where wipe names the disk"
     elif device.openers:
-        yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; wipe or not, what is in use stays"
+        yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; what is in use stays, even where wipe names the disk"
     elif device.claimed:
         yield f"{what} would be destroyed, but is held by the kernel (in another mount namespace, by ZFS, or the like)"
     elif device.running and not _can_be_closed(device):
@@ -174,7 +174,7 @@ def _spans_words(present: Present, what: str, staying: Iterable[str]) -> str:
         node = present.tree.devices[name].dev or name
         places.append(f"{node} on {disk.id}" if disk is not None and disk.id != node else node)
     where = ", ".join(places)
-    remedy = f"its disk has to be in the schema and in wipe, too, without anything that keeps its data, or {what} has to be moved off it"
+    remedy = f"its disk must be in the schema and in wipe too, with nothing on it that keeps its data, or {what} must be moved off it"
     return f"{what} is also on {where}, which would stay; {remedy}"
 
 

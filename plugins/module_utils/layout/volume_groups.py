@@ -155,7 +155,7 @@ def _size_problem(desired: DesiredVolume, known: LogicalVolume, extent: int) -> 
     if known.size < desired.size + extent:
         return None
     sizes = f"from {in_mib(known.size)} to {in_mib(desired.size)}"
-    return f"{desired.group}/{desired.name} would have to shrink {sizes}, and nothing is made smaller"
+    return f"{desired.group}/{desired.name} would have to shrink {sizes}; nothing is ever made smaller"
 
 
 def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iter
     if groups > 1:
         yield f"there are {groups} volume groups named {known.name} on the disks of the schema"
     if _is_broken(known, stacks):
-        yield f"the volume group {known.name} lacks a physical volume; nothing is changed in it before it is complete"
+        yield f"the volume group {known.name} lacks a physical volume; nothing is changed in it until it is complete"
     yield from (volume.problem for volume in plan.volumes if volume.problem)
 
 
@@ -181,7 +181,7 @@ def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Ite
     if needed > room:
         room_words = f"room for {room} more extents of {in_mib(extent)}"
         short = in_mib((needed - room) * extent)
-        yield f"the volume group {plan.desired.name} has {room_words}, but {needed} are needed: {short} are short"
+        yield f"the volume group {plan.desired.name} has {room_words}, but {needed} are needed: {short} too few"
 
 
 def _extents_needed(volume: VolumePlan, extent: int) -> int:

@@ -23,11 +23,11 @@ class Item:
         self._values: Mapping[str, t.Any] = value if isinstance(value, Mapping) else {}
         known = tuple(known)
         if not isinstance(value, Mapping):
-            self.mistake("", f"has to be a mapping with {', '.join(known[:3])} ..., not {_kind(value)}")
+            self.mistake("", f"must be a mapping with {', '.join(known[:3])} ..., not {_kind(value)}")
         for key in self._values:
             if key not in known:
                 close = difflib.get_close_matches(str(key), known, n=1)
-                self.mistake(str(key), f"is no key here{f' (did you mean {close[0]}?)' if close else ''}; there are {', '.join(known)}")
+                self.mistake(str(key), f"is not a key here{f' (did you mean {close[0]}?)' if close else ''}; there are {', '.join(known)}")
 
     def mistake(self, key: str, says: str) -> None:
         """Remember a mistake."""
@@ -44,12 +44,12 @@ class Item:
         return self._values.get(key) is not None
 
     def text(self, key: str, default: t.Optional[str] = None) -> str:
-        """Return a text; without a default it has to be there."""
+        """Return a text; without a default it must be there."""
         value = self._values.get(key)
         if value is None:
             return self._absent(key, "a text", default)
         if not isinstance(value, str) or (default is None and not value):
-            self.mistake(key, f"has to be a text{' that is not empty' if default is None else ''}, not {value!r}")
+            self.mistake(key, f"must be a text{' that is not empty' if default is None else ''}, not {value!r}")
             return default or ""
         return value
 
@@ -59,7 +59,7 @@ class Item:
         if value is None:
             return self._absent(key, f"a whole number of at least {least}", default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self.mistake(key, f"has to be a whole number of at least {least}, not {value!r}")
+            self.mistake(key, f"must be a whole number of at least {least}, not {value!r}")
             return least
         return value
 
@@ -67,7 +67,7 @@ class Item:
         """Return a truth, false when it is absent."""
         value = self._values.get(key)
         if value is not None and not isinstance(value, bool):
-            self.mistake(key, f"has to be true or false, not {value!r}")
+            self.mistake(key, f"must be true or false, not {value!r}")
         return value is True
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class Item:
         if value is None:
             return ()
         if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) and part for part in value):
-            self.mistake(key, f"has to be a list of texts, not {value!r}")
+            self.mistake(key, f"must be a list of texts, not {value!r}")
             return ()
         return tuple(value)
 
@@ -85,7 +85,7 @@ class Item:
         choices = tuple(choices)
         value = self.text(key, default)
         if value and value not in choices and value != default:
-            self.mistake(key, f"has to be one of {', '.join(choices)}, not {value!r}")
+            self.mistake(key, f"must be one of {', '.join(choices)}, not {value!r}")
         return value
 
     def items(self, key: str, known: Iterable[str]) -> tuple[Item, ...]:
@@ -95,7 +95,7 @@ class Item:
         if value is None:
             return ()
         if not isinstance(value, (list, tuple)):
-            self._mistakes.append(f"{place}: has to be a list, not {_kind(value)}")
+            self._mistakes.append(f"{place}: must be a list, not {_kind(value)}")
             return ()
         return tuple(Item(part, f"{place}[{number}]", known, self._mistakes) for number, part in enumerate(value))
 

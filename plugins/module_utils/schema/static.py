@@ -47,7 +47,7 @@ def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
 def _check_disk(disk: DesiredDisk) -> Iterator[str]:
     for part in disk.partitions:
         if part.number > gpt.MOST_PARTITIONS:
-            yield f"{part.place}.count: a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is beyond"
+            yield f"{part.place}.count: a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is too high"
         if disk.size is not None and part.end > (disk.size - gpt.TAIL) * MIB:
             last = disk.size - gpt.TAIL
             yield f"{part.place}.end: {part.end // MIB} is beyond {last}, where the room on a disk of {disk.size} MiB ends"
@@ -61,7 +61,7 @@ def _pairs(parts: Sequence[DesiredPartition]) -> Iterable[tuple[DesiredPartition
 
 
 def _check_names(layout: Layout) -> Iterator[str]:
-    """Every name that has to be unique."""
+    """Every name that must be unique."""
     yield from _doubles("disk_id", ((disk.place, disk.id) for disk in layout.disks))
     for disk in layout.disks:
         yield from _doubles("count", ((part.place, part.number) for part in disk.partitions))
@@ -74,7 +74,7 @@ def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[str]:
     first: dict[t.Any, str] = {}
     for place, name in named:
         if first.setdefault(name, place) != place:
-            yield f"{place}.{key}: {name} is that of {first[name]} already"
+            yield f"{place}.{key}: {name} is already that of {first[name]}"
 
 
 def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _check_uses(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
     first: dict[str, str] = {}
     for place, device in uses:
         if device in first:
-            yield f"{place}: {device} is used by {first[device]} already"
+            yield f"{place}: {device} is already used by {first[device]}"
         first.setdefault(device, place)
 
 
@@ -201,7 +201,7 @@ def parse_static_schema(raw: t.Any) -> Layout:
 def _disk(item: Item, mistakes: Mistakes) -> DesiredDisk:
     label = item.text("label", "gpt")
     if label != "gpt":
-        item.mistake("label", f"has to be gpt, not {label!r}: in other tables a partition has no identity that survives a power cut")
+        item.mistake("label", f"must be gpt, not {label!r}: in other tables a partition has no identity that survives a power cut")
     device = item.text("name", item.text("disk_id", "") or None)
     disk_id = item.text("disk_id", device)
     item.flag("install_bootloader")
@@ -216,13 +216,13 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
     number = item.whole("count", 1, position)
     begin, end = item.whole("begin", 1), item.whole("end", 2)
     if end <= begin and item.is_right("begin", "end"):
-        item.mistake("end", f"has to be more than begin ({begin}): the MiB where the partition ends, exclusively")
+        item.mistake("end", f"must be more than begin ({begin}): the MiB where the partition ends, exclusively")
     if item.text("partition_type", "primary") != "primary":
-        item.mistake("partition_type", "has to be primary: a GPT knows nothing else")
+        item.mistake("partition_type", "must be primary: a GPT has no other kind")
     flags = item.texts("flags")
     for flag in flags:
         if flag not in _FLAGS:
-            item.mistake("flags", f"{flag!r} is none of {', '.join(_FLAGS)}")
+            item.mistake("flags", f"{flag!r} is not one of {', '.join(_FLAGS)}")
     space = item.text("space_id", "")
     label = item.text("partition_label", "") or space[: gpt.LONGEST_NAME]
     says = gpt.why_no_name(label)
@@ -251,7 +251,7 @@ def _uuid(item: Item, key: str) -> t.Optional[str]:
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        item.mistake(key, f"has to be a GUID such as {gpt.LINUX}, not {text!r}")
+        item.mistake(key, f"must be a GUID such as {gpt.LINUX}, not {text!r}")
         return None
 
 
@@ -259,11 +259,11 @@ def _array(item: Item) -> DesiredArray:
     device = item.text("name")
     title = device.rsplit("/", 1)[-1]
     if device and not _ARRAY_NAME.match(device):
-        item.mistake("name", f"has to be /dev/md/NAME with at most 32 letters, digits, dots, dashes and underscores, not {device!r}")
+        item.mistake("name", f"must be /dev/md/NAME with at most 32 letters, digits, dots, dashes and underscores, not {device!r}")
     word, members = item.text("level"), item.texts("devices")
     level = parse_level(word)
     if word and level is None:
-        item.mistake("level", f"has to be one of {', '.join(RaidLevel)}, not {word!r}")
+        item.mistake("level", f"must be one of {', '.join(RaidLevel)}, not {word!r}")
     elif level is not None and len(members) < least_legs(level):
         item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
     if level is RaidLevel.RAID0 and item.texts("spares"):
@@ -284,7 +284,7 @@ def _array(item: Item) -> DesiredArray:
 def _container(item: Item, aliases: t.Mapping[str, str]) -> DesiredContainer:
     name = item.text("name").rsplit("/", 1)[-1]
     if name and not re.match(r"^[A-Za-z0-9+_.#:=@-]{1,127}$", name):
-        item.mistake("name", f"has to be a device-mapper name of letters, digits and #+-.:=@_, not {name!r}")
+        item.mistake("name", f"must be a device-mapper name of letters, digits and #+-.:=@_, not {name!r}")
     device = item.text("device")
     return DesiredContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"))
 
@@ -293,30 +293,30 @@ def _physical_volume(item: Item) -> DesiredPhysicalVolume:
     item.flag("keep_data")
     copies = item.whole("metadatacopies", 0, 1)
     if copies > 2:
-        item.mistake("metadatacopies", f"has to be 0, 1 or 2, not {copies}")
+        item.mistake("metadatacopies", f"must be 0, 1 or 2, not {copies}")
     return DesiredPhysicalVolume(item.text("name"), item.whole("metadatasize", 0, 0) * MIB, copies)
 
 
 def _group(item: Item, physical: t.Mapping[str, DesiredPhysicalVolume]) -> DesiredGroup:
     name, devices = item.text("name"), item.texts("pvnames")
     if name and not _LVM_NAME.match(name):
-        item.mistake("name", f"has to be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
+        item.mistake("name", f"must be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
     if not devices:
         item.mistake("pvnames", "has to name at least one physical volume")
     for device in devices:
         if device not in physical:
-            item.mistake("pvnames", f"{device} is none of pvs")
+            item.mistake("pvnames", f"{device} is not one of pvs")
     found = tuple(physical[device] for device in devices if device in physical)
     extent = item.whole("extent_size", 1, lvm.EXTENT)
     if not lvm.is_extent(extent):
-        item.mistake("extent_size", f"has to be a power of two from 1 to {lvm.LARGEST_EXTENT} MiB, not {extent}")
+        item.mistake("extent_size", f"must be a power of two from 1 to {lvm.LARGEST_EXTENT} MiB, not {extent}")
     return DesiredGroup(item.place, name, found, item.flag("keep_data"), extent * MIB)
 
 
 def _volume(item: Item, aliases: dict[str, str]) -> DesiredVolume:
     name, group = item.text("name"), item.text("vgname")
     if name and not _LVM_NAME.match(name):
-        item.mistake("name", f"has to be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
+        item.mistake("name", f"must be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
     volume = DesiredVolume(item.place, group, name, item.whole("size", 1) * MIB, item.flag("keep_data"))
     aliases.update(dict.fromkeys((f"/dev/{group}/{name}", item.text("device", volume.device)), volume.device))
     return volume

@@ -214,7 +214,7 @@ class CreateArray(Step):
     @property
     def says(self) -> str:
         """What is done, in the imperative."""
-        return super().says + (f", with {', '.join(self.spares)} to stand by" if self.spares else "")
+        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "")
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class AddMembers(Step):
     device: str
     members: tuple[str, ...]
 
-    words: t.ClassVar[str] = "add {members} to the array {device}, for members and spares that it lacks"
+    words: t.ClassVar[str] = "add {members} to the array {device}, for missing members and spares"
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class GrowMirror(Step):
     members: tuple[str, ...]
     count: int
 
-    words: t.ClassVar[str] = "add {members} to the mirror {device}, {count} copies then"
+    words: t.ClassVar[str] = "add {members} to the mirror {device}, {count} copies in all"
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Key:
         named = {f"luks_key_files.{name}": file for name, file in self.files.items()}
         for place, file in {"luks_key_file": self.file, **named}.items():
             if file is not None and not (isinstance(file, str) and os.path.isfile(file) and os.path.getsize(file) > 0):
-                yield f"{place}: {file} is no file with a key on this host"
+                yield f"{place}: {file} is not a key file on this host"
 
 
 def format_luks(step: FormatLuks, machine: Machine, key: Key) -> None:
@@ -66,7 +66,7 @@ def open_luks(step: OpenLuks, machine: Machine, key: Key) -> None:
         _with_key(machine, ["cryptsetup", "open", "--type=luks"], [step.device, step.name], key.of(step.name))
     except CommandFailed as error:
         if error.code == _WRONG_KEY:
-            raise StepFailed(f"the key does not open {step.device}; give the key that it was made with") from error
+            raise StepFailed(f"the key does not open {step.device}; give the key it was made with") from error
         raise
     machine.wait_for([f"/dev/mapper/{step.name}"])
 

@@ -178,7 +178,7 @@ def _wait_for_lock(handle: int, device: str) -> None:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > end:
-                raise StepFailed(f"{device} is locked by another program for more than {_NODE_PATIENCE} s") from None
+                raise StepFailed(f"{device} has been locked by another program for more than {_NODE_PATIENCE} s") from None
             time.sleep(_NODE_PAUSE)
 
 

@@ -73,7 +73,7 @@ def _insist_on_unused(machine: Machine, disk: str) -> None:
     """Raise StepFailed while anything uses the disk: sfdisk would not ask. Where reading does not tell, opening it for writing does."""
     claimed = machine.claimed(disk)
     if claimed:
-        raise StepFailed(f"{disk} is held by the kernel for somebody; nothing was written")
+        raise StepFailed(f"{disk} is in use by the kernel; nothing was written")
     if claimed is None:
         machine.zero(disk, (), exclusively=True)
 

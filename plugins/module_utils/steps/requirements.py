@@ -80,7 +80,7 @@ def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
     return (
         *missing_tools(machine, tools),
         *(
-            f"this kernel has no {ability.needed_for}; in a container they are a matter of the machine that it runs on"
+            f"this kernel does not support {ability.needed_for}; a container gets them from the machine that it runs on"
             for ability in abilities_of(steps)
             if not _is_there(machine, ability) and not _can_come(machine, ability)
         ),
@@ -133,7 +133,7 @@ def abilities_of(steps: Iterable[Step]) -> tuple[Ability, ...]:
 def _missing_tool(tool: str) -> str:
     debian, red_hat = _PACKAGES[tool]
     name = "lvm2" if tool == "pvcreate" else tool
-    package = f"package {debian}" if debian == red_hat else f"package {debian} of Debian, {red_hat} of Red Hat"
+    package = f"package {debian}" if debian == red_hat else f"package {debian} on Debian, {red_hat} on Red Hat"
     return f"there is no {name} on this host: install the {package}"
 
 

@@ -291,7 +291,7 @@ def _limits(data: t.Any, mistakes: Mistakes) -> dict[str, Plain]:
     given = _LIMITS.read_nested(data, "limits", mistakes)
     for name, entry in given.items():
         if entry is not None and "total" in entry:
-            mistakes.add(f"limits.{name}.total", "comes of the plan and the facts, and cannot be given")
+            mistakes.add(f"limits.{name}.total", "comes from the plan and the facts, and cannot be given")
         elif entry is not None:
             INVENTORY.read_nested({"total": LARGEST_AMOUNT, **entry}, f"limits.{name}", mistakes)
     return {name: dict(entry) for name, entry in given.items() if entry is not None}

@@ -101,7 +101,7 @@ def _containers(static: Values, devices: Mapping[str, _Device], mistakes: Mistak
     for number, entry in enumerate(static["luks"]):
         inside = devices.get(entry["device"])
         if inside is None:
-            mistakes.add(f"plan.schema.luks[{number}].device", f"{entry['device']!r} is no device of the plan")
+            mistakes.add(f"plan.schema.luks[{number}].device", f"{entry['device']!r} is not a device of the plan")
         else:
             containers[f"/dev/mapper/{entry['name']}"] = _Device(inside.size, inside.disks, inside.data_legs, encrypted=True)
     return containers
@@ -110,5 +110,5 @@ def _containers(static: Values, devices: Mapping[str, _Device], mistakes: Mistak
 def _known(names: Sequence[str], devices: Mapping[str, _Device], place: str, mistakes: Mistakes) -> list[_Device]:
     for number, name in enumerate(names):
         if name and name not in devices:
-            mistakes.add(f"{place}[{number}]", f"{name!r} is no device of the plan")
+            mistakes.add(f"{place}[{number}]", f"{name!r} is not a device of the plan")
     return [devices[name] for name in names if name in devices]

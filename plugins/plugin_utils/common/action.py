@@ -110,7 +110,7 @@ class PlanningAction(ActionBase):
         # Ansible would check which options exclude each other first, and say of `profle` that `profile` is missing.
         unknown = [name for name in self._task.args if name not in self.ARGUMENTS]
         if unknown:
-            raise InputError([Mistake(name, f"is no option of {self._task.action}{self._meant(name)}") for name in unknown])
+            raise InputError([Mistake(name, f"is not an option of {self._task.action}{self._meant(name)}") for name in unknown])
         _validation, arguments = self.validate_argument_spec(argument_spec=dict(self.ARGUMENTS), **self.CONSTRAINTS)
         return t.cast("dict[str, t.Any]", plain(arguments))
 

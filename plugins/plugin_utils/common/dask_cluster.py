@@ -135,7 +135,9 @@ def _pass_on(theirs: Future[bytes], ours: Future[t.Any]) -> None:
     elif ours.set_running_or_notify_cancel():
         error = theirs.exception()
         if isinstance(error, distributed.KilledWorker):
-            ours.set_exception(Unavailable(f"the Dask cluster has lost the workers that a job ran on, perhaps for want of memory: {error}"))
+            ours.set_exception(
+                Unavailable(f"the Dask cluster has lost the workers that a job ran on, perhaps because they ran out of memory: {error}")
+            )
         elif error is not None:
             ours.set_exception(error)
         else:

@@ -462,7 +462,7 @@ class Table(Kind):
                 hint = suggest(str(key)[:_LONGEST_SHOWN], self.keys)
                 if not hint and len(self.keys) <= _FEW_KEYS:
                     hint = f"; there are {listed(self.keys)}"
-                mistakes.add((place, self._separator, str(key)), f"is no key of {self.name}{hint}")
+                mistakes.add((place, self._separator, str(key)), f"is not a key of {self.name}{hint}")
 
     def _add_missing(self, name: str, kind: Kind, data: Mapping[t.Any, t.Any], place: Place, mistakes: Mistakes) -> None:
         others = [str(key)[:_LONGEST_SHOWN] for key in data if key not in self._known] if self._others else []
@@ -482,7 +482,7 @@ def refuse_doubles(named: Iterable[tuple[str, t.Any]], key: str, mistakes: Mista
     first: dict[t.Any, str] = {}
     for place, name in named:
         if name and first.setdefault(name, place) != place:
-            mistakes.add(f"{place}.{key}", f"{name!r} is the {key} of {first[name]} already; each needs its own")
+            mistakes.add(f"{place}.{key}", f"{name!r} is already the {key} of {first[name]}; each needs its own")
 
 
 def refuse_less(arguments: Mapping[str, t.Any], least: Mapping[str, float], mistakes: Mistakes) -> None:

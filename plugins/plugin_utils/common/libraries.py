@@ -231,7 +231,7 @@ def _refuse_old(module: str) -> None:
     requirement = _requirements().get(module, "")
     version = _version(module, requirement) if requirement else None
     if version is not None and not _fits(version, requirement):
-        raise ImportError(f"{requirement} is needed, {version} is there", name=module)
+        raise ImportError(f"{requirement} is needed, {version} is installed", name=module)
 
 
 def _version(module: str, requirement: str) -> str | None:

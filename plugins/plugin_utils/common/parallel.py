@@ -207,7 +207,7 @@ class _Round(t.Generic[Task, Result]):
         try:
             self._solved[name] = Solved(future.result(), self._clock.passed() - begun)
         except BrokenExecutor as error:
-            raise Unavailable(f"a process that worked on {name} was ended from outside, perhaps for want of memory") from error
+            raise Unavailable(f"a process that worked on {name} was killed, perhaps because memory ran out") from error
 
     def _spent(self, name: str) -> float:
         return next((self._clock.passed() - begun for running, begun in self._running.values() if running == name), 0.0)

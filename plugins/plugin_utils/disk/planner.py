@@ -192,7 +192,7 @@ def _ignored_preferences(schema: Schema) -> tuple[str, ...]:
     """Return warnings about volumes that like other disks best than their group; LVM places them within the group as it likes."""
     groups = {space.id: space for space in schema.spaces}
     return tuple(
-        f"{space.place}.best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on {space.volume_group!r}"
+        f"{space.place}.best_with_disks: an lv lies anywhere on the disks of its vg, so this has no effect; set it on {space.volume_group!r}"
         for space in schema.spaces
         if space.volume_group is not None and space.preferred_disks != groups[space.volume_group].preferred_disks and len(space.allowed) > 1
     )
@@ -285,7 +285,7 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
     warnings = [*solved.schema.warnings, *solved.warnings, *allocation.warnings]
     for position, size in allocation.off_preferred.items():
         readable = f" ({format_mib(size)})" if size >= 1024 else ""
-        warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB{readable} do not fit on the disks it is best with")
+        warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB{readable} do not fit on its preferred disks")
     if not allocation.proven:
         warnings.append(_unproven(solved.schema, allocation))
     full = [] if not solved.schema.flat else _without_room_for_table(hardware, allocation)

@@ -138,9 +138,9 @@ def _entries_of(schema: t.Any, place: str, notes: list[str], mistakes: Mistakes)
         return schema
     for key in schema:
         if key in _OTHER_KEYS:
-            notes.append(f"{place}.{key}: says nothing about disks here and is ignored")
+            notes.append(f"{place}.{key}: has no meaning for disks here and is ignored")
         elif key != "partitions":
-            mistakes.append(f"{place}.{key}: is no key of a deploy configuration{closest(key, ('partitions', *_OTHER_KEYS))}")
+            mistakes.append(f"{place}.{key}: is not a key of a deploy configuration{closest(key, ('partitions', *_OTHER_KEYS))}")
     return schema.get("partitions")
 
 
@@ -181,9 +181,7 @@ def _check_references(entries: Sequence[Entry], mistakes: Mistakes) -> None:
         if volume.group not in groups
     )
     mistakes.extend(
-        f"{entry.place}.id: no pv names the vg {name!r}, so that it lies nowhere"
-        for name, entry in groups.items()
-        if name and name not in named
+        f"{entry.place}.id: no pv names the vg {name!r}, so it has no place" for name, entry in groups.items() if name and name not in named
     )
     _check_once(((entry.place + ".id", "vg", entry.name) for entry in entries if isinstance(entry, GroupEntry)), mistakes)
     for group in groups.values():
@@ -194,7 +192,7 @@ def _check_references(entries: Sequence[Entry], mistakes: Mistakes) -> None:
     _check_once(((volume.place + ".mount", "file system", volume.files.mount) for volume in single), mistakes, "is mounted at")
     for entry in entries:
         boots = [volume for volume in entry.volumes if volume.kind == "boot"]
-        mistakes.extend(f"{volume.place}.type: a disk has one partition of the type boot at most" for volume in boots[1:])
+        mistakes.extend(f"{volume.place}.type: a disk has at most one partition of the type boot" for volume in boots[1:])
 
 
 def _check_once(named: Iterable[tuple[str, str, str]], mistakes: Mistakes, relation: str = "is called") -> None:
@@ -220,7 +218,7 @@ def _explicit(
         legs = [piece for piece in pieces if piece.volume in array.legs]
         if len({piece.size for piece in legs}) > 1:
             smallest = min(piece.size for piece in legs)
-            notes.append(f"{array.first.place}: the legs of {array.name} differ in size; of each {smallest} MiB are used")
+            notes.append(f"{array.first.place}: the legs of {array.name} differ in size; {smallest} MiB of each are used")
         mds.append(_array(array, [piece.device for piece in legs], bool(legs) and all(piece.kept for piece in legs)))
         mounted.append((str(mds[-1]["name"]), array.name, bool(mds[-1]["keep_data"]), array.first))
     mounted.extend(volumes)

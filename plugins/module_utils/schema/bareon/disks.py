@@ -135,7 +135,7 @@ def _check(common: str, volumes: Sequence[Volume], places: Sequence[str], mistak
     if len(volumes) < need:
         mistakes.append(f"{first.place}: the array at {common} has {len(volumes)} of the {need} legs that a {first.level} needs at least")
     mistakes.extend(
-        f"{volume.place}: the array at {common} has a leg on that disk already, see {volumes[places.index(place)].place}"
+        f"{volume.place}: the array at {common} already has a leg on that disk; see {volumes[places.index(place)].place}"
         for number, (volume, place) in enumerate(zip(volumes, places))
         if place in places[:number]
     )

@@ -66,13 +66,13 @@ def parse_size(value: t.Any) -> Size:
     text = str(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else ""
     match = _SIZE.match(text)
     if match is None:
-        raise ValueError(f"{value!r} is no size; write '50 GiB', '2 TB', '40%', 'remaining', or a number of MiB")
+        raise ValueError(f"{value!r} is not a size; write '50 GiB', '2 TB', '40%', 'remaining', or a number of MiB")
     number, unit = Fraction(match["number"]), match["unit"].lower()
     if number == 0:
-        raise ValueError(f"{value!r} is no size to make anything of; leave the entry out")
+        raise ValueError(f"{value!r} is not a usable size; leave the entry out")
     if unit == "%":
         if number > 100:
-            raise ValueError(f"{value!r} is more than all; at most 100% can be shared")
+            raise ValueError(f"{value!r} is more than 100%")
         return Size(share=number)
     if unit and unit not in _UNITS:
         raise ValueError(f"{value!r} has the unknown unit {match['unit']!r}; known are %, s, B, KB to YB and KiB to YiB")
@@ -200,7 +200,7 @@ def _checked_kind(entry: t.Any, kinds: tuple[str, ...], place: str, mistakes: Mi
     kind = str(kind)
     known = _KEYS[kind]
     mistakes.extend(
-        f"{place}.{key}: is no key of the type {kind}{closest(key, known)}; known are {', '.join(known)}"
+        f"{place}.{key}: is not a key of the type {kind}{closest(key, known)}; known are {', '.join(known)}"
         for key in entry
         if key not in known
     )
@@ -319,7 +319,7 @@ def _parse_guid(value: t.Any, place: str, mistakes: Mistakes) -> t.Optional[str]
     try:
         return str(uuid.UUID(str(value)))
     except ValueError:
-        mistakes.append(f"{place}: {value!r} is no GUID of a type of partition, such as {LINUX}")
+        mistakes.append(f"{place}: {value!r} is not the GUID of a partition type, such as {LINUX}")
         return None
 
 
@@ -342,7 +342,9 @@ def _parse_files(entry: Plain, kind: str, place: str, mistakes: Mistakes) -> Fil
         fs_type = None
     if fs_type == SWAP or mount == SWAP:
         if fs_type not in (SWAP, None) or mount not in (SWAP, NOT_MOUNTED):
-            mistakes.append(f"{place}.mount: {mount!r} and the file system {fs_type!r} do not go together; swap is both or neither")
+            mistakes.append(
+                f"{place}.mount: {mount!r} and the file system {fs_type!r} do not go together; either both are swap, or neither is"
+            )
         fs_type, mount = SWAP, SWAP
     if fs_type is None and mount != NOT_MOUNTED:
         fs_type = DEFAULT
@@ -370,10 +372,10 @@ def _parse_label(value: t.Any, fs_type: t.Optional[str], place: str, mistakes: M
     if value is None or value == "":
         return ""
     if fs_type is None:
-        mistakes.append(f"{place}: {value!r} is a label of a file system, and there is none; give a file_system or a mount")
+        mistakes.append(f"{place}: {value!r} is the label of a file system, but there is none; give a file_system or a mount")
     elif not isinstance(value, str) or len(value.encode()) > FILESYSTEMS[fs_type].label_length:
         longest = FILESYSTEMS[fs_type].label_length
-        mistakes.append(f"{place}: {value!r} is no label for {fs_type}; it is text of {longest} bytes at most")
+        mistakes.append(f"{place}: {value!r} is not a label for {fs_type}; it is text of {longest} bytes at most")
     return str(value)
 
 

@@ -44,7 +44,7 @@ def explain(problem: Problem) -> Reason:
     said += _restrictions(problem, constraints)
     data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, given_up, grown), *_relaxed(problem, constraints)]}
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
-    doubt = "" if minimal else " (the search ended before all was left out that does not matter)"
+    doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
     return Reason(f"No plan{missing}: {'; '.join(_sentences(problem, said))}{doubt}", data)
 
 
@@ -143,7 +143,7 @@ def _demand_says(demand: Demand, kind: str) -> str:
     if kind == "legs":
         if demand.copies:
             return f"{demand.name} is wanted {len(demand.copies)} times and needs {demand.legs} disks, and may use {len(demand.areas)}"
-        standing_by = f", {demand.spares} of them to stand by," if demand.spares else ""
+        standing_by = f", {demand.spares} of them as spares," if demand.spares else ""
         return f"{demand.name} needs {demand.legs} disks{standing_by or ','} and may use {len(demand.areas)}"
     return f"{demand.name} must lie on one disk"
 

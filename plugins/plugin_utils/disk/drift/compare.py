@@ -75,13 +75,13 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
 def _named(disk_id: t.Any) -> str:
     """Return the id; one of another kind can be compared, but not shown."""
     if not isinstance(disk_id, str):
-        raise TypeError(f"{disk_id!r} is no id of a disk")
+        raise TypeError(f"{disk_id!r} is not the id of a disk")
     return disk_id
 
 
 def _new(disk_id: str, size: t.Any) -> Finding:
     if not isinstance(size, int):
-        raise TypeError(f"{size!r} is no size of a disk")
+        raise TypeError(f"{size!r} is not the size of a disk")
     return Finding(disk_id, State.NEW, f"a disk of {size} MiB is new")
 
 
@@ -212,4 +212,4 @@ def _wrong_array(planned: Plain, there: Plain) -> str:
         return f"the array is a {there['type']}, in the plan a {planned['level']}"
     if members != wanted:
         return f"the array has {members} members, not {wanted}"
-    return "" if there.get("active", True) else "the array does not run"
+    return "" if there.get("active", True) else "the array is not running"

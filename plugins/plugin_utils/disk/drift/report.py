@@ -79,7 +79,7 @@ class Drift:
     def warnings(self, unplanned: Sequence[str]) -> list[str]:
         """Return which hosts were not compared; `unplanned` are those asked for that have no plan."""
         said = [self._silent()] if self.left_out else []
-        return said + ([f"there is no plan of {listed(unplanned, _MOST_NAMES)}"] if unplanned else [])
+        return said + ([f"there is no plan for {listed(unplanned, _MOST_NAMES)}"] if unplanned else [])
 
     def _silent(self) -> str:
         hosts = listed(self.left_out, _MOST_NAMES)
@@ -143,5 +143,5 @@ def _read_strictly(host: str, plan: Plain, facts: t.Any, root: str) -> list[Find
     try:
         return compare(plan, facts, root)
     except _OTHER_FORM as error:
-        says = f"cannot be compared with the facts of the host: one of both has another form than disk_plan and disk_facts write ({error})"
+        says = f"cannot be compared with the facts of the host: one of the two is not what disk_plan or disk_facts write ({error})"
         raise InputError([Mistake(f"plans.{host}", says)]) from None

@@ -36,7 +36,7 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
     try:
         solved = _solve(problem)
     except Undecided:
-        message = "no plan was found within the limits of the search, and it is not proven that there is none"
+        message = "the search reached its limits without finding a plan; there may still be one"
         raise NoSolution(
             message, {"short": None, "constraints": [], "remedies": ["allow fewer disks for the spaces that lie on one disk"]}
         ) from None

@@ -23,7 +23,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 
 
 def broken(layout: Layout, schema: t.Any, place: str) -> Iterator[Found]:
-    """Give all that refers to nothing, is there twice, or lies where another still is."""
+    """Give all that refers to nothing, occurs twice, or lies where another still is."""
     yield from _control_characters(schema, place)
     yield from _references(layout, place)
     yield from _names(layout, place)
@@ -59,9 +59,9 @@ def _references(layout: Layout, place: str) -> Iterator[Found]:
     first: dict[str, str] = {}
     for where, device in uses:
         if device not in there:
-            yield where, f"{device} is no partition, array, LUKS container or volume of the schema"
+            yield where, f"{device} is not a partition, array, LUKS container or volume of the schema"
         elif first.setdefault(device, where) != where:
-            yield where, f"{device} is used by {first[device]} already"
+            yield where, f"{device} is already used by {first[device]}"
     for at, volume in enumerate(layout.volumes):
         if volume.group not in groups:
             yield f"{place}.lvs[{at}].vgname", f"there is no vg {volume.group}"
@@ -94,7 +94,7 @@ def _partitions(layout: Layout, schema: t.Any, place: str) -> Iterator[Found]:
         for partition in disk.partitions:
             end = partition.begin + partition.size
             if partition.size < 1:
-                yield f"{where}.partitions", f"{partition.device} ends at {end} MiB; that must be behind its begin, {partition.begin}"
+                yield f"{where}.partitions", f"{partition.device} ends at {end} MiB; that must be after its begin, {partition.begin}"
             if isinstance(sizes[at], int) and end > sizes[at]:
                 yield f"{where}.partitions", f"{partition.device} ends at {end} MiB, and the disk has {sizes[at]}"
         for before, after in zip(disk.partitions, disk.partitions[1:]):
@@ -107,5 +107,5 @@ def _doubles(named: Iterable[Found]) -> Iterator[Found]:
     first: dict[str, str] = {}
     for where, name in named:
         if name in first:
-            yield where, f"{name} is there twice" if first[name] == where else f"{name} is that of {first[name]} already"
+            yield where, f"{name} occurs twice" if first[name] == where else f"{name} is already that of {first[name]}"
         first.setdefault(name, where)

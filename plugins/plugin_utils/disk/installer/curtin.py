@@ -160,7 +160,7 @@ def _partition(partition: Partition, disk: Disk, layout: Layout, ids: dict[str, 
 
 def _filesystem(filesystem: Filesystem, name: str, ids: dict[str, str], losses: Losses) -> Iterator[Action]:
     if filesystem.type not in _FILESYSTEMS:
-        losses.lose(filesystem.space, f"curtin makes no {filesystem.type}")
+        losses.lose(filesystem.space, f"curtin cannot make {filesystem.type}")
         return
     made: Action = {
         "id": name,

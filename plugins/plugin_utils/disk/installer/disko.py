@@ -78,7 +78,7 @@ def _disk(disk: Disk, layout: Layout, losses: Losses, password_file: str | None)
 
 def _array(array: Array, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
     if array.spares:
-        losses.lose(array.space, f"disko makes no spares, as {', '.join(array.spares)}")
+        losses.lose(array.space, f"disko cannot make spares such as {', '.join(array.spares)}")
     level = int(array.level.removeprefix("raid"))
     made: dict[str, Nix] = {"type": "mdadm", "level": level, "metadata": array.metadata}
     return made | _content(array.device, layout, losses, password_file)
@@ -114,7 +114,7 @@ def _filesystem(filesystem: Filesystem, losses: Losses) -> Nix:
         options: dict[str, Nix] = {"mountOptions": list(filesystem.options.split(","))} if filesystem.options else {}
         return {"type": "swap", **options, **extra}
     if filesystem.options and not filesystem.mount:
-        losses.note(f"{filesystem.space}: it is not mounted, so that its mount options mean nothing")
+        losses.note(f"{filesystem.space}: it is not mounted, so its mount options have no effect")
     mounted: dict[str, Nix] = {"mountpoint": filesystem.mount} if filesystem.mount else {}
     if filesystem.mount and filesystem.options:
         mounted["mountOptions"] = list(filesystem.options.split(","))

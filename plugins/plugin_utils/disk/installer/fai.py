@@ -69,14 +69,14 @@ def _disk(disk: Disk, layout: Layout, losses: Losses) -> Iterator[str]:
             losses.note(f"{partition.space}: setup-storage puts the BIOS boot partition before all others")
     carries = any(layout.user(part.device) and not layout.filesystem(part.device) for part in others)
     if carries and disk.device.startswith(BY_PATH):
-        losses.refuse(others[0].space, f"setup-storage finds partitions by /dev/disk/by-id, which {disk.device} is not")
+        losses.refuse(others[0].space, f"setup-storage finds partitions by their links in /dev/disk/by-id, and {disk.device} is not one")
     if re.search(r"[\s*?\[{~]", disk.device) or (carries and re.search("[:,]", disk.device)):
         losses.refuse(others[0].space if others else disk.id, f"setup-storage cannot read the name {disk.device}")
     yield f"disk_config {disk.device} disklabel:{'gpt-bios' if bios else 'gpt'} fstabkey:uuid align-at:1M{bootable}"
     cursor = gpt.HEAD + sum(partition.size for partition in bios)
     for partition in others:
         if partition.begin != cursor:
-            losses.lose(partition.space, f"setup-storage leaves no gaps, so that it begins at {cursor} MiB, not at {partition.begin}")
+            losses.lose(partition.space, f"setup-storage leaves no gaps, so it begins at {cursor} MiB, not at {partition.begin}")
         cursor += partition.size
         yield f"p={_label(layout, partition)} {_use(partition, layout, losses, str(partition.size))}"
 
@@ -99,14 +99,14 @@ def _filesystem(filesystem: Filesystem, losses: Losses, size: str) -> str:
     row = FILESYSTEMS[filesystem.type]
     make = [row.label_option, shlex.quote(filesystem.label)] if filesystem.label else []
     if re.search(r"[\s:]", mount):
-        losses.lose(filesystem.space, f"setup-storage takes no colon and no space in {mount}, so that it is not mounted there")
+        losses.lose(filesystem.space, f"setup-storage allows no colon and no space in {mount}, so it is not mounted there")
         mount = "-"
     if re.search(r"\s", options):
-        losses.lose(filesystem.space, f"setup-storage takes no spaces in the mount options {options}")
+        losses.lose(filesystem.space, f"setup-storage allows no spaces in the mount options {options}")
         options = "defaults"
     words = " ".join([*make, *([filesystem.make_options] if filesystem.make_options else [])])
     if '"' in words:
-        losses.lose(filesystem.space, f"setup-storage takes no quotation marks in {words}")
+        losses.lose(filesystem.space, f"setup-storage allows no quotation marks in {words}")
         words = ""
     return " ".join([mount, size, filesystem.type, options, *([f'createopts="{words}"'] if words else [])])
 
@@ -125,7 +125,7 @@ def _array(array: Array, layout: Layout, losses: Losses, numbers: dict[str, str]
 def _container(container: Container, layout: Layout, losses: Losses, numbers: dict[str, str], passphrase: str | None) -> str:
     mode = "luks" if passphrase is None else f'luks:"{passphrase}"'
     if passphrase is not None and re.search("[\"'\n]", passphrase):
-        losses.refuse(container.space, "setup-storage takes no quotation marks and no line breaks in a passphrase")
+        losses.refuse(container.space, "setup-storage allows no quotation marks and no line breaks in a passphrase")
     below = numbers.get(container.below, container.below)
     filesystem = layout.filesystem(container.device)
     if any(volume.device == container.below for volume in layout.volumes):
@@ -172,7 +172,7 @@ def _guessed(device: str, layout: Layout) -> int:
 
 def _least(volume: Volume, excess: int, room: int, losses: Losses) -> int:
     """Return the least size of the volume that has to give way, in a group that is full."""
-    says = f"setup-storage keeps 1 % of a volume group to itself, so that volumes take {room} MiB of {volume.group} and not {room + excess}"
+    says = f"setup-storage keeps 1 % of a volume group to itself, so volumes get {room} MiB of {volume.group}, not {room + excess}"
     if volume.size <= excess:
         losses.refuse(volume.space, f"{says}; leave room in the group")
         return volume.size
@@ -184,5 +184,5 @@ def _plain_name(name: str, space: str, losses: Losses) -> str:
     """Return a name without dashes: setup-storage tells volumes from groups by them."""
     if "-" not in name:
         return name
-    losses.lose(space, f"setup-storage takes no dash in {name}, which is {name.replace('-', '_')} then")
+    losses.lose(space, f"setup-storage allows no dash in {name}, which becomes {name.replace('-', '_')} then")
     return name.replace("-", "_")

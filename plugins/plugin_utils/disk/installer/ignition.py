@@ -4,7 +4,7 @@
 
 """A layout as an Ignition configuration, for Fedora CoreOS and Flatcar; and as the Butane configuration that makes the same one.
 
-After Ignition's configuration specification 3.3.0 and Butane's of `fcos` 1.4.0 and `flatcar` 1.0.0. Ignition makes no LVM, and the
+After Ignition's configuration specification 3.3.0 and Butane's of `fcos` 1.4.0 and `flatcar` 1.0.0. Ignition cannot make LVM, and the
 image of such a system brings its own boot partitions.
 """
 
@@ -62,7 +62,7 @@ def _storage(layout: Layout, losses: Losses, key_file: str | None, tpm2: bool) -
     note_boot_flags(layout, losses, "Ignition")
     lose_subvolumes(layout, losses, "Ignition")
     for space in dict.fromkeys([group.space for group in layout.groups] + [volume.space for volume in layout.volumes]):
-        losses.lose(space, "Ignition makes no LVM")
+        losses.lose(space, "Ignition cannot make LVM")
     filesystems = [entry for filesystem in layout.filesystems for entry in _filesystem(filesystem, layout, nodes, losses)]
     for partition in layout.partitions():
         if partition.guid in (gpt.ESP, gpt.BIOS_BOOT):
@@ -101,7 +101,7 @@ def _partition(partition: Partition, layout: Layout) -> Json:
 
 def _array(array: Array, nodes: dict[str, str], losses: Losses) -> Json:
     if array.kept:
-        losses.refuse(array.space, "its data are to be kept, and Ignition makes arrays anew")
+        losses.refuse(array.space, "its data must be kept, and Ignition makes arrays anew")
     return {
         "name": array.name,
         "level": array.level,
@@ -113,7 +113,7 @@ def _array(array: Array, nodes: dict[str, str], losses: Losses) -> Json:
 
 def _container(container: Container, nodes: dict[str, str], losses: Losses, key_file: str | None, tpm2: bool) -> Json:
     if container.kept:
-        losses.refuse(container.space, "its data are to be kept, and Ignition would need the key that opens it now")
+        losses.refuse(container.space, "its data must be kept, and Ignition would need the key that opens it now")
     if key_file is None and not tpm2:
         losses.note(f"{container.space}: without key_file or tpm2 Ignition keeps the key of LUKS in the root file system")
     return {
@@ -129,7 +129,7 @@ def _filesystem(filesystem: Filesystem, layout: Layout, nodes: dict[str, str], l
     if filesystem.device not in nodes:
         return []
     if filesystem.type not in _FILESYSTEMS:
-        losses.lose(filesystem.space, f"Ignition makes no {filesystem.type}")
+        losses.lose(filesystem.space, f"Ignition cannot make {filesystem.type}")
         return []
     boots = any(part.device == filesystem.device and part.guid == gpt.ESP for part in layout.partitions())
     if filesystem.mount in _BOOT or boots:

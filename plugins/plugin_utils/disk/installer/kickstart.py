@@ -53,7 +53,7 @@ class _Writer:
             note(layout, self._losses, "Anaconda")
         for disk in layout.disks:
             if "," in disk.device:
-                self._losses.refuse(disk.id, "Kickstart has commas between disks, and this name has one")
+                self._losses.refuse(disk.id, "Kickstart separates disks by commas, and this name has one")
         drives = ",".join(_drive(disk) for disk in layout.disks)
         yield "zerombr"
         yield _line("ignoredisk", f"--only-use={drives}")
@@ -65,7 +65,7 @@ class _Writer:
             end = gpt.HEAD
             for partition in disk.partitions:
                 if partition.begin > end:
-                    reason = f"the {partition.begin - end} MiB before it are to stay free, and Anaconda puts partitions where it likes"
+                    reason = f"the {partition.begin - end} MiB before it must stay free, but Anaconda chooses where partitions begin"
                     self._losses.lose(partition.space, reason)
                 end = partition.begin + partition.size
                 yield from self._partition(disk, partition)
@@ -131,7 +131,7 @@ class _Writer:
         if isinstance(inner, Filesystem):
             return self._filesystem(carrier, inner, options)
         if name is None:
-            self._losses.lose(carrier.space, "Kickstart makes no device that nothing lies on")
+            self._losses.lose(carrier.space, "Kickstart makes no device that nothing uses")
             return None
         return name, options
 
@@ -152,7 +152,7 @@ class _Writer:
 
     def _filesystem(self, carrier: Carrier, filesystem: Filesystem, options: list[str]) -> tuple[str, list[str]] | None:
         if filesystem.type not in _FILESYSTEMS or (filesystem.type == "btrfs" and self._version not in _BTRFS):
-            self._losses.lose(filesystem.space, f"Anaconda of {self._version} makes no {filesystem.type}")
+            self._losses.lose(filesystem.space, f"Anaconda of {self._version} cannot make {filesystem.type}")
             return None
         if not filesystem.mount and not filesystem.is_swap and not filesystem.subvolumes:
             self._losses.lose(filesystem.space, _without_mount(carrier, filesystem))
@@ -170,7 +170,7 @@ class _Writer:
 
     def _btrfs_member(self, carrier: Carrier, filesystem: Filesystem, options: list[str]) -> tuple[str, list[str]] | None:
         if isinstance(carrier, Volume):
-            self._losses.lose(filesystem.space, "Kickstart makes no Btrfs on a logical volume")
+            self._losses.lose(filesystem.space, "Kickstart cannot make Btrfs on a logical volume")
             return None
         options_of_mounts = dict.fromkeys([filesystem.options, *(subvolume.mount_options for subvolume in filesystem.subvolumes)])
         for what, words in (*(("mount options", words) for words in options_of_mounts), ("options of mkfs", filesystem.make_options)):

@@ -64,7 +64,7 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
         user = layout.user(user.device)
     if isinstance(user, (Array, Group)):
         kind = "md array" if isinstance(user, Array) else "LVM"
-        losses.lose(user.space, f"systemd-repart makes no {kind}; on {partition.device} it makes a partition without content")
+        losses.lose(user.space, f"systemd-repart cannot make {kind}; on {partition.device} it makes a partition without content")
         encrypted = False
     filesystem = user if isinstance(user, Filesystem) else None
     if filesystem is not None and filesystem.type not in _FILESYSTEMS:
@@ -90,7 +90,7 @@ def _filesystem(filesystem: Filesystem, losses: Losses) -> list[str]:
     options = f":{filesystem.options}" if filesystem.options else ""
     mount = filesystem.mount
     if ":" in mount:
-        losses.lose(filesystem.space, f"systemd-repart takes no colon in {mount}, so that it is not mounted there")
+        losses.lose(filesystem.space, f"systemd-repart allows no colon in {mount}, so it is not mounted there")
         mount = ""
     mounted = [f"MountPoint={mount}{options}"] if mount else []
     return [f"Format={filesystem.type}", *mounted, *_subvolumes(filesystem, losses)]

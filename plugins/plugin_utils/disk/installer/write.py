@@ -57,7 +57,7 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
         if group.metadata and not group.kept:
             losses.lose(group.space, f"{target.name} makes physical volumes as LVM does by itself, not with {group.metadata}")
     for device in unstable_disks(layout):
-        losses.note(f"{device} is a name that may change with the next start; hardware with links would give a durable one")
+        losses.note(f"{device} is a name that may change at the next boot; hardware with links would give a durable one")
     value = target.write(layout, losses, **options)
     return Written(value, losses.check())
 

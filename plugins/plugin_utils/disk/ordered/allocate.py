@@ -101,11 +101,11 @@ def _allocate_divisible(request: OrderedRequest, groups: Groups) -> Ordered:
     if values is None:
         broken, values = groups, solve_program(request, ())
     if values is None:
-        raise ArithmeticError("HiGHS found no solution of a program that has one")
+        raise ArithmeticError("HiGHS found no solution to a program that has one")
     totals = _share_within(request, broken, whole(values, request).sum(axis=1))
     placed = solve_program(replace(request, low=totals, high=totals), ())
     if placed is None:
-        raise ArithmeticError("HiGHS found no solution of a program that has one")
+        raise ArithmeticError("HiGHS found no solution to a program that has one")
     return Ordered(whole(placed, replace(request, low=totals, high=totals)), loosened=broken)
 
 

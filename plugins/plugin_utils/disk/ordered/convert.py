@@ -52,7 +52,7 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
 
 
 def _too_tight() -> NoSolution:
-    says = "the objective ordered keeps room for the head of a PV of every vg on every disk that the vg may use"
+    says = "the objective ordered keeps room for the metadata of a PV of every vg on every disk that the vg may use"
     remedies = ["use the objective fair, which finds a plan", "say with 'disks' where each vg may lie"]
     return NoSolution(f"No plan: {says}", {"short": None, "constraints": [{"name": "pv_heads", "says": says}], "remedies": remedies})
 
@@ -62,7 +62,7 @@ def _check_expressible(schema: Schema) -> None:
     remedy = "use the objective fair"
     for space in schema.spaces:
         if space.type not in _KNOWN:
-            mistakes.add(f"{space.place}.type", f"the objective ordered plans no {space.type}; {remedy}")
+            mistakes.add(f"{space.place}.type", f"the objective ordered cannot plan {space.type}; {remedy}")
         unknown = {
             "count": space.copy_of,
             "extent_size": space.extent_size != lvm.EXTENT,
@@ -74,9 +74,9 @@ def _check_expressible(schema: Schema) -> None:
         }
         for key, given in unknown.items():
             if given:
-                mistakes.add(f"{space.place}.{key}", f"the objective ordered does not know it; {remedy}")
+                mistakes.add(f"{space.place}.{key}", f"the objective ordered does not support it; {remedy}")
         if space.type is SpaceType.VOLUME_GROUP and (space.min_size or space.max_size is not None):
-            mistakes.add(space.place, f"the objective ordered knows no bounds of a vg, only of what is in it; {remedy}")
+            mistakes.add(space.place, f"the objective ordered supports no bounds on a vg, only on what is in it; {remedy}")
     mistakes.check()
 
 

@@ -72,11 +72,11 @@ def read(data: t.Any) -> Recorded:
     mistakes.check()
     disks = [device for device in values["blockdevices"] if device["type"] == "disk"]
     rounded = any(isinstance(device.get("size"), str) and not device["size"].isdecimal() for device in data["blockdevices"])
-    warnings = ("lsblk was run without -b, so that sizes are the least that its rounded ones can stand for",) if rounded else ()
+    warnings = ("lsblk was run without -b, so sizes are the smallest that its rounded figures allow",) if rounded else ()
     return Recorded(
         source="lsblk",
         disks=tuple(_disk(device) for device in disks),
-        unknown=("what is on disks that were not looked at by udev or root",),
+        unknown=("what is on disks that neither udev nor root examined",),
         warnings=warnings,
     )
 

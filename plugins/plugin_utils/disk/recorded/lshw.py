@@ -39,7 +39,7 @@ def read(data: t.Any) -> Recorded:
         unknown=(IN_USE, "what is on the disks beside partitions", "world wide names of disks that are no NVMe"),
         ram=memory // 1024**2 or None,
         firmware=firmware,
-        warnings=tuple(f"lshw tells no size of {name}, which is left out; run it as root" for name in sizeless),
+        warnings=tuple(f"lshw gives no size for {name}, which is left out; run it as root" for name in sizeless),
     )
 
 

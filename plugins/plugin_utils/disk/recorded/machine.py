@@ -85,7 +85,7 @@ def _parsed(text: str) -> t.Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        says = "is empty; must be what was recorded, as JSON" if not text.strip() else f"is no JSON, or not all of it: {error}"
+        says = "is empty; must be what was recorded, as JSON" if not text.strip() else f"is not complete JSON: {error}"
         raise InputError([Mistake("", says)]) from None
 
 
@@ -94,7 +94,7 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     named = [disk for disk in recorded.disks if not _NOT_DISKS.match(disk.dev)]
     disks = [disk for disk in named if disk.size >= MIB]
     if not disks:
-        raise InputError([Mistake("", f"{recorded.source} tells of no disk")])
+        raise InputError([Mistake("", f"{recorded.source} lists no disk")])
     found, paths = _once([_facts(disk) for disk in sorted(disks, key=lambda disk: natural_key(disk.dev))])
     facts: Facts = {"disks": found}
     memory, boots = ram or recorded.ram, firmware or recorded.firmware
@@ -110,8 +110,8 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     guessed = [disk.dev for disk in disks if disk.rotational is None and media(_transport(disk), None) == "hdd"]
     if guessed:
         verb = "rotates" if len(guessed) == 1 else "rotate"
-        warnings.append(f"{recorded.source} does not tell whether {listed(guessed)} {verb}; taken for hdd")
-    warnings += [f"{recorded.source} tells no size of {disk.dev}, which is left out" for disk in named if disk.size < MIB]
+        warnings.append(f"{recorded.source} does not tell whether {listed(guessed)} {verb}; treated as hdd")
+    warnings += [f"{recorded.source} gives no size for {disk.dev}, which is left out" for disk in named if disk.size < MIB]
     return facts, (*warnings, *paths, *recorded.warnings)
 
 
@@ -131,7 +131,7 @@ def _once(disks: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
             mistakes.add("", f"two disks are both {disk['id']}, one {known['dev']}, one {disk['dev']}, with {words}")
         elif known is not disk:
             warnings.append(
-                f"{disk['dev']} and {known['dev']} are both {disk['id']}, taken for two paths to one disk; the latter is planned"
+                f"{disk['dev']} and {known['dev']} are both {disk['id']}, treated as two paths to one disk; the latter is planned"
             )
     mistakes.check()
     return list(first.values()), warnings

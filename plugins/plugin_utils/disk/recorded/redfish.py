@@ -62,11 +62,11 @@ def read(data: t.Any) -> Recorded:
     sizeless = [
         _node(drive) for drive in values["drives"] if not drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"
     ]
-    warnings = [f"Redfish tells no size of {name}, which is left out" for name in sizeless]
+    warnings = [f"Redfish gives no size for {name}, which is left out" for name in sizeless]
     if len(seen) < len(drives):
         warnings.append(f"{len(drives) - len(seen)} drives are behind volumes of a controller, which the system sees instead of them")
     if volumes and not behind:
-        warnings.append("volumes do not name their drives, so that these are taken for disks, too; give drives without them")
+        warnings.append("volumes do not name their drives, so these count as disks too; give drives without them")
     kinds = {drive["@odata.id"]: (drive["MediaType"], drive["Protocol"]) for drive in drives}
     system = values["system"] or {}
     memory = (system.get("MemorySummary") or {}).get("TotalSystemMemoryGiB")

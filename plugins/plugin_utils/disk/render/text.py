@@ -227,7 +227,7 @@ def _array(array: Plain, filesystems: Mapping[str, Plain]) -> str:
             array["level"],
             array["space_id"],
             f"of {len(array['devices'])}",
-            f"with {len(array['spares'])} to stand by" if array["spares"] else "",
+            f"with {len(array['spares'])} spare" if array["spares"] else "",
             filesystem.get("fs_type"),
             *_mounts(filesystem),
         )

@@ -16,7 +16,7 @@ def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
     """Return what there is to say of the part of a space that lies on one disk, its name first."""
     lines = [space.id, f"{label(space)}{f' in {space.inside}' if space.inside else ''}"]
     spare = disk.id in space.standing_by
-    lines.append(f"{format_mib(size)}{' that stand by' if spare else ''} on {disk.name}, {percent(size, disk.size)}")
+    lines.append(f"{format_mib(size)}{' as a spare' if spare else ''} on {disk.name}, {percent(size, disk.size)}")
     if round(size) != space.size:
         lines.append(f"{format_mib(space.size)} in all")
     if space.mount or space.fs_type:

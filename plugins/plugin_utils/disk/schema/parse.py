@@ -136,7 +136,7 @@ class _Reader:
             if entry is None:
                 continue
             if entry.id and first.setdefault(entry.id, entry.place) != entry.place:
-                self.mistakes.add(f"{entry.place}.id", f"{entry.id!r} is the id of {first[entry.id]} already; ids must differ")
+                self.mistakes.add(f"{entry.place}.id", f"{entry.id!r} is already the id of {first[entry.id]}; ids must differ")
                 entry = replace(entry, id="")
             entries.append(entry)
         return entries
@@ -222,7 +222,7 @@ class _Reader:
                 self.mistakes.add(place, f"cannot be combined with {key}; leave one of them out")
         on = [member for member in entry.values["contains"] if member in arrays]
         if on:
-            self.mistakes.add(place, f"{entry.id} lies on the array {on[0]!r} already; leave mirror out")
+            self.mistakes.add(place, f"{entry.id} already lies on the array {on[0]!r}; leave mirror out")
         return not self.mistakes.told(place)
 
     def _partners(self, choice: _Choice, least: int) -> tuple[int, ...]:
@@ -265,7 +265,7 @@ class _Reader:
         elif by_id[member].type not in (SpaceType.LOGICAL_VOLUME, SpaceType.RAID):
             self.mistakes.add(place, f"{member!r} is of type {by_id[member].type}; a vg contains lv and, to lie on them, raid")
         elif member in groups:
-            twice = "twice in this vg" if groups[member] == group.id else f"in the vg {groups[member]!r} already"
+            twice = "twice in this vg" if groups[member] == group.id else f"already in the vg {groups[member]!r}"
             self.mistakes.add(place, f"{member!r} is {twice}; a space is in one vg")
         else:
             groups[member] = group.id
@@ -401,7 +401,7 @@ class _Reader:
         everything = legs == ALL_DISKS
         count: int = disks // (entry.values["count"] or 1) - entry.values["spares"] if everything else legs
         if count < least_legs(level):
-            without = f" without {entry.values['spares']} that stand by" if entry.values["spares"] else ""
+            without = f" without {entry.values['spares']} spares" if entry.values["spares"] else ""
             says = f"all is {count} here{without}" if everything else f"{count} is too few"
             self.mistakes.add(place, f"{says}; {level} needs {least_legs(level)} disks or more")
         elif level is RaidLevel.RAID10 and count % 2:

@@ -105,7 +105,7 @@ def _wishes(overrides: Sequence[t.Any], known: Sequence[t.Any], mistakes: Mistak
             continue
         name = values["id"]
         if name in wishes:
-            mistakes.add(f"{place}.id", f"{name!r} is there twice; write one entry with all its keys")
+            mistakes.add(f"{place}.id", f"{name!r} occurs twice; write one entry with all its keys")
         elif name not in known and (values["state"] == _ABSENT or "type" not in wish):
             hint = suggest(name, [str(one) for one in known])
             mistakes.add(f"{place}.id", f"there is no space {name!r}{hint}; a new one needs a 'type'")

@@ -144,7 +144,7 @@ class _SpaceSize(Kind):
         if amount.number < 0:
             raise ValueError(f"is {shown(value)}; must be {'0' if self._zero else '1 MiB'} or more")
         if amount.number > LARGEST_SIZE:
-            raise ValueError(f"is {shown(value)}; that is no usable size")
+            raise ValueError(f"is {shown(value)}; that is not a usable size")
         if not amount.number and not self._zero:
             raise ValueError("is 0; leave the space out if it is to have no room, or the key if there is no bound")
         return amount
@@ -235,7 +235,7 @@ class _PartitionType(Kind):
             return gpt.DISCOVERABLE[word]
         if word in ("root", "usr"):
             machines = ", ".join(name for name in gpt.DISCOVERABLE if name.startswith(f"{word}-"))
-            raise ValueError(f"{word!r} is of another type on every kind of machine; there are {machines}")
+            raise ValueError(f"{word!r} differs on every kind of machine; there are {machines}")
         try:
             guid = str(uuid.UUID(word))
         except ValueError:

@@ -4,7 +4,7 @@
 
 """A layout that was carried out -> what the host has to know of it: mounts, swap, crypttab and mdadm.conf, and what of that is missing.
 
-Everything is found again by UUID, never by a name that may change with the next start.
+Everything is found again by UUID, never by a name that may change at the next boot.
 """
 
 from __future__ import annotations

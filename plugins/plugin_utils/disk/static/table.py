@@ -89,7 +89,7 @@ _ARRAY = Table(
         Row("name", _NAME, "Its device node, such as /dev/md/root.", required=True),
         Row("level", _Level(), "Its RAID level.", required=True),
         Row("devices", _DEVICES, "The partitions that it is made of.", required=True),
-        Row("spares", ListOf(_NAME, "devices"), "Partitions that stand by.", default=()),
+        Row("spares", ListOf(_NAME, "devices"), "The spare partitions.", default=()),
         Row("metadata", Word(("default", "1.0", "1.1", "1.2")), "The version of md's metadata.", default="default"),
         *_KEPT,
     ],

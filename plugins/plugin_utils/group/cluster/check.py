@@ -94,7 +94,7 @@ def check_rules(cluster: Cluster, place: str, mistakes: Mistakes) -> None:
     for position, rule in enumerate(cluster.rules):
         where = f"{place}[{position}]"
         if not rule.instances and not rule.tags:
-            mistakes.add(where, "is about nobody; give instances or tags")
+            mistakes.add(where, "names no instance; give instances or tags")
         if bool(rule.nodes) != (rule.kind == RuleKind.PIN):
             mistakes.add(
                 f"{where}.nodes", "is missing; a pin names nodes" if rule.kind == RuleKind.PIN else f"does not go with {rule.kind}"
@@ -151,7 +151,7 @@ def _check_unique(kind: str, field: str, values: Sequence[str], places: Sequence
         if not value:
             mistakes.add(f"{place}{separator}{field}", "is missing")
         elif value in seen:
-            mistakes.add(place, f"the {kind} with the {field} {value} is there twice, also at {seen[value]}")
+            mistakes.add(place, f"the {kind} with the {field} {value} occurs twice, also at {seen[value]}")
         else:
             seen[value] = place
 
@@ -165,7 +165,7 @@ def _check_node(node: Node, prefix: str, mistakes: Mistakes) -> None:
     for position, pool in enumerate(node.storage):
         where = f"{prefix}storage[{position}]"
         if pool.name in seen:
-            mistakes.add(where, f"the pool {pool.name} is there twice")
+            mistakes.add(where, f"the pool {pool.name} occurs twice")
         seen.add(pool.name)
         _check_size(pool.total or 0, f"{where}.total", mistakes)
         _check_size(pool.free or 0, f"{where}.free", mistakes)
@@ -202,11 +202,11 @@ def _check_homes(instance: Instance, prefix: str, nodes: dict[str, int], mistake
     if not instance.primary:
         mistakes.add(f"{prefix}primary", "is missing; name the node the instance lives on")
     elif instance.primary == instance.secondary:
-        mistakes.add(f"{prefix}secondary", f"is the primary node, {instance.primary}, too; the two must differ")
+        mistakes.add(f"{prefix}secondary", f"is also the primary node, {instance.primary}; the two must differ")
     if instance.disk_template == DiskTemplate.DRBD and not instance.secondary:
         mistakes.add(f"{prefix}secondary", "is missing; disk template drbd needs a second node")
 
 
 def _check_size(value: float, place: str, mistakes: Mistakes) -> None:
     if not 0 <= value <= _LARGEST:
-        mistakes.add(place, f"is {value}; must be 0 or more" if value < 0 else f"is {value}; that is no usable size")
+        mistakes.add(place, f"is {value}; must be 0 or more" if value < 0 else f"is {value}; that is not a usable size")

@@ -82,7 +82,7 @@ MOST_PLACES = 200_000
 """Places that the integer program may choose from; when there are more, each instance's best ones are offered."""
 MOST_ATTEMPTS = 5
 """How often all are assigned anew, without the places that would take what shared storage keeps for failures."""
-_NO_ORDER = Reason(NOWHERE, "order", 0.0, "there is a place, but no order of moves in which each of them has room")
+_NO_ORDER = Reason(NOWHERE, "order", 0.0, "there is a place, but no order of moves that has room for each of them")
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def reasons_to_stay(
         return (Reason(NOWHERE, "template", 0.0, model.why_it_stays),)
     primary, secondary = after.place_of(task.instance)
     if secondary != NOWHERE and not after.answers(primary) and (after.offline[secondary] or task.keeps_primary):
-        return (Reason(primary, "offline", 0.0, "its primary is down, so that its disks cannot be copied from there"),)
+        return (Reason(primary, "offline", 0.0, "its primary is down, so its disks cannot be copied from there"),)
     found = places_in_groups(after, after, task, across, scorers, rules)
     refused = [reason for refusal in found.refusals for reason in refusal.reasons]
     reasons = tuple(dict.fromkeys([*(reason for places, _scorer in found.places for reason in places.reasons()), *refused]))

@@ -98,7 +98,7 @@ def _reserves(state: ClusterState) -> Iterator[Problem]:
         if reserve.short and not state.offline[reserve.node]:
             node = names[reserve.node]
             free, kept = format_mib(reserve.free), format_mib(reserve.reserved)
-            says = f"{node} has {free} free, but keeps {kept} for a failure of {names[reserve.worst]}"
+            says = f"{node} has {free} free, but must keep {kept} in case of a failure of {names[reserve.worst]}"
             yield _on_node(state, ProblemKind.N1, reserve.node, reserve.short, says)
 
 

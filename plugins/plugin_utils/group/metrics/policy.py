@@ -31,7 +31,7 @@ def policy_failures(instance: Instance, policy: Policy, exclusive: bool) -> tupl
     if instance.disk_template in policy.disk_templates:
         return closest
     allowed = ", ".join(policy.disk_templates)
-    return (*closest, PolicyFailure(Limit.TEMPLATE, f"disk template {instance.disk_template} is none of {allowed}", 0))
+    return (*closest, PolicyFailure(Limit.TEMPLATE, f"disk template {instance.disk_template} is not one of {allowed}", 0))
 
 
 def _outside(instance: Instance, low: Spec, high: Spec, exclusive: bool) -> tuple[PolicyFailure, ...]:

@@ -152,7 +152,7 @@ def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer
         return Refusal(group, found.reasons() or (Reason(NOWHERE, "nodes", 1.0, "the group has no node for it"),))
     found = found.where(reachable(state, home, found.primaries, found.secondaries))
     if not found.fits.any():
-        return Refusal(group, (Reason(NOWHERE, "migration", 0.0, "no migration tag lets it come from where it is"),))
+        return Refusal(group, (Reason(NOWHERE, "migration", 0.0, "no migration tag allows it to come from its group"),))
     before = stranded_memory(state, group, exact=False)
     least, failing = np.inf, NOWHERE
     for row, column in by_primary(found.fits, scores_of(state, instance, found, scorer)):

@@ -306,7 +306,7 @@ def _read_step(told: t.Any, place: str, here: Nodes, kinds: Collection[str], mis
         mistakes.add(place, "must have a kind and, in `to`, the nodes afterwards")
         return None
     if _names(told.get("from", list(here))) != here:
-        mistakes.add(f"{place}.from", f"is {told['from']}, but the way so far leads to {_node_list(here)}")
+        mistakes.add(f"{place}.from", f"is {told['from']}, but the moves before it lead to {_node_list(here)}")
     if kinds and told["kind"] not in kinds:
         mistakes.add(f"{place}.kind", f"is {told['kind']}, which the driver cannot do; it knows {', '.join(kinds)}")
     return Step(
@@ -392,7 +392,7 @@ def read_journal(path: Path) -> tuple[MovePlan, Progress]:
     except OSError as error:
         says = f"cannot read {path}: {error.strerror or error}"
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        says = f"{path} is no journal of a plan ({type(error).__name__}: {error}); move it away to begin anew"
+        says = f"{path} is not the journal of a plan ({type(error).__name__}: {error}); move it away to start over"
     raise InputError([Mistake("journal", says)])
 
 

@@ -147,7 +147,7 @@ def _emptied(state: ClusterState, group: int, instances: Sequence[int], mode: Sc
             targets = together
     found = order(state, targets, Guard.at_every_move(state))
     missing = [_unplaced(state, targets, instance, groups[instance], mode) for instance in instances if instance not in targets]
-    missing += [Missing(instance, "there is a place, but no order of moves in which each of them has room") for instance in found.blocked]
+    missing += [Missing(instance, "there is a place, but no order of moves that has room for each of them") for instance in found.blocked]
     return (() if missing else found.moves), tuple(missing)
 
 

@@ -196,7 +196,7 @@ def parse_new_instances(data: Sequence[t.Any], cluster: Cluster, place: str = "i
         where = f"{place}[{position}]"
         instance = read_new_instance(item, where, pools, mistakes)
         if instance.name and instance.name in taken:
-            mistakes.add(f"{where}.name", f"there is an instance {instance.name} already")
+            mistakes.add(f"{where}.name", f"an instance {instance.name} already exists")
         taken[instance.name] = position
         instances.append(instance)
     mistakes.check()

@@ -106,7 +106,7 @@ class Server:
             return self._open(f"{address} answers {error.code} {error.reason}")
         reason = getattr(error, "reason", None) or error
         if isinstance(reason, TimeoutError):
-            return f"cannot ask {address}: timed out, there is no whole answer after {self.timeout:g} s"
+            return f"cannot ask {address}: timed out, there is no complete answer after {self.timeout:g} s"
         return self._open(f"cannot ask {address}: {str(reason) or type(reason).__name__}")
 
     def _open(self, text: str) -> str:

@@ -88,7 +88,7 @@ class _Spec(Kind):
         values, names = value.split(","), tuple(Spec.__dataclass_fields__)
         if len(values) == len(names) and all(_INTEGER.fullmatch(number) for number in values):
             return Spec(*map(int, values))
-        raise ValueError(f"{shown(value)} is no spec; write {len(names)} whole numbers: {', '.join(names)}")
+        raise ValueError(f"{shown(value)} is not a spec; write {len(names)} whole numbers: {', '.join(names)}")
 
 
 class _Intervals(Kind):
@@ -213,7 +213,7 @@ def _split(text: str, mistakes: Mistakes) -> list[_Lines]:
             sections.append([])
     if len(sections) < _REQUIRED_SECTIONS:
         missing = ", ".join(_SECTIONS[len(sections) : _REQUIRED_SECTIONS])
-        says = f"the file ends after {len(sections)} of {_REQUIRED_SECTIONS} sections; missing: {missing} (one empty line parts sections)"
+        says = f"the file ends after {len(sections)} of {_REQUIRED_SECTIONS} sections; missing: {missing} (sections are separated by one empty line)"
         mistakes.add(f"line {max(1, len(lines))}", says)
     return (sections + [[] for _section in _SECTIONS])[: len(_SECTIONS)]
 

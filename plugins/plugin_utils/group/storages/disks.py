@@ -72,5 +72,5 @@ def _why_it_stays(instance: Instance, known: bool, choices: int) -> str:
     if not instance.auto_balance:
         return "its instance is not to be balanced"
     if not known:
-        return "no node that answers tells how full its storage is"
+        return "no node that answers reports how full its storage is"
     return "" if choices > 1 else "no other storage that the same nodes reach takes it"

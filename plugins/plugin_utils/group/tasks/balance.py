@@ -93,11 +93,11 @@ def read_request(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Request:
     refuse_less(arguments, _LEAST, mistakes)
     for name in _ONLY_WITH_SCORE:
         if mode == Mode.HTOOLS and arguments.get(name):
-            mistakes.add(name, "is nothing that hbal knows; it needs mode: score")
+            mistakes.add(name, "is unknown to hbal; it needs mode: score")
     if mode == Mode.HTOOLS and arguments.get("score") == ScoreMode.CAPACITY:
         mistakes.add("score", "is capacity, which hbal does not know; it needs mode: score")
     if arguments.get("tolerance") is not None:
-        mistakes.add("tolerance", "is how far levels of storages may be from even; it needs of: storage")
+        mistakes.add("tolerance", "says how far storages may be from even; it needs of: storage")
     groups = _groups(cluster, arguments.get("groups"), mistakes)
     cluster = with_loads(
         cluster,
@@ -363,7 +363,7 @@ def _group_remarks(one: Plain) -> list[str]:
     remarks = [f"{one['group']}: {says}: {listed(names, _MOST_NAMES)}" for names, says in left if names]
     remarks += [f"{one['group']}: {name} stays where it is: {reasons_line(why)}" for name, why in _refusals(one)]
     remarks += [f"{one['group']}: {remark}" for remark in _redundancy_remarks(one["redundancy"])]
-    return remarks if one["complete"] else [*remarks, f"{one['group']}: time was up before the search was; a longer one may find more"]
+    return remarks if one["complete"] else [*remarks, f"{one['group']}: the time limit ended the search; more time may find more"]
 
 
 def _refusals(one: Plain) -> list[tuple[str, Sequence[Plain]]]:

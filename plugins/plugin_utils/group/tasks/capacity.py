@@ -128,7 +128,7 @@ def _question(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Question:
     wanted = arguments.get("want")
     refuse_less(arguments, {"want": 1, "workers": 0}, mistakes)
     if not mistakes and not is_bounded(cluster, instance):
-        mistakes.add("spec", "needs nothing that a node could run out of, so that it fits without end; give memory, vcpus or disk")
+        mistakes.add("spec", "needs nothing that a node could run out of, so any number fits; give memory, vcpus or disk")
     largest: tuple[Instance, ...] = ()
     if arguments.get("tiered", False) and not mistakes:
         specs = [interval.maximum for interval in cluster.policy.intervals]
@@ -224,4 +224,4 @@ def _add_words(one: Plain) -> tuple[str, ...]:
     if "add" not in one:
         return ()
     nodes, like = one["add"]["nodes"], one["add"]["like"]
-    return ("no number would do" if nodes is None else f"{nodes} like {like}" if nodes else "none",)
+    return ("no number is enough" if nodes is None else f"{nodes} like {like}" if nodes else "none",)

@@ -100,7 +100,7 @@ def allocate_secondary(loaded: Loaded, mode: ScoreMode) -> Plain:
     (position,) = _instances(loaded, [request["name"]], "request.name", mistakes)
     model = loaded.cluster.instances[position]
     if model.secondary:
-        return failure("the instance has a secondary already")
+        return failure("the instance already has a secondary")
     mirrored = dataclasses.replace(model, disk_template=DiskTemplate.DRBD)
     instances = (*loaded.cluster.instances[:position], mirrored, *loaded.cluster.instances[position + 1 :])
     state = ClusterState.from_cluster(dataclasses.replace(loaded.cluster, instances=instances))

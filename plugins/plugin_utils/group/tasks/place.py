@@ -171,8 +171,8 @@ def evacuation_summary(answer: Plain) -> str:
     head = f"{moved} of {moved + left} instances move in {stages}, {copied} are copied"
     scores = f"score {plan['score_before']:.8f} before, {plan['score_after']:.8f} after"
     moves = moves_table(plan) if plan["moves"] else ""
-    relaxed = [f"{placed['instance']}: N+1, CPUs or tags break where it goes" for placed in answer["placed"] if placed["relaxed"]]
-    restarts = [f"{name} is stopped and started again, as it cannot be moved while it runs" for name in answer["restarts"]]
+    relaxed = [f"{placed['instance']}: N+1, CPUs or tags are violated where it goes" for placed in answer["placed"] if placed["relaxed"]]
+    restarts = [f"{name} is stopped and started again, because it cannot move while it runs" for name in answer["restarts"]]
     stays = [f"{unplaced['instance']} stays: {reasons_line(unplaced['reasons'])}" for unplaced in answer["unplaced"]]
     return "\n\n".join(part for part in (f"{head}; {scores}", moves, "\n".join([*relaxed, *restarts, *stays])) if part)
 

@@ -37,7 +37,7 @@ def run_storages(loaded: Loaded, arguments: Mapping[str, t.Any], usual: Mapping[
     refuse_less(arguments, {"max_moves": 0, "tolerance": 0}, mistakes)
     for name in _NOT_OF_STORAGES:
         if arguments.get(name) not in (None, usual.get(name)):
-            mistakes.add(name, "is nothing that storages have; leave it out with of: storage")
+            mistakes.add(name, "has no meaning for storages; leave it out with of: storage")
     tolerance = StorageOptions.tolerance if arguments.get("tolerance") is None else arguments["tolerance"]
     options = StorageOptions(tolerance, _mib(arguments.get("max_data"), mistakes), arguments.get("max_moves"))
     cluster = loaded.cluster
@@ -121,7 +121,7 @@ def summary(plan: StoragePlan, told: Plain) -> str:
     changed = [pair for pair in zip(plan.before, plan.after) if pair[0].used != pair[1].used]
     others = [pair for pair in zip(plan.before, plan.after) if pair[0].used == pair[1].used]
     rows = [_level_row(*pair) for pair in (*changed, *others)]
-    parts = [table(_HEAD, rows, right=_HEAD[2:])] if rows else ["No node that answers tells how full a storage is."]
+    parts = [table(_HEAD, rows, right=_HEAD[2:])] if rows else ["No node that answers reports how full a storage is."]
     copied = format_mib(sum(move.size for move in plan.moves))
     count = len(plan.moves)
     head = (
@@ -129,11 +129,9 @@ def summary(plan: StoragePlan, told: Plain) -> str:
         if count
         else "No disk needs to move."
     )
-    left = (
-        [f"{format_mib(plan.excess_after)} still lie where too much is, or are lacking where too little is."] if plan.excess_after else []
-    )
+    left = [f"{format_mib(plan.excess_after)} are still out of balance."] if plan.excess_after else []
     left += [f"There is a better storage for {name}, but no room on the way to it." for name in told["blocked"]]
-    left += [] if plan.complete else ["The search was ended before it was known that nothing is better."]
+    left += [] if plan.complete else ["The search ended early; there may be a better plan."]
     parts += ["\n".join([head, *left])]
     if plan.moves:
         parts.append(table(("stage", "instance", "disk", "from", "to", "copied"), _move_rows(plan), right=("stage", "copied")))

@@ -137,7 +137,7 @@ def _pieces(connection: sa.Connection) -> Iterator[Finding]:
     )
     for consumer, label, provider, name, amount, *fields in rows:
         if not Inventory(*fields).allows_piece(amount):
-            says = f"consumer {label}: {amount} {name} of provider {provider} is no piece its inventory allows now"
+            says = f"consumer {label}: {amount} {name} of provider {provider} is not an amount that its inventory allows now"
             yield Finding("piece", consumer, says, label)
 
 

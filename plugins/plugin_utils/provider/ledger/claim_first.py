@@ -26,7 +26,7 @@ class Chosen:
 
 
 class NoneLeft(NoSolution):
-    """None of the candidates can be had now; looking for candidates again may find others."""
+    """None of the candidates can be claimed now; looking for candidates again may find others."""
 
 
 def claim_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
@@ -46,7 +46,7 @@ def claim_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
             return Chosen(index, claimed, refused)
     reasons = "; ".join(f"candidate {index}: {says}" for index, says in enumerate(refused[:3]))
     more = f" (and {len(refused) - 3} more)" if len(refused) > 3 else ""
-    raise NoneLeft(f"none of {len(candidates)} candidates can be had now: {reasons}{more}", {"candidates": conflicts})
+    raise NoneLeft(f"none of {len(candidates)} candidates can be claimed now: {reasons}{more}", {"candidates": conflicts})
 
 
 def claim_held_or_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:

@@ -328,22 +328,22 @@ def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
             continue
         free = max(0, stock.inventory.capacity - stock.used)
         askers = [change.wanted for change in plan.needed if change.amounts.get(key, 0) > change.had.get(key, 0)]
-        says = f"{key[1]} of {guarded.names[key[0]]}: {more} more asked, {free} of {stock.inventory.capacity} free"
+        says = f"{key[1]} of {guarded.names[key[0]]}: {more} more requested, {free} of {stock.inventory.capacity} free"
         yield {**_refusal(plan, askers[0], key, "full", says), "asked": more, "free": free}
 
 
 def _why_no_piece(amount: int, stock: StoredInventory | None) -> str:
     if stock is None:
-        return f"{amount} asked, but there is no inventory"
+        return f"{amount} requested, but there is no inventory"
     inventory = stock.inventory
     if inventory.allows_piece(amount):
         return ""
     least, most, step = inventory.min_unit, inventory.max_unit, inventory.step_size
     if step == 1:
-        return f"{amount} asked, but one consumer may have from {least} (min_unit) to {most} (max_unit)"
+        return f"{amount} requested, but one consumer may have from {least} (min_unit) to {most} (max_unit)"
     first, last = -(-least // step) * step, most // step * step
     alone = f"exactly {least} (min_unit) or " if least % step else ""
-    return f"{amount} asked, but one consumer may have {alone}a multiple of {step} (step_size) from {first} to {last}"
+    return f"{amount} requested, but one consumer may have {alone}a multiple of {step} (step_size) from {first} to {last}"
 
 
 def _growth(needed: Iterable[Change]) -> dict[Key, int]:

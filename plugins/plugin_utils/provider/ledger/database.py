@@ -273,7 +273,7 @@ class OutcomeUnknown(Unavailable):
 
 _NOTHING_DONE = "Nothing was changed; running the task again is safe"
 _IN_DOUBT = (
-    "It was lost while the change was being committed, so that it is not known whether the change was made. Running the task again is "
+    "It was lost during the commit, so it is not known whether the change was made. Running the task again is "
     "safe: it finds out, and makes no change twice"
 )
 
@@ -296,7 +296,7 @@ def in_doubt(url: sa.URL, error: Exception, seconds: float | None = None) -> Out
 
 def _told(url: sa.URL, error: Exception) -> str:
     if not isinstance(error, sa.exc.DBAPIError):
-        return "is busy: other writers were always quicker"
+        return "is busy: other writers always came first"
     return without_secrets(_meaning(error), url)
 
 

@@ -97,4 +97,4 @@ def _refuse_to_drop(connection: sa.Connection, gone: Sequence[tuple[StoredProvid
     users = read_users(connection, {provider.id for provider, _name in gone})
     used = [(provider, name, users[provider.id, name]) for provider, name in gone if (provider.id, name) in users]
     if used:
-        raise StillInUse(f"the inventory cannot go: {'; '.join(map(says_used, used))}", {"used_by": used_by(used)})
+        raise StillInUse(f"the inventory cannot be removed: {'; '.join(map(says_used, used))}", {"used_by": used_by(used)})

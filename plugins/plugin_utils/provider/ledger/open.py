@@ -153,7 +153,7 @@ def _with_tables(ledger: Ledger) -> Ledger:
         return ledger
     if revision is not None:
         raise Unavailable(
-            f"the database {describe(ledger.url)} is of an older release; the next task that changes something brings it up to date"
+            f"the database {describe(ledger.url)} is from an older release; the next task that changes something brings it up to date"
         )
     stand_in = Ledger(ledger.url, memory_engine(), ledger.policy)
     stand_in.write(lambda connection: upgrade(connection, scripts))

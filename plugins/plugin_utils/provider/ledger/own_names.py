@@ -47,8 +47,8 @@ def remove_names(connection: sa.Connection, names: Names) -> Names:
         **_users(connection, inventories, "resource_class", names.classes),
     }
     if users:
-        says = "; ".join(f"{name} is had by {listed(sorted(found), MOST_SHOWN)}" for name, found in sorted(users.items()))
-        raise StillInUse(f"the names cannot go: {says}", {"had_by": {name: sorted(found) for name, found in sorted(users.items())}})
+        says = "; ".join(f"{name} is used by {listed(sorted(found), MOST_SHOWN)}" for name, found in sorted(users.items()))
+        raise StillInUse(f"the names cannot be removed: {says}", {"had_by": {name: sorted(found) for name, found in sorted(users.items())}})
     found = Names(_present(connection, traits, names.traits), _present(connection, resource_classes, names.classes))
     for table, gone in ((traits, found.traits), (resource_classes, found.classes)):
         for part in batches(gone):

@@ -143,11 +143,11 @@ def _change(entry: t.Any, place: str, mistakes: Mistakes) -> ProviderChange:
         single = [key for key, parts in (("add", added), ("remove", removed)) if parts.get(name)]
         if single and values[name] is not None:
             where = f"{place}.{single[0]}.{name}" if place else f"{single[0]}.{name}"
-            mistakes.add(where, f"cannot stand beside {name}, which is the whole of them; leave one of the two out")
+            mistakes.add(where, f"cannot be combined with {name}, which replaces them all; leave one of the two out")
     both = {name: sorted(set(added.get(name) or ()) & set(removed.get(name) or ())) for name in PARTS}
     for name, doubles in both.items():
         if doubles:
-            mistakes.add(f"{place}.remove.{name}" if place else f"remove.{name}", f"has {', '.join(doubles)}, which add has, too")
+            mistakes.add(f"{place}.remove.{name}" if place else f"remove.{name}", f"has {', '.join(doubles)}, which add has too")
     return ProviderChange(
         place=place,
         uuid=values["uuid"],

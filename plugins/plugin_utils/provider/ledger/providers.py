@@ -93,16 +93,14 @@ def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderCha
     for change in changes:
         uuid = change.uuid_among(stored)
         if places.setdefault(uuid, change.place) != change.place:
-            mistakes.add(change.place, f"is the provider {uuid}, which {places[uuid]} is already")
+            mistakes.add(change.place, f"is the provider {uuid}, as is {places[uuid]}")
         owner = owners.get(change.name or uuid)
         if owner is not None and owner.uuid != uuid and owner.name == change.name:
-            mistakes.add(change.place_of("name"), f"{change.name} is the name of the provider {owner.uuid} already")
+            mistakes.add(change.place_of("name"), f"{change.name} is already the name of the provider {owner.uuid}")
         if change.reference not in stored and change.name is None:
             mistakes.add(change.place_of("name"), f"there is no provider {uuid}, and a new one needs a name")
         if change.reference not in stored and change.uuid is None and uuid in owners:
-            mistakes.add(
-                change.place_of("uuid"), f"give one, since the one that belongs to this name is that of {owners[uuid].name} already"
-            )
+            mistakes.add(change.place_of("uuid"), f"give one: the uuid derived from this name already belongs to {owners[uuid].name}")
     mistakes.check()
 
 

@@ -59,9 +59,9 @@ def parse_database(database: str | None) -> sa.URL:
         url = sa.make_url(given)
     except sa.exc.ArgumentError:
         hint = f"; a file is written sqlite:///{Path(given).absolute()}" if _PLAIN_PATH.fullmatch(given) and "/" in given else ""
-        raise _refusal(f"is no URL such as {_EXAMPLES}{hint}") from None
+        raise _refusal(f"is not a URL such as {_EXAMPLES}{hint}") from None
     except ValueError:
-        raise _refusal(f"has a port that is no number; {_QUOTE}") from None
+        raise _refusal(f"has a port that is not a number; {_QUOTE}") from None
     backend = url.get_backend_name()
     if backend not in DRIVERS:
         raise _refusal("is of a kind that is not supported; use sqlite, postgresql or mariadb")
@@ -70,7 +70,7 @@ def parse_database(database: str | None) -> sa.URL:
     if server_like and (url.password == "" or _has_stray_at(given)):
         raise _refusal(f"has an @ where none can be, or an empty password; {_QUOTE}")
     if backend != "sqlite" and url.host and not _PLAIN_HOST.fullmatch(url.host):
-        raise _refusal(f"has a host that can be none; {_QUOTE}")
+        raise _refusal(f"has a host that cannot be one; {_QUOTE}")
     if url.drivername == backend or backend in {"mysql", "mariadb"}:
         url = url.set(drivername=DRIVERS[backend])
     try:

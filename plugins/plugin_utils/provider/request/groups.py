@@ -45,7 +45,7 @@ class _Lists(Kind):
             entries = [entries]
         found = tuple(_NAMES.read_nested(entry, (place, "[", number), mistakes) for number, entry in enumerate(entries))
         if self._nothing and not all(found):
-            mistakes.add(place, f"has an empty list, of which {self._nothing}")
+            mistakes.add(place, f"has an empty list, which {self._nothing}")
         return found
 
 
@@ -65,7 +65,7 @@ class _Aggregates(Kind):
             else:
                 wanted.append(frozenset(_AGGREGATES.read_nested(entry, where, mistakes)))
         if not all(wanted):
-            mistakes.add(place, "has an empty list, of which no aggregate can be had")
+            mistakes.add(place, "has an empty list, which no aggregate can satisfy")
         return tuple(wanted), frozenset(forbidden)
 
 
@@ -75,7 +75,7 @@ _GROUP = Table(
         Row("resources", AMOUNTS),
         Row("required", _NAMES, default=()),
         Row("forbidden", _NAMES, default=()),
-        Row("any_of", _Lists("no trait can be had"), default=()),
+        Row("any_of", _Lists("no trait can satisfy"), default=()),
         Row("member_of", _Aggregates(), default=_Aggregates.blank),
         Row("not_member_of", _Flat(_AGGREGATES), default=()),
         Row("in_tree", REFERENCE),
@@ -105,7 +105,7 @@ def parse_groups(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
     values = _REQUEST.read_nested(_with_empty_groups(arguments), "", mistakes)
     policy = arguments.get("group_policy")
     if values["isolate"] and policy is not None:
-        mistakes.add("isolate", "cannot stand beside group_policy; leave one of them out")
+        mistakes.add("isolate", "cannot be combined with group_policy; leave one of them out")
     root_member_of, root_not_member_of = values["root_member_of"]
     request = Request(
         groups=tuple(_group(suffix, group, mistakes) for suffix, group in values["groups"].items()),

@@ -92,7 +92,7 @@ def with_names(request: Request, aggregates: Mapping[str, str], trees: Mapping[s
 def why_no_suffix(suffix: str) -> str:
     """Return what is wrong with the suffix of a granular group, or an empty string."""
     if _SUFFIX.fullmatch(suffix) is None:
-        return f"{suffix!r} is no suffix; it has 1 to 64 of the characters a-z, A-Z, 0-9, _ and -"
+        return f"{suffix!r} is not a suffix; it has 1 to 64 of the characters a-z, A-Z, 0-9, _ and -"
     return ""
 
 

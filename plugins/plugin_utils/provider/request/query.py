@@ -69,7 +69,7 @@ def _sort_parameters(query: str, mistakes: Mistakes) -> _Parameters:
             of_suffix.setdefault(match["kind"], []).append(value)
         else:
             mistakes.add(
-                key, f"is no parameter of a request{suggest(key, [*_WHOLE_KEYS, 'resources', 'required', 'member_of', 'in_tree'])}"
+                key, f"is not a parameter of a request{suggest(key, [*_WHOLE_KEYS, 'resources', 'required', 'member_of', 'in_tree'])}"
             )
     return parameters
 
@@ -159,7 +159,7 @@ def _parse_policy(whole: dict[str, list[str]], mistakes: Mistakes) -> str | None
         if policy not in ("none", "isolate"):
             mistakes.add("group_policy", f"must be none or isolate, not {policy!r}")
     if policies and "isolate" in whole:
-        mistakes.add("isolate", "cannot stand beside group_policy; leave one of them out")
+        mistakes.add("isolate", "cannot be combined with group_policy; leave one of them out")
     return policies[0] if policies else None
 
 

@@ -71,7 +71,7 @@ def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
             chosen = claim_first(ledger, claims)
         except NoneLeft as error:
             if looks > ledger.policy.retries or ledger.deadline.is_over:
-                raise NoSolution(f"others were quicker each of {looks} times: {error}", error.conflict) from None
+                raise NoSolution(f"other writers came first all {looks} times: {error}", error.conflict) from None
         else:
             return Placed(chosen, found[chosen.index])
 
@@ -89,7 +89,7 @@ def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed 
     held, world = found
     answer = held_candidate(world, held, _parse(request, world.known_names()), request["budget"])
     if answer.truncated:
-        says = "it cannot be told within the budget whether the consumer has what is requested, so nothing was changed; raise budget"
+        says = "the budget is too small to tell whether the consumer has what is requested, so nothing was changed; raise budget"
         raise NoSolution(says, {"held": held})
     if not answer.candidates:
         return None
@@ -211,7 +211,7 @@ def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:
     if empty:
         hint = ", or allocations: {} for this consumer" if several else ""
         places = [f"consumers[{number}].allocations" if several else "allocations" for number in empty]
-        raise InputError(Mistake(place, f"is needed; to take everything back, use state absent{hint}") for place in places)
+        raise InputError(Mistake(place, f"is needed; to give everything back, use state absent{hint}") for place in places)
     return claims
 
 
@@ -243,4 +243,4 @@ def _whose(arguments: Mapping[str, t.Any]) -> Plain:
 
 def _refuse_absent(arguments: Mapping[str, t.Any], name: str) -> None:
     if arguments["state"] == "absent":
-        raise InputError([Mistake(name, "is for state present; to take everything back, the consumer alone is enough")])
+        raise InputError([Mistake(name, "is for state present; to give everything back, the consumer alone is enough")])

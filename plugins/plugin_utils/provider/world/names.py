@@ -150,7 +150,7 @@ def _why_malformed(kind: str, name: t.Any, standard: frozenset[str]) -> str:
         return ""
     if not isinstance(name, str) or _CUSTOM.fullmatch(name) is None:
         hint = suggest(name, standard) if isinstance(name, str) else ""
-        return f"{name!r} is no standard {kind}{hint}; a {kind} of your own is CUSTOM_ and then A-Z, 0-9 and _"
+        return f"{name!r} is not a standard {kind}{hint}; a {kind} of your own is CUSTOM_ and then A-Z, 0-9 and _"
     if len(name) > LONGEST_NAME:
         return f"the {kind} {name[:40]}... is longer than {LONGEST_NAME} characters"
     return ""

@@ -124,7 +124,7 @@ def parse_world(data: t.Any, place: str = "world") -> World:
     }
     for consumer in held if len(allocations) < len(held) else ():
         if consumer_uuid(consumer) in held and consumer_uuid(consumer) != consumer:
-            mistakes.add(f"{place}.allocations.{consumer}", f"is given once more, as {consumer_uuid(consumer)}")
+            mistakes.add(f"{place}.allocations.{consumer}", f"is given again, as {consumer_uuid(consumer)}")
     mistakes.check()
     return World(
         tuple(placed),
@@ -177,7 +177,7 @@ def _resolve_parents(providers: Sequence[Provider], by_reference: Mapping[str, P
         parent = find_reference(provider.parent, by_reference)
         if parent is None:
             hint = suggest(provider.parent, by_reference)
-            mistakes.add(f"{place}.providers", f"the parent {provider.parent!r} of {provider.name} is no provider{hint}")
+            mistakes.add(f"{place}.providers", f"the parent {provider.parent!r} of {provider.name} is not a provider{hint}")
             continue
         placed.append(provider if provider.parent == parent.uuid else replace(provider, parent=parent.uuid))
     looped = _in_loops({provider.uuid: provider.parent for provider in placed})

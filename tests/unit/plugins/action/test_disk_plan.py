@@ -251,7 +251,7 @@ def test_no_solution_comes_with_its_conflict(run: Run) -> None:
     [
         ("mistakes", "3 mistakes in the input:"),
         ("mistakes", "schema[0].type: is 'partitoin'; must be one of"),
-        ("mistakes", "schema[0].sise: is no key of a space (did you mean size?)"),
+        ("mistakes", "schema[0].sise: is not a key of a space (did you mean size?)"),
         ("mistakes", "schema[1].size: expression '$.x' failed: the facts have no 'x'"),
         ("not_a_list", "schema: is a mapping; must be a list"),
         ("no_disks", "hardware.disks: is empty"),

@@ -116,7 +116,7 @@ def test_all_mistakes_are_one_message(run: Run) -> None:
         "- cluster.nodes[2].total_memory: is missing; must be a size in MiB, or text such as '50 GiB'",
         "- cluster.nodes[2].total_cpus: is missing; must be a number",
         "- cluster.instances[0].vcpus: is 'x'; must be a whole number, 0 or more",
-        "- cluster.nodes[2]: the node with the name n1 is there twice, also at cluster.nodes[0]",
+        "- cluster.nodes[2]: the node with the name n1 occurs twice, also at cluster.nodes[0]",
         "- cluster.instances[0].primary: unknown node 'n9'",
     ]
 

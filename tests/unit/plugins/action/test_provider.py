@@ -211,7 +211,7 @@ def test_inline_world_is_returned_changed(run: Run) -> None:
     [
         (
             "mistakes",
-            ["3 mistakes", "VCPU.total: is -1; must be", "'NONSENSE' is no standard resource class", "traits[0]: 'FAST'"],
+            ["3 mistakes", "VCPU.total: is -1; must be", "'NONSENSE' is not a standard resource class", "traits[0]: 'FAST'"],
         ),
         ("no_consumer", ["one of the following is required: consumer"]),
         ("no_amounts", ["allocations: is needed"]),

@@ -41,7 +41,7 @@ def test_from_mib(mib, text):
 
 @pytest.mark.parametrize("mib", ["much", None, [1]])
 def test_from_mib_refuses_what_is_no_number(mib):
-    with pytest.raises(AnsibleFilterError, match="is no number of MiB"):
+    with pytest.raises(AnsibleFilterError, match="is not a number of MiB"):
         call(from_mib, mib)
 
 

@@ -41,7 +41,7 @@ def test_all_mistakes_of_a_hand_written_schema_are_told():
     message = str(caught.value)
     assert "schema[0].volumes[0].size: is missing" in message
     assert "did you mean partition?" in message
-    with pytest.raises(AnsibleFilterError, match="hardware has to be a dictionary"):
+    with pytest.raises(AnsibleFilterError, match="hardware must be a dictionary"):
         bareon_to_static([], "sda")
 
 

@@ -66,6 +66,6 @@ def test_check_mode_tells_the_same_and_does_nothing(machine, capsys, system):
 def test_what_is_lacking_is_told_at_once(machine, capsys, tmp_path):
     said = run(capsys, tmp_path)
     assert said["failed"]
-    assert said["msg"].startswith("The system cannot be made to start, and nothing was changed:\n- there is no kernel in ")
+    assert said["msg"].startswith("The system cannot be made bootable, and nothing was changed:\n- there is no kernel in ")
     assert "no grub-install" in said["msg"]
     assert machine.commands == []

@@ -105,7 +105,7 @@ def test_a_run_that_leaves_something_to_do_fails(machine, capsys):
     code, result = run(capsys, schema=SCHEMA, luks_key=KEY)
 
     assert code == 1
-    assert "All steps are done, but another look finds more to do" in result["msg"]
+    assert "All steps are done, but a second look finds more to do" in result["msg"]
     assert all(step["done"] for step in result["steps"][: len(result["steps"]) // 2])
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A picture of moves: each row is there twice, on the left as before, on the right as after, and arrows lead from left to right.
+"""A picture of moves: each row occurs twice, on the left as before, on the right as after, and arrows lead from left to right.
 
 Heights are counted in rows, so that the page may choose how high a row is.
 """

@@ -21,7 +21,7 @@ from .storages import METRICS as STORAGE_METRICS
 from .storages import storage_pictures
 
 TEMPLATES = pathlib.Path(__file__).parents[2] / "templates"
-_NO_ROOM = "a better storage is there, but no room on the way to it"
+_NO_ROOM = "there is a better storage, but no room on the way to it"
 
 
 @dataclass(frozen=True)

@@ -310,7 +310,7 @@ def _points(documents: Mapping[str, t.Any], guests: Sequence[Values], mode: str,
     names = [name for names in _MEASURES[mode].values() for name in names]
     if running and not any(point[name] is not None for number in running for point in found[number] for name in names):
         needed = "; it needs release 9 or later" if mode == "pressure" else ""
-        mistakes.add("source.load.mode", f"is {mode}, which no guest that runs has in its rrddata{needed}")
+        mistakes.add("source.load.mode", f"is {mode}, which no running guest has in its rrddata{needed}")
     return found
 
 

@@ -211,12 +211,12 @@ def _asked(url: str, path: str, timeout: float, ask: t.Callable[[], t.Any]) -> t
     try:
         return _in_time(timeout, ask)
     except proxmoxer.AuthenticationError as error:
-        raise Unavailable(f"{url} does not know this user, or not by this password") from error
+        raise Unavailable(f"{url} rejects this user or password") from error
     except proxmoxer.ResourceException as error:
         if error.status_code in _AWAY and path.startswith("/nodes/"):
             raise _Away from error
         if error.status_code == 401:
-            raise Unavailable(f"{url} does not know this user or token (401 {error.content})") from error
+            raise Unavailable(f"{url} rejects this user or token (401 {error.content})") from error
         raise Unavailable(f"{url} answers {error.status_code} {error.content} for {path}") from error
     except requests.exceptions.SSLError as error:
         raise Unavailable(
@@ -224,11 +224,11 @@ def _asked(url: str, path: str, timeout: float, ask: t.Callable[[], t.Any]) -> t
             f"unless it has another ({_reason(error)})"
         ) from error
     except (requests.exceptions.Timeout, TimeoutError) as error:
-        raise Unavailable(f"{url} does not answer in time for {path}: there is no whole answer after {timeout:g} s") from error
+        raise Unavailable(f"{url} does not answer {path} in time: there is no complete answer after {timeout:g} s") from error
     except (requests.exceptions.RequestException, OSError) as error:
         raise Unavailable(f"cannot ask {url}: {_reason(error)}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise Unavailable(f"{url} does not answer for {path} as Proxmox VE does") from error
+        raise Unavailable(f"{url} does not answer {path} as Proxmox VE does") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -47,7 +47,7 @@ def test_raw_data_in_the_middle_is_met_by_a_sample(size: int, share: float) -> N
     found = remains({int(size * share): os.urandom(max(MIB, size // 100))}, size)
     assert found is not None
     assert found.error is None
-    assert "data of no known kind at" in found.words
+    assert "unknown data at" in found.words
 
 
 @pytest.mark.parametrize("offset", [0, 1024, MIB, SIZE - 512])

@@ -183,7 +183,7 @@ def test_check_mode_warns_of_what_the_host_lacks(monkeypatch):
 
 
 def test_check_mode_says_that_it_cannot_look_into_what_is_closed(monkeypatch):
-    assert "has to be opened" in Run(monkeypatch, LayoutPlan((OPEN,), again=True)).foresee(key=Key(b"x")).notes[-1]
+    assert "must be opened" in Run(monkeypatch, LayoutPlan((OPEN,), again=True)).foresee(key=Key(b"x")).notes[-1]
     assert Run(monkeypatch, LayoutPlan(ALL)).foresee().notes == ()
 
 

@@ -155,7 +155,7 @@ def test_a_member_that_failed_is_replaced():
         kinds.AddMembers,
         kinds.FinishPartitions,
     ]
-    assert "add /dev/sdb1 to the array /dev/md/m, for members and spares that it lacks" in [step.says for step in found.steps]
+    assert "add /dev/sdb1 to the array /dev/md/m, for missing members and spares" in [step.says for step in found.steps]
     for step in found.steps:
         carry_out(host, step)
     assert plan(host, maker.schema).steps == ()
@@ -201,7 +201,7 @@ def test_an_array_is_made_with_its_spare_which_may_take_the_place_of_any_member(
     maker = with_a_mirror("sda", "sdb", "sdc")
     maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
     says = [step.says for step in plan(new_host(), maker.schema).steps]
-    assert "create the array /dev/md/m, raid1 on /dev/sda1, /dev/sdb1, with /dev/sdc1 to stand by" in says
+    assert "create the array /dev/md/m, raid1 on /dev/sda1, /dev/sdb1, with /dev/sdc1 as spare" in says
     host = installed(maker)
     assert plan(host, maker.schema).steps == ()
     array = maker.schema["mds"][0]
@@ -254,11 +254,11 @@ def test_names_of_others_are_not_taken():
     old_group(host, [host.media.disk("sdc")], "vg0")
     old_array(host, [host.media.disk("sdb")], "1.2", "m")
     host.start_all()
-    assert "there is a volume group vg0 already" in refusal(host, simple().schema)
+    assert "a volume group vg0 already exists" in refusal(host, simple().schema)
     maker = maker_on("sda")
     legs = [maker.partition("sda", 100, "m"), maker.partition("sda", 100, "m2")]
     maker.schema["mds"].append({"name": "/dev/md/m", "level": "raid1", "devices": legs})
-    assert "there is an array m already" in refusal(host, maker.schema)
+    assert "an array m already exists" in refusal(host, maker.schema)
 
 
 def test_a_layout_is_taken_over_from_a_plan_with_other_identities():

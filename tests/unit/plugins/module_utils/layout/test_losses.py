@@ -143,7 +143,7 @@ def test_what_was_seen_in_check_mode_is_applied_and_nothing_else(monkeypatch):
     assert run.foresee(confirm=seen).problem is None
     run.host.media.sign(run.host.blocks()["sda1"], "xfs", ("label", 1))
     for report in (run.foresee(confirm=seen), run.apply(confirm=seen)):
-        assert f"confirm is {seen}, but of what would be destroyed now the digest is " in str(report.problem)
+        assert f"confirm is {seen}, but the digest of what would be destroyed now is " in str(report.problem)
         assert "vfat 'Windows' on /dev/sda1" in str(report.problem) or "xfs 'Windows' on /dev/sda1" in str(report.problem)
         assert report.done == ()
     now = digest(run.foresee().losses)

@@ -281,7 +281,7 @@ def test_a_boot_partition_for_which_there_is_no_room_is_a_warning() -> None:
 def test_what_does_not_fit_on_preferred_disks_is_a_warning_in_mib() -> None:
     facts = {"disks": [{"id": "sda", "size": 1002, "type": "hdd"}, {"id": "sdb", "size": 102, "type": "ssd"}]}
     planned = plan([{"id": "journal", "type": "partitions", "size": 250, "best_with_disks": SSD}], facts)
-    assert planned["warnings"] == ["journal: 150 MiB do not fit on the disks it is best with"]
+    assert planned["warnings"] == ["journal: 150 MiB do not fit on its preferred disks"]
 
 
 def test_a_preference_that_no_disk_meets_is_a_warning() -> None:
@@ -306,7 +306,7 @@ def test_a_preference_within_a_vg_is_a_warning() -> None:
     facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
     planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", best_with_disks=SSD), lv("b")], facts)
     assert planned["warnings"] == [
-        "schema[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on 'g'"
+        "schema[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this has no effect; set it on 'g'"
     ]
 
 

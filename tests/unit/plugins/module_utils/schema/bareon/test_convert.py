@@ -274,7 +274,7 @@ class TestArrays:
 
     def test_legs_of_several_sizes_are_noted(self):
         reading = read(*self.two(self.leg(mount="/"), self.leg(mount="/", size="400")))
-        assert reading.notes == ("schema[0].volumes[0]: the legs of root differ in size; of each 400 MiB are used",)
+        assert reading.notes == ("schema[0].volumes[0]: the legs of root differ in size; 400 MiB of each are used",)
 
     def test_mistakes(self):
         leg = self.leg
@@ -286,7 +286,7 @@ class TestArrays:
             for number in (0, 1)
         ]
         assert mistakes([one_disk(leg(mount="/"), leg(mount="/"))]) == [
-            "schema[0].volumes[1]: the array at / has a leg on that disk already, see schema[0].volumes[0]"
+            "schema[0].volumes[1]: the array at / already has a leg on that disk; see schema[0].volumes[0]"
         ]
         assert mistakes(*self.two(leg(mount="/", level=1), leg(mount="/", level=0, file_system="ext4"))) == [
             "schema[1].volumes[0].level: is 'raid0', but schema[0].volumes[0] says 'raid1' for the same array",

@@ -45,23 +45,23 @@ class TestMistakes:
             "schema[2].id.type: is 'nam' (did you mean name?); known are name, path, scsi",
             "schema[2].id.value: is 7; write the name of the disk as text",
             "schema[2].size: a disk's own size is an amount, or 'remaining' for all of it; shares are for what lies on it",
-            "schema[2].volumes[0].file_sytem: is no key of the type partition (did you mean file_system?); known are type, size, name,"
+            "schema[2].volumes[0].file_sytem: is not a key of the type partition (did you mean file_system?); known are type, size, name,"
             " partition_guid, mount, file_system, disk_label, fstab_options, fstab_enabled, keep_data, images",
             "schema[2].volumes[0].size: is missing; the type partition needs it",
             "schema[2].volumes[0].mount: is 'srv'; write an absolute path without blanks, 'swap' or 'none'",
             "schema[2].volumes[1].size: '12 XB' has the unknown unit 'XB'; known are %, s, B, KB to YB and KiB to YiB",
             "schema[2].volumes[1].fstab_options: is 'a b'; write mount options as text without blanks, such as noatime,nodev",
             "schema[2].volumes[1].fstab_enabled: is 'yes'; write true or false",
-            "schema[2].volumes[2].size: '0' is no size to make anything of; leave the entry out",
-            "schema[2].volumes[2].disk_label: 'x' is a label of a file system, and there is none; give a file_system or a mount",
-            "schema[2].volumes[2].partition_guid: 'Linux' is no GUID of a type of partition, such as 0fc63daf-8483-4772-8e79-3d69d8477de4",
+            "schema[2].volumes[2].size: '0' is not a usable size; leave the entry out",
+            "schema[2].volumes[2].disk_label: 'x' is the label of a file system, but there is none; give a file_system or a mount",
+            "schema[2].volumes[2].partition_guid: 'Linux' is not the GUID of a partition type, such as 0fc63daf-8483-4772-8e79-3d69d8477de4",
             "schema[2].volumes[3].vg: is missing; the type pv needs it",
-            "schema[2].volumes[3].size: True is no size; write '50 GiB', '2 TB', '40%', 'remaining', or a number of MiB",
+            "schema[2].volumes[3].size: True is not a size; write '50 GiB', '2 TB', '40%', 'remaining', or a number of MiB",
             "schema[2].volumes[3].lvm_meta_size: is '8 MiB'; it is an amount of 10 MiB or more",
             "schema[2].volumes[4].disk_label: 'much-too-long' is no label for xfs; it is text of 12 bytes at most",
-            "schema[2].volumes[5].size: '120%' is more than all; at most 100% can be shared",
+            "schema[2].volumes[5].size: '120%' is more than 100%",
             "schema[2].volumes[5].name: 'a b' is no name; up to 36 letters, digits and any of + _ . - make one",
-            "schema[2].volumes[5].mount: 'swap' and the file system 'ext4' do not go together; swap is both or neither",
+            "schema[2].volumes[5].mount: 'swap' and the file system 'ext4' do not go together; either both are swap, or neither is",
             "schema[2].volumes[6].keep_data: is 1; write true or false",
             "schema[2].volumes[6].level: is '7'; known are raid0, raid1, raid5, raid6, raid10",
             "schema[2].volumes[8].file_system: is 'ext5' (did you mean ext4?); known are ext2, ext3, ext4, xfs, btrfs, f2fs, vfat, swap",
@@ -69,7 +69,7 @@ class TestMistakes:
             "schema[3].volumes[0].name: is missing; the type lv needs it",
             "schema[3].volumes[1].type: has the unknown type 'pv'; here it is one of lv",
             "schema[4].volumes: is not a list",
-            "schema[4].id: no pv names the vg 'os', so that it lies nowhere",
+            "schema[4].id: no pv names the vg 'os', so it has no place",
         ]
 
     def test_references_and_names(self):
@@ -87,7 +87,7 @@ class TestMistakes:
             "schema[0].volumes[0].vg: there is no vg 'so'",
             "schema[2].id: another vg is called os, see schema[1].id",
             "schema[0].volumes[3].mount: another file system is mounted at /a, see schema[0].volumes[2].mount",
-            "schema[0].volumes[3].type: a disk has one partition of the type boot at most",
+            "schema[0].volumes[3].type: a disk has at most one partition of the type boot",
         ]
 
     def test_twice_the_same_volume(self):
@@ -123,7 +123,7 @@ class TestMistakes:
         [
             ([], "schema: names no disk; at least one entry has to have the type disk"),
             ({"partitions": None}, "schema.partitions: is not a list of disks and volume groups"),
-            ({"partitions": GUIDE, "imags": []}, "schema.imags: is no key of a deploy configuration (did you mean images?)"),
+            ({"partitions": GUIDE, "imags": []}, "schema.imags: is not a key of a deploy configuration (did you mean images?)"),
         ],
     )
     def test_the_whole(self, schema, expected):

@@ -128,7 +128,7 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
     "an array that does not run": (
         lambda facts: volume(facts, "boot").update(active=False, fs_type=None),
         "differs",
-        "the array does not run",
+        "the array is not running",
     ),
     "an opened container that holds nothing": (
         lambda facts: volume(facts, "os-crypt").update(fs_type=None),

@@ -193,5 +193,5 @@ def test_spares_are_a_loss() -> None:
     array = dict(plan["schema"]["mds"][0])
     array["spares"] = [plan["schema"]["parteds"][0]["partitions"][5]["name"]]
     plan["schema"]["mds"] = [array]
-    with pytest.raises(InputError, match="pair: disko makes no spares"):
+    with pytest.raises(InputError, match="pair: disko cannot make spares"):
         module(plan)

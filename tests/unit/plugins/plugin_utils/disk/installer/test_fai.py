@@ -44,7 +44,7 @@ def test_sizes_and_mounts_are_those_of_the_plan(profile: str) -> None:
     plan = profile_plan(profile)
     made = written(plan, lossy=True)
     dashed = {volume["space_id"] for volume in plan["schema"]["lvs"] if "-" in volume["name"]}
-    lost = {warning.split(": ")[1] for warning in made.warnings if "takes no dash" in warning}
+    lost = {warning.split(": ")[1] for warning in made.warnings if "allows no dash" in warning}
     assert lost == dashed
     found = sections(made.value)
     for disk in plan["schema"]["parteds"]:
@@ -104,7 +104,7 @@ def test_a_group_has_one_part_in_a_hundred_that_setup_storage_gives_nobody() -> 
     assert over > 0
     with pytest.raises(InputError) as caught:
         written(plan)
-    assert str(caught.value).startswith(f"big: setup-storage keeps 1 % of a volume group to itself, so that volumes take {room} MiB of os")
+    assert str(caught.value).startswith(f"big: setup-storage keeps 1 % of a volume group to itself, so volumes get {room} MiB of os")
     made = written(plan, lossy=True)
     assert f"{over} MiB of big are missing" in made.warnings[0]
     lines = {line[0]: line[2] for line in sections(made.value)["lvm"] if line[0] != "vg"}

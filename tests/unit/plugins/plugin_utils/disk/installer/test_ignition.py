@@ -98,7 +98,7 @@ def test_lvm_and_boot_partitions_are_losses_and_data_volumes_none() -> None:
     left = config(whole_plan(), lossy=True)["storage"]
     assert "filesystems" not in left
     assert [array["name"] for array in left["raid"]] == ["boot", "mirror"]
-    with pytest.raises(InputError, match="Ignition makes no LVM"):
+    with pytest.raises(InputError, match="Ignition cannot make LVM"):
         config(profile_plan("kvm-host"))
 
 

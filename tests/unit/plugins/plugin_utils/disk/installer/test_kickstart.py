@@ -111,12 +111,12 @@ def test_what_has_no_words_is_named_with_its_reason() -> None:
     with pytest.raises(InputError) as caught:
         written(data_plan())
     places = {mistake.place: mistake.says for mistake in caught.value.mistakes}
-    assert places["plain"] == "Kickstart makes no device that nothing lies on; with lossy: true it is left out"
+    assert places["plain"] == "Kickstart makes no device that nothing uses; with lossy: true it is left out"
     assert "without a mount point" in places["spare-room"]
-    assert places["pair"].startswith("Anaconda of RHEL9 makes no btrfs")
+    assert places["pair"].startswith("Anaconda of RHEL9 cannot make btrfs")
     assert set(places) == {"plain", "spare-room", "pair"}
     lossy = written(data_plan(), lossy=True)
-    assert {"Kickstart: plain: Kickstart makes no device that nothing lies on; left out"} <= set(lossy.warnings)
+    assert {"Kickstart: plain: Kickstart makes no device that nothing uses; left out"} <= set(lossy.warnings)
     kept = {part.mountpoint for part in parsed(lossy.value, "RHEL9").partition.partitions}
     assert {"/var/log", "/srv", "swap", "/secret"} <= kept
 

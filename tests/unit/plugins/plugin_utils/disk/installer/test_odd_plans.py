@@ -94,7 +94,7 @@ def test_fai_reads_a_colon_where_nothing_is_built_on_partitions() -> None:
 @pytest.mark.parametrize("target", ["fai", "repart"])
 def test_a_colon_in_a_mount_point_is_a_loss(target: str) -> None:
     made = plan(NAMES[0], {"id": "a", "type": "partition", "size": 1000, "fs_type": "ext4", "mount": "/a:b"})
-    with pytest.raises(InputError, match="a: .* takes no colon.* in /a:b"):
+    with pytest.raises(InputError, match="a: .* allows no colon.* in /a:b"):
         written(target, made)
     text = written(target, made, lossy=True)
     assert "/a:b" not in str(text)
@@ -112,7 +112,7 @@ def test_fai_takes_no_spaces_in_mount_points_and_options() -> None:
 @pytest.mark.parametrize("passphrase", ["it's", 'a "word"'])
 def test_fai_refuses_passphrases_that_its_shell_would_read_otherwise(passphrase: str) -> None:
     made = plan(NAMES[0], {"id": "a", "type": "partition", "size": 1000, "fs_type": "ext4", "encrypt": True})
-    with pytest.raises(InputError, match="takes no quotation marks and no line breaks in a passphrase"):
+    with pytest.raises(InputError, match="allows no quotation marks and no line breaks in a passphrase"):
         write_plan(fai.TARGET, made, None, lossy=True, passphrase=passphrase)
 
 

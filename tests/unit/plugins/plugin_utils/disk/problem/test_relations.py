@@ -121,10 +121,10 @@ def test_mistakes_are_told_at_once() -> None:
         ("schema[0].apart_from", "'esp' lies on every disk that the machine starts from; name what it starts from"),
         (
             "schema[0].together_with",
-            "'data' is cut over disks as room goes; name a partition or an array, or give 'data' the wish to be together",
+            "'data' is split over disks as room allows; name a partition or an array, or give 'data' the wish to be together",
         ),
         ("schema[2].apart_from", "an lv lies on the disks of its vg; set this on 'data'"),
-        ("schema[5].together_with", "'log' is in apart_from, too; drop one of them"),
+        ("schema[5].together_with", "'log' is also in apart_from; drop one of them"),
     }
 
 
@@ -148,7 +148,7 @@ def test_flat_volumes_keep_apart() -> None:
 
 
 def test_the_objective_ordered_does_not_know_it() -> None:
-    with pytest.raises(InputError, match=r"schema\[0\].apart_from: the objective ordered does not know it; use the objective fair"):
+    with pytest.raises(InputError, match=r"schema\[0\].apart_from: the objective ordered does not support it; use the objective fair"):
         Planner([{**LOG, "apart_from": ["data"]}, DATA, FILES], Objective.ORDERED).plan({"disks": [{"id": "a", "size": 50_000}]})
 
 

@@ -102,7 +102,7 @@ def test_lshw() -> None:
         (EUI, "ssd", 512, "S64FNE0R000001"),
         ("/dev/sda", "hdd", 4096, "WS20AAAA"),
     ]
-    assert "lshw tells no size of /dev/vda, which is left out" in warnings
+    assert "lshw gives no size for /dev/vda, which is left out" in warnings
     assert "lshw gives /dev/sda no durable name" in warnings
 
 

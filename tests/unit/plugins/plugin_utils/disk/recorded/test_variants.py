@@ -53,7 +53,7 @@ def test_redfish_drives_without_a_size_are_told() -> None:
     older = {"Id": "4", "CapacityMiB": 457862, "InterfaceType": "SATA", "MediaType": "SSD", "SerialNumber": "X"}
     found, warnings = disks(redfish.read([older, drive(Id="5")]))
     assert list(found) == ["5"]
-    assert "Redfish tells no size of 4, which is left out" in warnings
+    assert "Redfish gives no size for 4, which is left out" in warnings
 
 
 def test_redfish_drives_of_two_controllers_with_one_number() -> None:
@@ -181,7 +181,7 @@ def test_two_disks_of_one_name_are_not_two_paths_to_one(other: Plain) -> None:
 def test_disks_without_room_are_told() -> None:
     found, warnings = disks(lsblk.read({"blockdevices": [device(), device(name="sdb", size=0, wwn=None)]}))
     assert len(found) == 1
-    assert "lsblk tells no size of /dev/sdb, which is left out" in warnings
+    assert "lsblk gives no size for /dev/sdb, which is left out" in warnings
 
 
 @pytest.mark.parametrize("ids", [-1, True, "text", {"x": 1}, [1, None]])

@@ -97,8 +97,8 @@ def test_mistakes_are_told_at_once() -> None:
     assert {(mistake.place, mistake.says) for mistake in caught.value.mistakes} == {
         ("schema[1].count", "is 0; must be a whole number from 1 to 1000"),
         ("schema[2].count", "makes no sense for the type vg; it is for partition, raid"),
-        ("schema[0].count", "one of them is called 'pair2', which is the id of schema[1] already; ids must differ"),
-        ("schema[0].count", "'pair' is in the vg 'bulk', which names each of its arrays; leave count out"),
+        ("schema[0].count", "one of them is called 'pair2', which is already the id of schema[1]; ids must differ"),
+        ("schema[0].count", "'pair' is in the vg 'bulk', which must name each of its arrays; leave count out"),
         ("schema[3].count", "cannot be combined with per_disk; leave one of them out"),
         ("schema[4].count", "cannot be combined with mirror; leave one of them out"),
     }

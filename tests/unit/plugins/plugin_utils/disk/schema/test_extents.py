@@ -65,7 +65,7 @@ def test_mistakes_are_told_at_once() -> None:
     }
     planned = plan(10_003, GROUP, ROOT, VAR)
     planned["schema"]["vgs"][0]["extent_size"] = 24
-    with pytest.raises(SchemaMistakes, match=r"vgs\[0\].extent_size: has to be a power of two from 1 to 16384 MiB, not 24"):
+    with pytest.raises(SchemaMistakes, match=r"vgs\[0\].extent_size: must be a power of two from 1 to 16384 MiB, not 24"):
         parse_static_schema(planned["schema"])
 
 

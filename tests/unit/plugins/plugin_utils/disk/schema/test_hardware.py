@@ -105,7 +105,7 @@ def test_what_is_there_is_known_by_the_names_of_groups_arrays_and_volumes() -> N
         ({"disks": [{"id": "sda", "size": math.nan}]}, "hardware.disks[0].size", "must be a size"),
         ({"disks": [{"id": "sda", "size": "big"}]}, "hardware.disks[0].size", "is not a size"),
         ({"disks": [{"id": "sda", "size": "10 XB"}]}, "hardware.disks[0].size", "unknown unit XB"),
-        ({"disks": [{"id": "sda", "size": 1}, {"id": "sda", "size": 1}]}, "hardware.disks[1].id", "hardware.disks[0] already"),
+        ({"disks": [{"id": "sda", "size": 1}, {"id": "sda", "size": 1}]}, "hardware.disks[1].id", "already the id of hardware.disks[0]"),
         ({"disks": [{"id": "sda", "size": 1, "logical_block": 500}]}, "hardware.disks[0].logical_block", "power of two"),
         ({"disks": [{"id": "sda", "size": 1, "dev": 3}]}, "hardware.disks[0].dev", "must be text"),
         ({"disks": [{"id": "sda", "size": 1, "partitions": {}}]}, "hardware.disks[0].partitions", "must be a list"),

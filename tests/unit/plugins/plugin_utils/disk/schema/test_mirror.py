@@ -105,7 +105,7 @@ def test_what_cannot_be_mirrored_is_said() -> None:
         )
     said = {mistake.place: mistake.says for mistake in caught.value.mistakes}
     assert said["schema[0].mirror"] == "cannot be combined with keep_data; leave one of them out"
-    assert said["schema[1].mirror"] == "os lies on the array 'array' already; leave mirror out"
+    assert said["schema[1].mirror"] == "os already lies on the array 'array'; leave mirror out"
     assert said["schema[2].mirror"] == "makes no sense for the type lv; it is for partition, vg"
     assert "when_possible" in said["schema[4].mirror"]
 

@@ -79,7 +79,7 @@ def test_mistakes_are_told_at_once() -> None:
     said = {mistake.place: mistake.says for mistake in caught.value.mistakes}
     assert said["schema[0].partition_type"].startswith("there is no type 'hoem' (did you mean home?); there are home, linux-generic, ")
     assert said["schema[0].partition_label"].endswith("is too long; the name of a partition has at most 36 characters")
-    assert said["schema[1].partition_type"].startswith("'root' is of another type on every kind of machine; there are root-arm, ")
+    assert said["schema[1].partition_type"].startswith("'root' differs on every kind of machine; there are root-arm, ")
     assert said["schema[2].partition_type"] == f"'{gpt.RAID}' is what a space of type: raid has; change its type"
     assert said["schema[2].partition_label"] == "'a\"b' has quotation marks, or what cannot be printed; leave them out"
     assert said["schema[3].partition_type"] == "makes no sense for the type vg; it is for partition, partitions"

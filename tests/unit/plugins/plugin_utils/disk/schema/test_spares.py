@@ -62,7 +62,7 @@ def test_disks_alike_are_as_many_as_legs_and_spares() -> None:
 def test_too_few_disks_are_told_with_those_that_stand_by() -> None:
     with pytest.raises(NoSolution) as caught:
         plan(3, ARRAY)
-    assert str(caught.value) == "No plan: data needs 4 disks, 1 of them to stand by, and may use 3"
+    assert str(caught.value) == "No plan: data needs 4 disks, 1 of them as spares, and may use 3"
     assert caught.value.conflict["remedies"] == ["let data use at least 4 disks, or plan it with fewer spares or legs"]
 
 
@@ -76,10 +76,10 @@ def test_what_makes_no_sense_is_told_at_once() -> None:
             {**ARRAY, "id": "all", "legs": "all", "spares": 2},
         )
     assert {mistake.place: mistake.says for mistake in caught.value.mistakes} == {
-        "schema[0].spares": "raid0 does not outlive the loss of a disk, so none can stand by; leave spares out",
+        "schema[0].spares": "raid0 does not survive the loss of a disk, so a spare is of no use; leave spares out",
         "schema[1].spares": "makes no sense for the type partition; it is for raid",
         "schema[2].spares": "is -1; must be a whole number, 0 or more",
-        "schema[3].legs": "all is 2 here without 2 that stand by; raid5 needs 3 disks or more",
+        "schema[3].legs": "all is 2 here without 2 spares; raid5 needs 3 disks or more",
     }
 
 
@@ -89,7 +89,7 @@ def test_pictures_and_tables_show_who_stands_by() -> None:
     lines = summary(planned).splitlines()
     assert "└─ data                           48.8 GiB 100.0%  raid5 on 3 disks" in lines
     assert "└─ data                           48.8 GiB 100.0%  spare of a raid5" in lines
-    assert "raid5 data of 3 with 1 to stand by" in planned_layout(planned)
+    assert "raid5 data of 3 with 1 spare" in planned_layout(planned)
     drawn = picture(planned, schema=[ARRAY, *volumes])
     assert [[segment.spare for segment in disk.segments] for disk in drawn.disks] == [[False], [False], [False], [True]]
     assert [bool(disk.segments[0].slices) for disk in drawn.disks] == [True, True, True, False]
@@ -97,7 +97,7 @@ def test_pictures_and_tables_show_who_stands_by() -> None:
     assert (array.size, array.standing_by) == (2 * 49_998, ("d",))
     assert "with one disk that stands by" in array.reasons
     for drawing in (svg(planned), fleet_page([FleetHost("host", planned)])):
-        assert "48.8 GiB that stand by on d, 100.0 %" in drawing
+        assert "48.8 GiB as a spare on d, 100.0 %" in drawing
     assert ">data, spare<" in svg(planned)
 
 

@@ -82,7 +82,7 @@ def test_broken_rules_are_problems_with_their_members():
         ({"type": "pin", "instances": ["a"]}, "cluster.rules[0].nodes: is missing; a pin names nodes"),
         ({"type": "affinity", "instances": ["a"], "nodes": ["n1"]}, "cluster.rules[0].nodes: does not go with affinity"),
         ({"type": "pin", "instances": ["d"], "nodes": ["n9"]}, "cluster.rules[0].nodes: unknown node 'n9'"),
-        ({"type": "ignore"}, "cluster.rules[0]: is about nobody; give instances or tags"),
+        ({"type": "ignore"}, "cluster.rules[0]: names no instance; give instances or tags"),
         ({"type": "ignore", "instances": ["x"]}, "cluster.rules[0].instances: unknown instance 'x'"),
     ],
 )

@@ -188,7 +188,7 @@ def test_what_cannot_move_says_so(bench):
     dead = [bench.node("a", offline=True), bench.node("b", offline=True), bench.node("c"), bench.node("d")]
     lost = run(bench, dead, [bench.instance("i", "a", "b")])
     assert lost["unplaced"][0]["reasons"] == [
-        {"node": "a", "limit": "offline", "short": 0, "says": "its primary is down, so that its disks cannot be copied from there"},
+        {"node": "a", "limit": "offline", "short": 0, "says": "its primary is down, so its disks cannot be copied from there"},
     ]
 
 

@@ -199,7 +199,7 @@ def test_a_rehearsal_writes_nothing(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"plan": {"moves": [], "stages": []}, "done": [], "jobs": [], "failures": {}}'])
 def test_a_broken_journal_is_told(tmp_path, text):
     (tmp_path / "j.json").write_text(text)
-    with pytest.raises(InputError, match="is no journal of a plan"):
+    with pytest.raises(InputError, match="is not the journal of a plan"):
         read_journal(tmp_path / "j.json")
 
 

@@ -116,7 +116,7 @@ def test_all_mistakes_of_shape_come_in_one_message():
             "instances": [{"name": "i", "memory": True, "disk": [], "vcpus": 1.5, "auto_balance": "perhaps", "tags": "x"}],
         },
     ) == [
-        "cluster.groups[0].alloc_polcy: is no key of a group (did you mean alloc_policy?)",
+        "cluster.groups[0].alloc_polcy: is not a key of a group (did you mean alloc_policy?)",
         "cluster.groups[1].alloc_policy: is 'never'; must be one of preferred, last_resort, unallocable",
         f"cluster.nodes[0].total_memory: '4 GX' has the unknown unit GX; known are {', '.join(UNITS)}",
         "cluster.nodes[0].total_cpus: is 'many'; must be a number",
@@ -141,7 +141,7 @@ def test_all_mistakes_of_meaning_come_in_one_message():
     ) == [
         "cluster.nodes[1].free_disk: is -5; must be 0 or more",
         "cluster.instances[0].memory: is -1; must be 0 or more",
-        "cluster.groups[1]: the group with the name a is there twice, also at cluster.groups[0]",
+        "cluster.groups[1]: the group with the name a occurs twice, also at cluster.groups[0]",
         "cluster.nodes[0].group: unknown group 'b'",
         "cluster.instances[0].secondary: unknown node 'n3'",
         "cluster.nodes[0].cpu_speed: is 0.0; must be above 0",
@@ -170,7 +170,7 @@ def test_new_instances_have_no_home_and_a_name_of_their_own():
     assert mistakes(parse_new_instances, [WEB, new | {"memory": -1}], cluster) == [
         "instances[0].primary: must not be given: the instance is yet to be placed",
         "instances[0].secondary: must not be given: the instance is yet to be placed",
-        "instances[0].name: there is an instance web already",
+        "instances[0].name: an instance web already exists",
         "instances[1].memory: is -1; must be 0 or more",
     ]
 

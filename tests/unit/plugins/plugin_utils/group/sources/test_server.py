@@ -131,7 +131,7 @@ def test_deadline_is_for_the_whole_answer(begin):
 
     with talking(drip) as port:
         begun = time.monotonic()
-        with pytest.raises(Unavailable, match=r"timed out, there is no whole answer after 0\.5 s"):
+        with pytest.raises(Unavailable, match=r"timed out, there is no complete answer after 0\.5 s"):
             Server(f"http://127.0.0.1:{port}", timeout=0.5).get("/2/info")
         assert time.monotonic() - begun < 3
 

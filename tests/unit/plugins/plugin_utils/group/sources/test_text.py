@@ -84,10 +84,10 @@ def test_all_mistakes_are_told_at_once_with_line_and_column():
 def test_names_must_refer_to_something():
     broken = SHORT.replace("|n1|n3|drbd", "|n7|n7|drbd").replace("i2|", "i1|")
     assert mistakes(broken) == [
-        "line 9: the instance with the name i1 is there twice, also at line 8",
+        "line 9: the instance with the name i1 occurs twice, also at line 8",
         "line 8, primary: unknown node 'n7'",
         "line 8, secondary: unknown node 'n7'",
-        "line 8, secondary: is the primary node, n7, too; the two must differ",
+        "line 8, secondary: is also the primary node, n7; the two must differ",
     ]
 
 
@@ -100,7 +100,10 @@ def test_drbd_needs_a_second_node():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "line 1: the file ends after 1 of 4 sections; missing: nodes, instances, cluster tags (one empty line parts sections)"),
+        (
+            "",
+            "line 1: the file ends after 1 of 4 sections; missing: nodes, instances, cluster tags (sections are separated by one empty line)",
+        ),
         (SHORT[:120], "line 6: has 3 columns instead of 9 to 15: name, t_mem, n_mem, f_mem, t_dsk, f_dsk, t_cpu, role, group uuid ..."),
     ],
 )
@@ -112,7 +115,10 @@ def test_truncated_files_are_refused(text, says):
     ("line", "says"),
     [
         ("|1,1,1,1,1,1|1,1,1,1,1,1|plain|4|32", "line 13, min and max specs: has 1 specs; they must come in pairs of min and max"),
-        ("|1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plain|4|32", "line 13, standard spec: '1,1,1' is no spec; write 6 whole numbers: memory, cpus,"),
+        (
+            "|1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plain|4|32",
+            "line 13, standard spec: '1,1,1' is not a spec; write 6 whole numbers: memory, cpus,",
+        ),
         ("|1,1,1,1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plane|4|32", "line 13, disk templates[0]: is 'plane'; must be one of diskless"),
         ("gg|1,1,1,1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plain|4|32", "line 13, owner: unknown group 'gg'"),
     ],

@@ -122,7 +122,7 @@ def test_report_is_plain_data_and_reads_as_tables(told):
     assert lines[0].startswith(f"Cluster score {told['score']:.8f} (htools), not healthy: n1_fail 1, offline_pri 1, gn1_fail 1")
     assert any(line.split()[:3] == ["*", "b", "g"] for line in lines)
     assert any(line.split()[:3] == ["-", "c", "other"] for line in lines)
-    assert "n1: b has 150 MiB free, but keeps 200 MiB for a failure of a" in lines
+    assert "n1: b has 150 MiB free, but must keep 200 MiB in case of a failure of a" in lines
 
 
 def test_long_lists_of_problems_are_cut_in_the_summary_only(bench):

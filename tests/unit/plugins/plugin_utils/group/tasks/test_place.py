@@ -51,7 +51,7 @@ def test_what_breaks_soft_limits_is_told(bench):
     guests = [bench.instance("i", "dead", memory=300, disk_template=DiskTemplate.EXT)]
     guests.append(bench.instance("j", "c", memory=900, disk_template=DiskTemplate.EXT))
     told = evacuation_summary(run_evacuate(message(bench, nodes, guests), {}))
-    assert "i: N+1, CPUs or tags break where it goes" in told.splitlines()
+    assert "i: N+1, CPUs or tags are violated where it goes" in told.splitlines()
 
 
 def test_long_lists_of_reasons_are_cut():

@@ -43,4 +43,4 @@ def test_who_is_restarted_when_a_node_is_emptied_is_told():
     ]
     told = run_evacuate(Loaded(parse_inline({"nodes": nodes, "instances": instances}), {}), {"nodes": ["n1"]})
     assert told["restarts"] == ["ct"], "who is stopped already is not"
-    assert "ct is stopped and started again, as it cannot be moved while it runs" in evacuation_summary(told)
+    assert "ct is stopped and started again, because it cannot move while it runs" in evacuation_summary(told)

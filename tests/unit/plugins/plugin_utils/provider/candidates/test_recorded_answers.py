@@ -37,7 +37,7 @@ SAYS = {
     "limit": "must be a whole number from 1",
     "root-required-conflict": "requires and forbids",
     "root-required-repeated": "may be given only once",
-    "unknown-parameter": "is no parameter of a request",
+    "unknown-parameter": "is not a parameter of a request",
     "in-not-allowed": "does not take in:",
     "group_policy": "must be none or isolate",
     "same-subtree-unknown-suffix": "is the suffix of no group",

@@ -65,5 +65,5 @@ def test_findings_tell_of_providers_and_consumers_by_name(unaudited):
     findings = {finding.kind: (finding.name, finding.says) for finding in unaudited.findings}
     assert findings == {
         "sum": ("a", "VCPU of provider a: 4 are counted as used, but the allocations come to 3"),
-        "piece": ("web1", "consumer web1: 3 VCPU of provider a is no piece its inventory allows now"),
+        "piece": ("web1", "consumer web1: 3 VCPU of provider a is not an amount that its inventory allows now"),
     }

@@ -229,7 +229,7 @@ def test_refusals_name_the_provider_and_the_rule(bench, fields, amount, says):
     bench.put({"name": "disks", "inventories": {"DISK_GB": {"total": 1000, "max_unit": 1004, **fields}}})
     with pytest.raises(ClaimRefused) as error:
         bench.claim(("vm", {"disks": {"DISK_GB": amount}}))
-    assert str(error.value) == f"DISK_GB of disks: {amount} asked, but one consumer may have {says}"
+    assert str(error.value) == f"DISK_GB of disks: {amount} requested, but one consumer may have {says}"
 
 
 def test_consumers_and_providers_are_shown_by_name(bench):
@@ -246,7 +246,7 @@ def test_consumers_and_providers_are_shown_by_name(bench):
         bench.ledger.write(partial(apply_claims, claims=parse_claims([{"consumer": "web2", "allocations": {"host1": {"VCPU": 2}}}], "")))
     assert error.value.conflict["refused"][0]["consumer_name"] == "web2"
     assert error.value.conflict["refused"][0]["provider_name"] == "host1"
-    with pytest.raises(StillInUse, match=r"^the inventory cannot go: VCPU of host1 is used by web1$"):
+    with pytest.raises(StillInUse, match=r"^the inventory cannot be removed: VCPU of host1 is used by web1$"):
         bench.put({"name": "host1", "inventories": {}})
 
 

@@ -82,7 +82,7 @@ def test_names_of_ones_own_come_and_go(site):
     assert not site.provider(custom_traits=["CUSTOM_A"], custom_classes=["CUSTOM_C"])["changed"]
     assert (site.info()["custom_traits"], site.info()["custom_classes"]) == (["CUSTOM_A"], ["CUSTOM_C"])
     host(site, inventories={"CUSTOM_C": 1}, traits=["CUSTOM_A"])
-    with pytest.raises(NoSolution, match="CUSTOM_A is had by host; CUSTOM_C is had by host"):
+    with pytest.raises(NoSolution, match="CUSTOM_A is used by host; CUSTOM_C is used by host"):
         site.provider("absent", custom_traits=["CUSTOM_A"], custom_classes=["CUSTOM_C"])
     gone = site.provider("absent", name="host", custom_traits=["CUSTOM_A", "CUSTOM_B"], custom_classes=["CUSTOM_C"])
     assert gone["diff"]["before"]["custom_traits"] == ["CUSTOM_A"]

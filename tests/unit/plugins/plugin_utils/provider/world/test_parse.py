@@ -63,7 +63,7 @@ def test_every_mistake_is_told_at_once():
     assert found["world.providers[0].inventories.VCPU.total"] == "is '8'; must be a whole number from 1 to 2147483647"
     assert "did you mean VCPU?" in found["world.providers[0].inventories"]
     assert "did you mean HW_CPU_X86_AVX2?" in found["world.providers[0].traits[0]"]
-    assert "is no key of a provider" in found["world.providers[1].colour"]
+    assert "is not a key of a provider" in found["world.providers[1].colour"]
     assert "is not a UUID" in found["world.providers[1].uuid"]
     assert "neither the UUID nor the name of an aggregate" in found["world.providers[1].aggregates[0]"]
     assert "needs a name or a uuid" in found["world.providers[2].name"]
@@ -71,7 +71,7 @@ def test_every_mistake_is_told_at_once():
     assert "is missing" in found["world.providers[3].inventories.VCPU.total"]
     assert "from 0" in found["world.providers[4].inventories.VCPU.allocation_ratio"]
     assert "0 or more" in found["world.providers[4].generation"]
-    assert "parent 'nobody' of b is no provider" in found["world.providers"]
+    assert "parent 'nobody' of b is not a provider" in found["world.providers"]
     assert f"world.allocations.{CONSUMER}.a.MEMORY_MB" in found
     assert "is not a UUID" in found["world.allocations"]
     assert "CUSTOM_" in found["world.custom_traits[0]"]

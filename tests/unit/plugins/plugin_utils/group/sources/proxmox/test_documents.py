@@ -432,7 +432,7 @@ def test_a_load_that_no_guest_tells_is_no_load_of_nothing():
     points = [{"time": 60, "cpu": 0.5, "mem": 2**30}, {"time": 120}]
     documents = {**RECORDED, "/nodes/pve1/qemu/100/rrddata": points}
     assert parse_proxmox(documents, Reading("used")).instances[0].load.memory == 1.0
-    with pytest.raises(InputError, match="source.load.mode: is pressure, which no guest that runs has in its rrddata; .* release 9"):
+    with pytest.raises(InputError, match="source.load.mode: is pressure, which no running guest has in its rrddata; .* release 9"):
         parse_proxmox(documents, Reading("pressure"))
     with pytest.raises(InputError, match="source.load.mode: is used, which no guest"):
         parse_proxmox(RECORDED, Reading("used"))

@@ -72,8 +72,8 @@ def refused(cluster, **options):
 
 
 def test_a_wrong_secret_is_told_without_it():
-    assert "does not know this user or token (401" in refused(small_cluster(), token_secret="wrong")
-    assert "does not know this user" in refused(small_cluster(), token_id="", token_secret="", username="auditor@pve", password="no")
+    assert "rejects this user or token (401" in refused(small_cluster(), token_secret="wrong")
+    assert "rejects this user" in refused(small_cluster(), token_id="", token_secret="", username="auditor@pve", password="no")
 
 
 @pytest.mark.parametrize("right", ["VM.Audit", "Sys.Audit", "Datastore.Audit"])
@@ -221,7 +221,7 @@ def test_an_answer_that_drips_is_not_waited_for():
     cluster._version = lambda *_asked: held.wait(20) and {}
     begun = time.monotonic()
     try:
-        with pytest.raises(Unavailable, match="no whole answer after 1 s"):
+        with pytest.raises(Unavailable, match="no complete answer after 1 s"):
             read(cluster, timeout=1.0)
     finally:
         held.set()
