@@ -23,7 +23,7 @@ COLLECTIONS = pathlib.Path(__file__).parents[2] / ".venv" / "collections"
 COMMAND = ("-m", "ansible_collections.bareon.allocator.plugins.modules.disk_layout")
 PATIENCE = 120
 """Seconds."""
-BUSY = "another run of disk_layout is at work"
+BUSY = "another run of disk_layout is active"
 
 Plain = dict[str, t.Any]
 

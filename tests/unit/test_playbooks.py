@@ -163,7 +163,7 @@ def test_drift_shows_what_is_not_as_planned_and_stops_where_it_must_not_be(tmp_p
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(json.dumps({"all": {"hosts": {"nuc": {}, "lost": {}, "new": {}}}}), encoding="utf-8")
     text = play("drift", tmp_path, inventory=inventory, bareon_facts="facts", bareon_title="Rack 12")
-    assert "there is no plan of new" in text
+    assert "there is no plan for new" in text
     assert "the disk is gone" in text
     page = (tmp_path / "drift.html").read_text(encoding="utf-8")
     assert "<h1>Rack 12</h1>" in page

@@ -256,7 +256,7 @@ def _unlike(layout: Layout, present: Present, top: str, device: Device) -> Itera
     filesystem, group = layout.filesystem_on(top), layout.group_of(top)
     node = device.dev or device.name
     if filesystem is not None and (device.filesystem is None or device.filesystem.type != filesystem.type):
-        yield f"{node} {_holds(device)}, but {filesystem.type} is wanted there, and a filesystem is never made over another one or over data"
+        yield f"{node} {_holds(device)}, but {filesystem.type} is wanted there; a filesystem is never made over another one or over data"
     if group is not None and member_of(present, device, group) is None:
         volume = present.physical_on(device.name)
         there = f"is in the volume group {volume.group}" if volume is not None and volume.group else _holds(device)

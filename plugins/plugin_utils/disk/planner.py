@@ -192,7 +192,7 @@ def _ignored_preferences(schema: Schema) -> tuple[str, ...]:
     """Return warnings about volumes that like other disks best than their group; LVM places them within the group as it likes."""
     groups = {space.id: space for space in schema.spaces}
     return tuple(
-        f"{space.place}.best_with_disks: an lv lies anywhere on the disks of its vg, so this has no effect; set it on {space.volume_group!r}"
+        f"{space.place}.best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on {space.volume_group!r}"
         for space in schema.spaces
         if space.volume_group is not None and space.preferred_disks != groups[space.volume_group].preferred_disks and len(space.allowed) > 1
     )

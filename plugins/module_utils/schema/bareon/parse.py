@@ -319,7 +319,7 @@ def _parse_guid(value: t.Any, place: str, mistakes: Mistakes) -> t.Optional[str]
     try:
         return str(uuid.UUID(str(value)))
     except ValueError:
-        mistakes.append(f"{place}: {value!r} is not the GUID of a partition type, such as {LINUX}")
+        mistakes.append(f"{place}: {value!r} is not a partition type GUID, such as {LINUX}")
         return None
 
 

@@ -213,7 +213,7 @@ def _split(text: str, mistakes: Mistakes) -> list[_Lines]:
             sections.append([])
     if len(sections) < _REQUIRED_SECTIONS:
         missing = ", ".join(_SECTIONS[len(sections) : _REQUIRED_SECTIONS])
-        says = f"the file ends after {len(sections)} of {_REQUIRED_SECTIONS} sections; missing: {missing} (sections are separated by one empty line)"
+        says = f"the file ends after {len(sections)} of {_REQUIRED_SECTIONS} sections; missing: {missing} (an empty line ends a section)"
         mistakes.add(f"line {max(1, len(lines))}", says)
     return (sections + [[] for _section in _SECTIONS])[: len(_SECTIONS)]
 

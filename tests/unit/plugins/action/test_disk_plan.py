@@ -258,7 +258,7 @@ def test_no_solution_comes_with_its_conflict(run: Run) -> None:
         ("reserve", "reserve: 'much' is not a size"),
         ("both", "mutually exclusive: schema|profile"),
         ("neither", "one of the following is required: schema, profile"),
-        ("unknown_option", "shema: is no option of bareon.allocator.disk_plan (did you mean schema?)"),
+        ("unknown_option", "shema: is not an option of bareon.allocator.disk_plan (did you mean schema?)"),
         ("unknown_objective", "fair, ordered"),
         ("unknown_profile", "there is no profile 'genral' (did you mean general?)"),
     ],

@@ -55,7 +55,7 @@ def test_what_cannot_be_read_is_not_blank(offset: int) -> None:
     found = remains({offset: OSError(5, "Input/output error")})
     assert found is not None
     assert found.error == "Input/output error"
-    assert "cannot be read at" in found.words
+    assert "unreadable at" in found.words
 
 
 def test_parts_of_files_and_their_openers_are_read_of_this_machine(tmp_path: t.Any) -> None:

@@ -95,7 +95,7 @@ def test_what_is_opened_is_looked_into_and_then_all_is_done(monkeypatch):
 def test_opening_that_comes_to_no_end_ends(monkeypatch):
     run = Run(monkeypatch, *[LayoutPlan((OPEN,), again=True)] * 20)
     report = run.apply(key=Key(b"x"))
-    assert "comes to no end" in report.problem
+    assert "did not come to an end" in report.problem
 
 
 def test_refusals_are_told_at_once_and_nothing_is_done(monkeypatch):
@@ -252,6 +252,6 @@ def test_one_run_keeps_others_out(tmp_path):
 def test_a_lock_that_cannot_be_had_is_a_failure(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "target")
     for name in ("none/lock", "link"):
-        with pytest.raises(StepFailed, match="cannot keep other runs out"), only_run(str(tmp_path / name)):
+        with pytest.raises(StepFailed, match="cannot lock out other runs"), only_run(str(tmp_path / name)):
             pass
     assert not (tmp_path / "target").exists()

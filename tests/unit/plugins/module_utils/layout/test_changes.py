@@ -34,7 +34,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.steps imp
         (("parteds", 0, "partitions", 0, "end"), -5, "would have to shrink from 100 MiB to 95 MiB"),
         (("parteds", 0, "partitions", 1, "begin"), 1, "would have to move from 101 MiB to 102 MiB"),
         (("lvs", 0, "size"), -8, "vg0/data would have to shrink from 80 MiB to 72 MiB"),
-        (("lvs", 0, "size"), 4000, "are short"),
+        (("lvs", 0, "size"), 4000, "too few"),
     ],
 )
 def test_what_cannot_be_changed_says_why(path, change, says):
@@ -121,7 +121,7 @@ def test_members_of_arrays_do_not_grow_and_are_not_exchanged():
     host = installed(maker)
     for table in maker.schema["parteds"][:2]:
         table["partitions"][0]["end"] += 50
-    assert "members of arrays do not" in refusal(host, maker.schema)
+    assert "members of arrays cannot" in refusal(host, maker.schema)
     for table in maker.schema["parteds"][:2]:
         table["partitions"][0]["end"] -= 50
 
@@ -315,7 +315,7 @@ def test_what_grows_only_unmounted_is_refused_while_it_is_mounted(in_volume):
     maker.schema["lvs"][0]["size"] += 20
     maker.schema["parteds"][0]["partitions"][1]["end"] += 20
     what = "vg0/data" if in_volume else "/dev/sda2"
-    assert refusal(host, maker.schema) == f"{what} would have to grow, and f2fs does not while it is mounted (on /srv); unmount it"
+    assert refusal(host, maker.schema) == f"{what} would have to grow, but f2fs cannot while it is mounted (on /srv); unmount it"
     host.mounts.clear()
     grown = [step for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)]
     assert [step.type for step in grown] == ["f2fs", "f2fs"]

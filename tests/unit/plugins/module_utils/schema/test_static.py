@@ -133,7 +133,7 @@ def test_identities_follow_from_the_schema_and_differ():
         (("fss", 0, "fs_label"), "a" * 12, "fss[0].fs_label", "takes 11 bytes"),
         (("fss", 0, "fs_options"), "'", "fss[0].fs_options", "cannot be split"),
         (("fss", 3, "mount"), "/boot/efi", "fss[3].mount", "is already that of fss[0]"),
-        (("fss", 3, "device"), "/dev/sdx", "fss[3].device", "is no partition, array, LUKS container or volume"),
+        (("fss", 3, "device"), "/dev/sdx", "fss[3].device", "is not a partition, array, LUKS container or volume"),
         (("fss", 3, "keep_data"), "yes", "fss[3].keep_data", "must be true or false"),
     ],
 )

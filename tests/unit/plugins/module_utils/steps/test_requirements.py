@@ -61,7 +61,7 @@ def test_missing_tools_are_named_with_their_packages_all_at_once():
         FormatLuks("/dev/sda3", "u", True),
     ]
     assert needs.missing(RecordingMachine(tools={"blkid"}), steps) == (
-        "there is no cryptsetup on this host: install the package cryptsetup-bin of Debian, cryptsetup of Red Hat",
+        "there is no cryptsetup on this host: install the package cryptsetup-bin on Debian, cryptsetup on Red Hat",
         "there is no mkfs.vfat on this host: install the package dosfstools",
         "there is no mkfs.xfs on this host: install the package xfsprogs",
     )
@@ -110,7 +110,7 @@ def test_what_the_kernel_cannot_do_is_said(step):
     assert needs.missing(RecordingMachine(files=ABLE), [step]) == ()
     assert needs.missing(ModularMachine("dm_mod", "md_mod"), [step]) == ()
     (said,) = needs.missing(RecordingMachine(files={MISC: "232 kvm", DEVICES: "7 loop"}), [step])
-    assert "this kernel has no" in said
+    assert "this kernel does not support" in said
     (said,) = needs.missing(ModularMachine(), [step])
     assert "container" in said
 

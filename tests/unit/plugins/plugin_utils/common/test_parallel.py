@@ -204,7 +204,7 @@ def test_what_a_job_raises_is_raised(resources):
 
 
 def test_a_process_that_is_killed_is_told():
-    with pytest.raises(Unavailable, match="ended from outside"):
+    with pytest.raises(Unavailable, match="was killed"):
         solve_each(end_by_signal, {"a": 0, "b": 0}, Resources(workers=2))
 
 

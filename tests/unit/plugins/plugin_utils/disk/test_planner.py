@@ -306,7 +306,7 @@ def test_a_preference_within_a_vg_is_a_warning() -> None:
     facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
     planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", best_with_disks=SSD), lv("b")], facts)
     assert planned["warnings"] == [
-        "schema[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this has no effect; set it on 'g'"
+        "schema[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on 'g'"
     ]
 
 

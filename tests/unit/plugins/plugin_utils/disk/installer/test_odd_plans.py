@@ -68,7 +68,7 @@ def test_kickstart_reads_names_and_labels_as_they_are(disk: str) -> None:
 
 
 def test_kickstart_has_commas_between_disks() -> None:
-    with pytest.raises(InputError, match="Kickstart has commas between disks"):
+    with pytest.raises(InputError, match="Kickstart separates disks by commas"):
         written("kickstart", plan("/dev/disk/by-id/a,b"), lossy=True)
 
 

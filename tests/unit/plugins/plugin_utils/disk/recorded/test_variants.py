@@ -160,7 +160,7 @@ SDA = {"sectors": "937703088", "sectorsize": "512", "rotational": "0", "holders"
 
 
 @pytest.mark.parametrize(
-    ("mounts", "in_use", "warns"), [([{"device": "/dev/sda1"}], True, "that nothing of is mounted"), ([], None, "mounted")]
+    ("mounts", "in_use", "warns"), [([{"device": "/dev/sda1"}], True, "of which nothing is mounted"), ([], None, "mounted")]
 )
 def test_mounts_tell_of_ansibles_devices_whether_they_are_in_use(mounts: list[Plain], in_use: bool | None, warns: str) -> None:
     found, warnings = disks(ansible_devices.read({"ansible_devices": {"sda": SDA}, "ansible_mounts": mounts}))
@@ -192,7 +192,7 @@ def test_links_of_ansible_that_are_none_are_passed_over(ids: t.Any) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "{", '{"disks": [', "[" * 100000])
 def test_text_that_is_no_json_is_one_message(text: str) -> None:
-    with pytest.raises(InputError, match=r"^is (empty; must be|no JSON, or not all of it: )"):
+    with pytest.raises(InputError, match=r"^is (empty; must be|not complete JSON: )"):
         hardware_from(maas.read, text)
 
 

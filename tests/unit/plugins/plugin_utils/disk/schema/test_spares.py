@@ -95,7 +95,7 @@ def test_pictures_and_tables_show_who_stands_by() -> None:
     assert [bool(disk.segments[0].slices) for disk in drawn.disks] == [True, True, True, False]
     array = drawn.by_id()["data"]
     assert (array.size, array.standing_by) == (2 * 49_998, ("d",))
-    assert "with one disk that stands by" in array.reasons
+    assert "with one spare disk" in array.reasons
     for drawing in (svg(planned), fleet_page([FleetHost("host", planned)])):
         assert "48.8 GiB as a spare on d, 100.0 %" in drawing
     assert ">data, spare<" in svg(planned)

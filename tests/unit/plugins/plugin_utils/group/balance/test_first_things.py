@@ -41,7 +41,7 @@ def test_what_is_down_comes_up_before_n1_and_the_answer_says_so(bench):
     assert [node["node"] for node in group["redundancy"]["worse"]] == ["a", "b"]
     assert group["redundancy"]["for"] == ["down"]
     assert group["redundancy"]["after"] > group["redundancy"]["before"] == 0
-    assert "N+1 on shared storage gets worse, so that instances come up" in told["summary"]
+    assert "N+1 on shared storage gets worse, to start instances" in told["summary"]
 
 
 def test_n1_can_be_kept_or_not_looked_at(bench):

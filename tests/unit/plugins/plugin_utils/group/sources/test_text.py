@@ -102,7 +102,7 @@ def test_drbd_needs_a_second_node():
     [
         (
             "",
-            "line 1: the file ends after 1 of 4 sections; missing: nodes, instances, cluster tags (sections are separated by one empty line)",
+            "line 1: the file ends after 1 of 4 sections; missing: nodes, instances, cluster tags (an empty line ends a section)",
         ),
         (SHORT[:120], "line 6: has 3 columns instead of 9 to 15: name, t_mem, n_mem, f_mem, t_dsk, f_dsk, t_cpu, role, group uuid ..."),
     ],

@@ -124,7 +124,7 @@ def test_older_revision_is_upgraded_but_not_in_a_dry_run(url, tmp_path, monkeypa
     scripts = schema.read_scripts(newer)
     monkeypatch.setattr(open_module, "read_scripts", lambda: scripts)
     monkeypatch.setattr(open_module, "NEWEST", "more")
-    assert "is of an older release" in says(url, dry_run=True)
+    assert "is from an older release" in says(url, dry_run=True)
     with open_ledger(url) as ledger:
         assert ledger.read(schema.current_revision) == "more"
 

@@ -111,7 +111,7 @@ def test_every_mistake_of_groups_is_told_at_once():
     )
     for expected in (
         "groups['']: the group without a suffix must ask for resources",
-        "groups: 'A B' is no suffix",
+        "groups: 'A B' is not a suffix",
         "groups.A B.resources.VCPU: is 0; must be a whole number from 1 to 2147483647",
         "groups.C.resources: 'VCPUS' is not a standard resource class (did you mean VCPU?)",
         "groups.C.required: there is no trait 'CUSTOM_C'",

@@ -434,6 +434,6 @@ def test_a_load_that_no_guest_tells_is_no_load_of_nothing():
     assert parse_proxmox(documents, Reading("used")).instances[0].load.memory == 1.0
     with pytest.raises(InputError, match="source.load.mode: is pressure, which no running guest has in its rrddata; .* release 9"):
         parse_proxmox(documents, Reading("pressure"))
-    with pytest.raises(InputError, match="source.load.mode: is used, which no guest"):
+    with pytest.raises(InputError, match="source.load.mode: is used, which no running guest"):
         parse_proxmox(RECORDED, Reading("used"))
     assert parse_proxmox({**documents, "/nodes/pve1/qemu/100/rrddata": [{"pressurecpusome": 0}]}, Reading("pressure"))
