@@ -83,6 +83,6 @@ def test_a_server_is_rehearsed_in_a_copy(ledger, tmp_path):
     with open_ledger(rehearse(url, tmp_path / "copies")) as copy:
         assert copy.read(audit) == ledger.read(audit)
         make_claims(copy, [Claim(str(uuid.uuid4()), {name: {"VCPU": 4}})])
-    with open_ledger(rehearse(url, tmp_path / "copies")) as copy, pytest.raises(NoSolution, match="5 asked"):
+    with open_ledger(rehearse(url, tmp_path / "copies")) as copy, pytest.raises(NoSolution, match="5 requested"):
         make_claims(copy, [Claim(str(uuid.uuid4()), {name: {"VCPU": 5}})])
     assert make_claims(ledger, [Claim(str(uuid.uuid4()), {name: {"VCPU": 4}})]).changed

@@ -66,7 +66,7 @@ def test_demo_plans_the_machine_that_it_runs_on_and_all_samples(tmp_path):
     assert set(map(str.strip, told)) <= set(map(str.strip, text.splitlines()))
     for host in yaml.safe_load(SAMPLE.read_text(encoding="utf-8"))["all"]["children"]["sample"]["hosts"]:
         assert re.search(rf"^{host} .* [0-9]+% ", written["plans.txt"], re.MULTILINE)
-    next_steps = told[told.index("Three commands to try next, in this folder:") + 1 :]
+    next_steps = told[told.index("Three commands to try next:") + 1 :]
     assert all((ROOT / playbook).exists() for line in next_steps for playbook in re.findall(r"playbooks/\S+", line))
     assert len(next_steps) == 3
 

@@ -217,7 +217,7 @@ def test_inline_world_is_returned_changed(run: Run) -> None:
         ("no_amounts", ["allocations: is needed"]),
         ("bad_consumer", ["2 mistakes", "consumer: 'vm1 ' must be printable", "allocations.host.VCPU: is 'many'; must be a whole number"]),
         ("no_database", ["postgresql+psycopg://nobody:***@127.0.0.1:1/x does not answer"]),
-        ("no_url", ["database: is no URL", "sqlite:////tmp/x"]),
+        ("no_url", ["database: is not a URL", "sqlite:////tmp/x"]),
     ],
 )
 def test_failures_are_sentences(run: Run, name: str, words: list[str]) -> None:

@@ -257,7 +257,7 @@ class TestStopped:
     @pytest.mark.parametrize(
         ("tools", "lost", "warning"),
         [
-            (("mdadm",), {"any:r1": "raid"}, "the level of the array"),
+            (("mdadm",), {"any:r1": "raid"}, "the level of its array"),
             (("pvs",), {"data": None}, "volume groups and volumes that are not active"),
             (("lvs",), {"data": None}, "volume groups and volumes that are not active"),
         ],

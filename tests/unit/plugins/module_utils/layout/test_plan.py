@@ -168,7 +168,7 @@ def test_a_disk_that_cannot_be_read_is_not_taken_for_empty():
     present = new_host().present()
     unread = present.tree.with_devices([dataclasses.replace(present.tree.devices["sda"], read=False)])
     found = plan_steps(parse_static_schema(simple().schema), dataclasses.replace(present, tree=unread), [f"{BY_ID}sda"])
-    assert "could not be read" in found.refusals[0]
+    assert "could not be searched" in found.refusals[0]
 
 
 def test_wipe_names_disks_by_what_does_not_move():
@@ -176,7 +176,7 @@ def test_wipe_names_disks_by_what_does_not_move():
     layout = parse_static_schema(schema)
     for name, says in (
         ("/dev/sda", f"can be another disk after a reboot; name {BY_ID}sda"),
-        ("/dev/sdq", "none of the disks of the schema"),
+        ("/dev/sdq", "not a disk of the schema"),
     ):
         assert says in plan_steps(layout, new_host().present(), [name]).refusals[0]
 

@@ -120,7 +120,7 @@ def test_identities_follow_from_the_schema_and_differ():
         (("mds", 0, "name"), "/dev/sda", "mds[0].name", "must be /dev/md/NAME"),
         (("luks", 0, "name"), "a b", "luks[0].name", "device-mapper name"),
         (("luks", 0, "device"), "/dev/sdx1", "luks[0].device", "is not a partition, array or volume"),
-        (("luks", 0, "device"), "/dev/mapper/os-swap", "fss[2].device", "is used by luks[0].device"),
+        (("luks", 0, "device"), "/dev/mapper/os-swap", "fss[2].device", "is already used by luks[0].device"),
         (("pvs", 0, "metadatacopies"), 3, "pvs[0].metadatacopies", "0, 1 or 2"),
         (("pvs", 1), {"name": "/dev/md/data"}, "pvs[1].name", "is in no group's pvnames"),
         (("vgs", 0, "pvnames", 0), "/dev/sdx", "vgs[0].pvnames", "is not one of pvs"),

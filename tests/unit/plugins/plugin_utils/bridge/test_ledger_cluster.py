@@ -176,7 +176,7 @@ def test_every_size_keeps_to_the_policy():
         ({"type": "ganeti_text", "path": "x", "database": "sqlite://"}, "source.database: does not go with"),
         ({"type": "proxmox"}, "source.url: must be like https://pve1.example.com:8006"),
         ({"type": "ganeti_rapi"}, "source: needs path or url"),
-        ({"type": "ledger", "database": "nonsense"}, "database: is no URL"),
+        ({"type": "ledger", "database": "nonsense"}, "database: is not a URL"),
     ],
 )
 def test_what_does_not_go_together_is_told(source, words):

@@ -86,7 +86,7 @@ def test_profiles_are_read_as_planned(profile: str, firmware: str) -> None:
     plan = profile_plan(profile, firmware)
     for version, grammars in GRAMMARS.items():
         made = written(plan, version, lossy=True)
-        lost = {warning.split(": ")[1] for warning in made.warnings if "nothing lies on" in warning}
+        lost = {warning.split(": ")[1] for warning in made.warnings if "nothing uses" in warning}
         assert bool(lost) == profile.startswith("ceph"), "only Ceph has devices of its own"
         for grammar in grammars:
             check(plan, parsed(made.value, grammar), lost)

@@ -72,7 +72,7 @@ def test_data_that_are_to_be_kept_are_never_lost(target: str) -> None:
     plan = small_plan()
     plan["schema"]["parteds"][0]["partitions"][0]["keep_data"] = True
     for lossy in (False, True):
-        with pytest.raises(InputError, match="data: its data are to be kept"):
+        with pytest.raises(InputError, match="data: its data must be kept"):
             written(target, plan, lossy=lossy)
 
 
@@ -188,7 +188,7 @@ def test_the_flag_of_a_partition_that_a_bios_starts_from_is_written_or_told(targ
         ({"parteds__0__partitions__0__flags": ["hidden"]}, "parteds[0].partitions[0].flags[0]", "must be one of"),
         ({"fss__0__mount": "/a\nreboot"}, "fss[0].mount", "must have no line breaks"),
         ({"vgs__0__name": "my group"}, "vgs[0].name", "must have no spaces"),
-        ({"vgs__0__pvnames": ["/dev/sdz1"]}, "vgs[0].pvnames", "/dev/sdz1 is no partition"),
+        ({"vgs__0__pvnames": ["/dev/sdz1"]}, "vgs[0].pvnames", "/dev/sdz1 is not a partition"),
         ({"lvs": [{"name": "a", "vgname": "os", "size": 4}] * 2}, "lvs[1].name", "os/a is already that of schema.lvs[0].name"),
         ({"fss__0__fs_type": "zfs"}, "fss[0].fs_type", "must be one of"),
     ],

@@ -70,5 +70,5 @@ def test_mistakes_are_told_at_once() -> None:
 
 
 def test_the_objective_ordered_does_not_know_it() -> None:
-    with pytest.raises(InputError, match=r"schema\[0\].extent_size: the objective ordered does not know it"):
+    with pytest.raises(InputError, match=r"schema\[0\].extent_size: the objective ordered does not support it"):
         Planner([GROUP, ROOT, VAR], Objective.ORDERED).plan({"disks": [{"id": "a", "size": 10_003}]})

@@ -97,7 +97,7 @@ def test_new_spaces_come_last() -> None:
         ([{"id": "rot", "size": 5}], "overrides[0].id", "did you mean root?"),
         ([{"id": "rot", "state": "absent"}], "overrides[0].id", "there is no space 'rot'"),
         ([{"id": "root", "state": "gone"}], "overrides[0].state", "present or absent"),
-        ([{"id": "root", "size": 5}, {"id": "root"}], "overrides[1].id", "there twice"),
+        ([{"id": "root", "size": 5}, {"id": "root"}], "overrides[1].id", "occurs twice"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(overrides: t.Any, place: str, says: str) -> None:

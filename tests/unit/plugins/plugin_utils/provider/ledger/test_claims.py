@@ -105,7 +105,7 @@ def test_spec_step_example_of_vcpus(bench, amount, is_given):
 def test_amounts_for_one_provider_under_two_names_are_one_amount(bench):
     bench.put({"name": "pool", "inventories": {"DISK_GB": {"total": 500, "min_unit": 5, "step_size": 10}}})
     address = bench.world.providers[0].uuid
-    with pytest.raises(ClaimRefused, match="15 asked"):
+    with pytest.raises(ClaimRefused, match="15 requested"):
         bench.claim(("vm", {"pool": {"DISK_GB": 5}, address: {"DISK_GB": 10}}))
 
 

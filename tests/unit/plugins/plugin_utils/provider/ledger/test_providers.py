@@ -80,13 +80,13 @@ def test_rename_by_uuid(bench):
 
 def test_taken_name_is_refused(bench):
     bench.put({"name": "a"}, {"name": "b"})
-    with pytest.raises(InputError, match="b is the name of the provider"):
+    with pytest.raises(InputError, match="b is already the name of the provider"):
         bench.put({"uuid": by_name(bench)["a"].uuid, "name": "b"})
 
 
 def test_one_provider_twice_in_a_call_is_refused(bench):
     bench.put({"name": "a"})
-    with pytest.raises(InputError, match="which providers"):
+    with pytest.raises(InputError, match="as is providers"):
         bench.put({"name": "a"}, {"uuid": by_name(bench)["a"].uuid, "name": "c"})
 
 

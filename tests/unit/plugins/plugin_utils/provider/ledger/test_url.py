@@ -117,7 +117,7 @@ def test_what_is_no_secret_is_shown(given_url, shown):
 @pytest.mark.parametrize(
     ("given_url", "says"),
     [
-        ("postgresql://ann:pw@db:port/ledger", "port that is no number"),
+        ("postgresql://ann:pw@db:port/ledger", "port that is not a number"),
         ("postgresql://ann:p@w@db/ledger", "%40 for @"),
         ("/var/lib/bareon.sqlite", "a file is written sqlite:////var/lib/bareon.sqlite"),
         ("oracle://db/ledger", "use sqlite, postgresql or mariadb"),
