@@ -105,7 +105,7 @@ def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[s
             yield f"{volume.place}.vgname: there is no vg {volume.group}; there are {', '.join(sorted(groups)) or 'none'}"
     for filesystem in layout.filesystems:
         if layout.thing(filesystem.device) is None:
-            yield f"{filesystem.place}.device: {filesystem.device} is no partition, array, LUKS container or volume of the schema"
+            yield f"{filesystem.place}.device: {filesystem.device} is not a partition, array, LUKS container or volume of the schema"
         for device in filesystem.devices if filesystem.more else ():
             yield from _has_to_be(layout, f"{filesystem.place}.devices", device, "a partition", DesiredPartition)
 
@@ -358,7 +358,7 @@ def _more_devices(item: Item, fs_type: str, device: str) -> tuple[str, ...]:
     if fs_type != btrfs.BTRFS:
         item.mistake("devices", f"only {btrfs.BTRFS} lies on several, not {fs_type}")
     elif word not in levels:
-        item.mistake("level", f"has to be one of {', '.join(levels)}, not {word!r}")
+        item.mistake("level", f"must be one of {', '.join(levels)}, not {word!r}")
     elif len(devices) < levels[word]:
         item.mistake("devices", f"{word} needs at least {levels[word]} devices, not {len(devices)}")
     elif devices[0] != device:
@@ -377,7 +377,7 @@ def _subvolume(item: Item) -> DesiredSubvolume:
     text, options = item.text("name"), item.text("fstab_options", "")
     name = btrfs.subvolume_name(text)
     if text and name is None:
-        item.mistake("name", f"has to be {btrfs.NAME_WANTED}, not {text!r}")
+        item.mistake("name", f"must be {btrfs.NAME_WANTED}, not {text!r}")
     misplaced = btrfs.misplaced_option(options)
     if misplaced is not None:
         item.mistake("fstab_options", btrfs.why_misplaced(misplaced))

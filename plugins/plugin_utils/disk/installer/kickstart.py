@@ -48,7 +48,7 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         layout = self._layout
-        lose_types(layout, self._losses, "Kickstart has no word for it", (gpt.ESP, gpt.BIOS_BOOT))
+        lose_types(layout, self._losses, "Kickstart has no command for it", (gpt.ESP, gpt.BIOS_BOOT))
         for note in (lose_labels, lose_quotas, note_uuids, note_container_names, note_boot_flags):
             note(layout, self._losses, "Anaconda")
         for disk in layout.disks:

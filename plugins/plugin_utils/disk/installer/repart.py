@@ -68,7 +68,7 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
         encrypted = False
     filesystem = user if isinstance(user, Filesystem) else None
     if filesystem is not None and filesystem.type not in _FILESYSTEMS:
-        losses.lose(filesystem.space, f"systemd-repart makes no {filesystem.type}")
+        losses.lose(filesystem.space, f"systemd-repart cannot make {filesystem.type}")
         filesystem = None
     if filesystem is not None and filesystem.label and partition.label not in ("", filesystem.label):
         losses.lose(partition.space, f"systemd-repart names a partition as its file system, {filesystem.label}, not {partition.label}")
@@ -104,7 +104,7 @@ def _subvolumes(filesystem: Filesystem, losses: Losses) -> list[str]:
     lines = [f"Subvolumes={names}"]
     for subvolume in filesystem.subvolumes:
         if ":" in subvolume.mount:
-            losses.lose(filesystem.space, f"systemd-repart takes no colon in {subvolume.mount}, where {subvolume.name} is to be mounted")
+            losses.lose(filesystem.space, f"systemd-repart allows no colon in {subvolume.mount}, where {subvolume.name} is to be mounted")
         elif subvolume.mount:
             options = ",".join(filter(None, (subvolume.mount_options, f"subvol={subvolume.name}")))
             lines.append(f"MountPoint={subvolume.mount}:{options}")

@@ -49,7 +49,7 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     layout = _layout(plan, hardware)
     if not target.keeps_data:
         for space in layout.kept():
-            losses.refuse(space, f"its data are to be kept, and {target.name} is told here to begin with empty disks")
+            losses.refuse(space, f"its data must be kept, and {target.name} is told here to start with empty disks")
     for filesystem in layout.filesystems if not target.spreads else ():
         if filesystem.more:
             losses.refuse(filesystem.space, f"{target.name} makes no Btrfs on several disks here; plan a raid with fs_type: btrfs instead")

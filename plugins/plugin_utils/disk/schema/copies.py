@@ -31,7 +31,7 @@ def check_copies(entries: Sequence[Entry], groups: Mapping[str, str], mistakes: 
             mistakes.add(place, f"{entry.id!r} is in the vg {groups[entry.id]!r}, which names each of its arrays; leave count out")
         taken = next((name for name in _names_of_copies(entry.id, count) if name in ids), None)
         if taken is not None:
-            mistakes.add(place, f"one of them is called {taken!r}, which is the id of {ids[taken]} already; ids must differ")
+            mistakes.add(place, f"one of them is called {taken!r}, which is already the id of {ids[taken]}; ids must differ")
 
 
 def _names_of_copies(space_id: str, count: int) -> list[str]:

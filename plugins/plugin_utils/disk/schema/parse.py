@@ -339,7 +339,7 @@ class _Reader:
             for place, values in zip(places, (entry.values, *entry.values["subvolumes"]), strict=True):
                 mount = values["mount"]
                 if mount in first:
-                    self.mistakes.add(place, f"{mount!r} is where {first[mount]!r} is mounted already")
+                    self.mistakes.add(place, f"{mount!r} is already the mount point of {first[mount]!r}")
                 elif mount is not None and mount not in NO_MOUNT:
                     first[mount] = entry.id if values is entry.values else f"{values['name']} of {entry.id}"
 
@@ -393,7 +393,9 @@ class _Reader:
                 self.mistakes.add(f"{entry.place}.level", f"is missing; it is one of {', '.join(RaidLevel)}")
             return 0
         if level is RaidLevel.RAID0 and entry.values["spares"]:
-            self.mistakes.add(f"{entry.place}.spares", "raid0 does not outlive the loss of a disk, so none can stand by; leave spares out")
+            self.mistakes.add(
+                f"{entry.place}.spares", "raid0 does not survive the loss of a disk, so a spare is of no use; leave spares out"
+            )
         if entry.type is SpaceType.BTRFS:
             return self._legs_of_btrfs(entry, level, disks)
         if legs is None:

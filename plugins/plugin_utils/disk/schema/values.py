@@ -441,7 +441,7 @@ SPACE = Table(
         Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
         Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),
         Row("legs", _Legs(), "How many disks an array or a Btrfs lies on; `all` is as many as there are."),
-        Row("spares", Whole(0), "How many disks more stand by for one of an array that fails.", default=0),
+        Row("spares", Whole(0), "How many spare disks an array has, for when one of its disks fails.", default=0),
         Row("alike", _FLAG, "Whether it lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
         Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
         Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),

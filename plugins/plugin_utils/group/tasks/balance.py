@@ -54,8 +54,8 @@ _LEAST = {
     **{"time_limit": 0, "workers": 0},
 }
 _WORSE_FOR = {
-    "down": "so that instances come up whose node does not answer",
-    "limits": "so that limits hold that are broken",
+    "down": "to start instances whose node does not answer",
+    "limits": "to repair broken limits",
     "score": "for the score",
 }
 _CHOICES = ("", "group", "price", "score", "data", "moves")

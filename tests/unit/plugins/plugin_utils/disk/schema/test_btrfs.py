@@ -98,12 +98,12 @@ def test_the_host_refuses_what_it_cannot_make() -> None:
     (filesystem,) = schema["fss"]
     first, second = filesystem["devices"]
     for changes, said in (
-        ({"level": "raid5"}, "fss[0].level: has to be one of raid0, raid1, raid10, not 'raid5'"),
+        ({"level": "raid5"}, "fss[0].level: must be one of raid0, raid1, raid10, not 'raid5'"),
         ({"devices": [first]}, "fss[0].devices: raid1 needs at least 2 devices, not 1"),
         ({"devices": [second, first]}, f"fss[0].devices: has to begin with device, {first}"),
         ({"fs_type": "xfs"}, "fss[0].devices: only btrfs lies on several, not xfs"),
         ({"devices": [first, "/dev/x"]}, "fss[0].devices: /dev/x is not a partition of the schema"),
-        ({"devices": [first, first]}, f"fss[0].device: {first} is used by fss[0].device already"),
+        ({"devices": [first, first]}, f"fss[0].device: {first} is already used by fss[0].device"),
     ):
         with pytest.raises(SchemaMistakes) as caught:
             parse_static_schema({**schema, "fss": [{**filesystem, **changes}]})

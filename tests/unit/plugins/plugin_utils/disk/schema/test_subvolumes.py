@@ -96,10 +96,10 @@ def test_all_mistakes_are_told_at_once() -> None:
         "schema[0].subvolumes[0].name: is '../up'; must be a path of letters",
         "schema[0].subvolumes[1].name: is 'a,b'",
         "schema[0].subvolumes[2].mount_options: compress holds for the whole file system",
-        "schema[0].subvolumes[2].mount: '/home' is where 'a' is mounted already",
+        "schema[0].subvolumes[2].mount: '/home' is already the mount point of 'a'",
         "schema[0].subvolumes[3].mount_options: subvol follows from the name",
         "schema[0].subvolumes[3].mount: is 'swap'; a subvolume holds files",
-        "schema[0].subvolumes[4].name: 'c' is the name of schema[0].subvolumes[2] already",
+        "schema[0].subvolumes[4].name: 'c' is already the name of schema[0].subvolumes[2]",
         "schema[0].subvolumes[4].quota: is 0; leave it out",
         "schema[0].subvolumes[5].name: is missing",
         "schema[0].subvolumes[5].mount: is 'relative'",
@@ -126,18 +126,18 @@ def test_the_host_refuses_the_same_in_a_static_schema() -> None:
     said = "\n".join(caught.value.mistakes)
     for line in (
         "fss[0].subvolumes: only btrfs has some, not xfs",
-        "fss[0].subvolumes[0].name: has to be a path of letters",
+        "fss[0].subvolumes[0].name: must be a path of letters",
         "fss[0].subvolumes[1].fstab_options: compress holds for the whole file system",
-        "fss[0].subvolumes[2].quota: has to be a whole number of at least 1, not 0",
-        "fss[0].subvolumes[3].nam: is no key here (did you mean name?)",
+        "fss[0].subvolumes[2].quota: must be a whole number of at least 1, not 0",
+        "fss[0].subvolumes[3].nam: is not a key here (did you mean name?)",
     ):
         assert line in said, line
     schema["fss"][0] |= {"fs_type": "btrfs", "subvolumes": [{"name": "@", "mount": "/home"}, {"name": "/@"}]}
     with pytest.raises(SchemaMistakes) as caught:
         parse_static_schema(schema)
     assert caught.value.mistakes == (
-        "fss[0].subvolumes[0].mount: /home is that of fss[0] already",
-        "fss[0].subvolumes[1].name: @ is that of fss[0].subvolumes[0] already",
+        "fss[0].subvolumes[0].mount: /home is already that of fss[0]",
+        "fss[0].subvolumes[1].name: @ is already that of fss[0].subvolumes[0]",
     )
 
 
@@ -218,7 +218,7 @@ def test_what_installers_cannot_say_is_told() -> None:
     with pytest.raises(InputError, match="system: disko sets no quotas, as 5120 MiB of @home"):
         lines_for(disko.TARGET, plan(SYSTEM), lossy=False, password_file=None)
     odd = {**SYSTEM, "subvolumes": [{"name": "@", "mount": "/a:b"}, {"name": "@more"}]}
-    with pytest.raises(InputError, match="takes no colon in /a:b, where @ is to be mounted"):
+    with pytest.raises(InputError, match="allows no colon in /a:b, where @ is to be mounted"):
         lines_for(repart.TARGET, plan(odd), lossy=False, disk=None, encrypt="tpm2")
     with pytest.raises(InputError, match="Kickstart makes no subvolume without a mount point, as @more"):
         lines_for(kickstart.TARGET, plan(odd), lossy=False, version="Fedora", passphrase=None)
