@@ -76,7 +76,7 @@ def lose_subvolumes(layout: Layout, losses: Losses, who: str) -> None:
     for filesystem in layout.filesystems:
         if filesystem.subvolumes:
             names = ", ".join(subvolume.name for subvolume in filesystem.subvolumes)
-            losses.lose(filesystem.space, f"{who} makes no subvolumes, as {names}")
+            losses.lose(filesystem.space, f"{who} cannot make subvolumes such as {names}")
 
 
 def lose_quotas(layout: Layout, losses: Losses, who: str) -> None:

@@ -28,7 +28,7 @@ def check_copies(entries: Sequence[Entry], groups: Mapping[str, str], mistakes: 
             if entry.values[key]:
                 mistakes.add(place, f"cannot be combined with {key}; leave one of them out")
         if entry.id in groups:
-            mistakes.add(place, f"{entry.id!r} is in the vg {groups[entry.id]!r}, which names each of its arrays; leave count out")
+            mistakes.add(place, f"{entry.id!r} is in the vg {groups[entry.id]!r}, which must name each of its arrays; leave count out")
         taken = next((name for name in _names_of_copies(entry.id, count) if name in ids), None)
         if taken is not None:
             mistakes.add(place, f"one of them is called {taken!r}, which is already the id of {ids[taken]}; ids must differ")

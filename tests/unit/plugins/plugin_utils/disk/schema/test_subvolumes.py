@@ -210,7 +210,7 @@ def test_installers_make_what_they_can() -> None:
     text, warnings = lines_for(repart.TARGET, made, lossy=False, disk=None, encrypt="tpm2")
     assert r"Subvolumes=/@ /@home\nMountPoint=/:compress=zstd:1,subvol=@\nMountPoint=/home:compress=zstd:1,subvol=@home" in text
     assert any("version 255" in warning for warning in warnings)
-    with pytest.raises(InputError, match="system: curtin makes no subvolumes, as @, @home; with lossy: true it is left out"):
+    with pytest.raises(InputError, match="system: curtin cannot make subvolumes such as @, @home; with lossy: true it is left out"):
         lines_for(curtin.TARGET, made, lossy=False, version="2", key_file=None)
 
 
