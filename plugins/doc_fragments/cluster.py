@@ -237,7 +237,7 @@ options:
             type: bool
             default: true
           stays:
-            description: Why its disks keep it on its node, where its disk template is one that does. It is told as a reason.
+            description: Why its disks keep it on its node, if its disk template is one that does. It is given as a reason.
             type: str
             default: ''
       tags:
@@ -251,7 +251,7 @@ options:
       rules:
         description:
           - Limits on where instances run. No plan breaks one, or makes worse what is broken, and balancing repairs broken ones first.
-          - Rules that contradict each other are told as a conflict with their members.
+          - Rules that contradict each other are reported as a conflict, with their members.
         type: list
         elements: dict
         default: []

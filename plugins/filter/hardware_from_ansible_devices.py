@@ -8,22 +8,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: hardware_from_ansible_devices
-short_description: Make hardware of Ansible's own facts
+short_description: Convert Ansible's own facts to hardware
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so that a machine can be planned before it has a system.
+  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
   - Taken are sizes, links, serial numbers and partitions of devices, and the memory.
-  - They tell neither the boot mode nor what is on disks without partitions.
-  - What is not known is told as warnings.
+  - They have neither the boot mode nor what is on disks without partitions.
+  - What is not known is reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded
 options:
   _input:
     description:
-      - What M(ansible.builtin.setup) tells as C(ansible_facts), or its C(devices) alone.
+      - What M(ansible.builtin.setup) returns as C(ansible_facts), or its C(devices) alone.
       - Text is read as JSON.
     type: raw
     required: true

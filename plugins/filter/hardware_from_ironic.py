@@ -8,15 +8,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: hardware_from_ironic
-short_description: Make hardware of Ironic's inspection data
+short_description: Convert Ironic's inspection data to hardware
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so that a machine can be planned before it has a system.
+  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
   - Taken are names, sizes, world wide names, serial numbers and models of disks, whether they rotate, the memory and the boot mode.
-  - Ironic tells neither whether disks are in use nor what is on them.
-  - What is not known is told as warnings.
+  - Ironic says neither whether disks are in use nor what is on them.
+  - What is not known is reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded

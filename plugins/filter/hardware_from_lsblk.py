@@ -8,15 +8,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: hardware_from_lsblk
-short_description: Make hardware of what lsblk tells
+short_description: Convert the output of lsblk to hardware
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so that a machine can be planned before it has a system.
+  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
   - Taken are all disks with their partitions, mount points and file systems.
-  - What lsblk tells of contents comes from udev, or needs root.
-  - What is not known is told as warnings.
+  - What lsblk says about contents comes from udev, or needs root.
+  - What is not known is reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded

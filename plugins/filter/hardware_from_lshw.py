@@ -8,15 +8,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: hardware_from_lshw
-short_description: Make hardware of what lshw tells
+short_description: Convert the output of lshw to hardware
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so that a machine can be planned before it has a system.
+  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
   - Taken are nodes of the class C(disk), the memory and whether the firmware is UEFI.
   - lshw knows world wide names of NVMes only. Other disks keep their device nodes as names, and a warning says so.
-  - What is not known is told as warnings.
+  - What is not known is reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded

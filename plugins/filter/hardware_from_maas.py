@@ -8,16 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: hardware_from_maas
-short_description: Make hardware of a machine of MAAS
+short_description: Convert a machine of MAAS to hardware
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so that a machine can be planned before it has a system.
+  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
   - Taken are names, sizes, serial numbers, models and tags of physical block devices, the memory and C(bios_boot_method).
-  - MAAS tells neither whether disks are in use nor what is on them.
+  - MAAS says neither whether disks are in use nor what is on them.
   - Disks are named by C(id_path), which need not be the most durable link.
-  - What is not known is told as warnings.
+  - What is not known is reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: hardware_from_redfish
-short_description: Make hardware of drives and volumes of Redfish
+short_description: Convert drives and volumes of Redfish to hardware
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so that a machine can be planned before it has a system.
+  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
   - Taken are capacities, identifiers, serial numbers, models, media types and protocols of drives that are not absent.
   - Volumes of a RAID controller stand for the drives that they are made of, which the system does not see.
-  - Redfish knows no device nodes. It tells neither whether disks are in use nor what is on them.
-  - What is not known is told as warnings.
+  - Redfish knows no device nodes. It says neither whether disks are in use nor what is on them.
+  - What is not known is reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded

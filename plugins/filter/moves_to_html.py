@@ -20,7 +20,7 @@ description:
   - Of M(bareon.allocator.group_balance) with O(bareon.allocator.group_balance#module:of=storage), storages are drawn in place of nodes, and
     arrows are disks that move. Disks that stay are listed with the reason.
   - A stage can be chosen, so that large plans can be read. Pointing at a node shows its moves only, pointing at an arrow, or reaching it
-    with the keyboard, tells what is moved. All moves are also there as a table.
+    with the keyboard, shows what is moved. All moves are also there as a table.
   - The page loads nothing and runs nothing, follows the light or dark setting of the reader, and can be read on a phone.
 positional: _input
 options:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: plan_to_providers
-short_description: Make resource providers of a plan and the facts of its host
+short_description: Convert a plan and the facts of its host to resource providers
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -44,7 +44,7 @@ options:
     required: true
   facts:
     description:
-      - What M(ansible.builtin.setup) tells of the host as C(ansible_facts). Used are C(processor_vcpus), or else C(processor_count)
+      - What M(ansible.builtin.setup) returns of the host as C(ansible_facts). Used are C(processor_vcpus), or else C(processor_count)
         times C(processor_cores) times C(processor_threads_per_core), and C(memtotal_mb).
     type: dict
     required: true

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: static_to_foreign_lines
-short_description: Find lines of fstab, crypttab and mdadm.conf that stand in the way of a static schema
+short_description: Find lines of fstab, crypttab and mdadm.conf that conflict with a static schema
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns the lines that have a mount point, a container or an array of a static schema and are somebody else's.
+  - Returns the lines that use a mount point, a container or an array of a static schema for something else.
   - A line is of the layout where it names something that is on the schema's disks, or will be, or a UUID that follows from a plan and
     that nothing on other disks has.
   - An empty list means that the role P(bareon.allocator.disk_layout#role) can write the tables without replacing what others wrote.

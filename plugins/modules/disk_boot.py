@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: disk_boot
-short_description: Make a system that was unpacked onto a layout start from its disks
+short_description: Make a system that was unpacked onto a layout bootable
 version_added: 0.1.0
 description:
   - Makes the initramfs of a system that lies in a folder, installs GRUB on every disk that the layout has a BIOS boot partition on, and on

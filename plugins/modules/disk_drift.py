@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: disk_drift
-short_description: Tell what has become of the plans of a fleet
+short_description: Compare the disks of a fleet with its plans
 version_added: 0.1.0
 description:
   - Compares the facts of hosts with the plans that were made for them, all in one task.
@@ -60,7 +60,7 @@ extends_documentation_fragment:
   - bareon.allocator.planning
 notes:
   - A partition is found by its UUID, else by where it begins. A disk is found by its id or any of its links.
-  - What the facts do not tell is not compared. What is not mounted, a volume that is not active and LUKS that is closed are no differences,
+  - What the facts lack is not compared. What is not mounted, a volume that is not active and LUKS that is closed are no differences,
     an array that does not run is one.
 seealso:
   - module: bareon.allocator.disk_facts

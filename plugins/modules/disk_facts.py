@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: disk_facts
-short_description: Gather facts of disks, and of what is on them
+short_description: Gather facts about disks and what is on them
 version_added: 0.1.0
 description:
   - Gathers the disks of a host with their identity, sizes and kind, their partition tables, everything that is written on them
@@ -66,7 +66,7 @@ attributes:
 notes:
   - MiB are rounded down. What is exact stands beside them in bytes.
   - Signatures are read from the devices themselves, which takes root. Without it, or where a container does not let a disk be read,
-    what udev and the mounts tell is reported, RV(ansible_facts.bareon_hardware.disks[].probed) is V(false), and no disk is called empty.
+    what udev and the mounts say is reported, RV(ansible_facts.bareon_hardware.disks[].probed) is V(false), and no disk is called empty.
   - To see whether a disk that nothing visible uses is nevertheless in use (by the host of a container, or by ZFS),
     it is opened exclusively for reading for an instant. Nothing is written.
   - One disk that is reached on several paths is reported once, with RV(ansible_facts.bareon_hardware.disks[].multipath=true).

@@ -45,7 +45,7 @@ options:
     required: true
   fingerprint:
     description:
-      - RV(bareon.allocator.disk_plan#module:plan.fingerprint), which tells for which hardware the plan was made.
+      - RV(bareon.allocator.disk_plan#module:plan.fingerprint), which says which hardware the plan was made for.
       - The task is refused when a disk of this host was exchanged, added or removed since then, or has another size.
       - Default is to compare only the disks of O(schema), each with the size that the schema has for it.
     type: str
@@ -242,7 +242,7 @@ destroys:
           type: int
           sample: 476940
         last_mounted:
-          description: Where it was mounted last, as ext2, ext3 and ext4 tell, or C(/etc/fstab) of this host. Empty if it is not known.
+          description: Where it was mounted last, as ext2, ext3 and ext4 record, or C(/etc/fstab) of this host. Empty if it is not known.
           returned: always
           type: str
           sample: /srv

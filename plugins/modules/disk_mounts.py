@@ -17,7 +17,7 @@ description:
   - Does what M(ansible.posix.mount) does with O(ansible.posix.mount#module:state=mounted), for many file systems at once. A server with
     eight file systems takes one module instead of eight, and C(fstab) is written once.
   - The line of a mount point that says otherwise is replaced, where it is. All other lines stay as they are.
-  - Where systemd runs, it is told of a changed C(fstab) before anything is mounted.
+  - If systemd is running, it reloads a changed C(fstab) before anything is mounted.
   - What is mounted already stays mounted. When its line has changed, it is mounted anew with the options of the new line, without
     unmounting it (C(remount)).
 author:

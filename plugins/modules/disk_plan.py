@@ -14,11 +14,11 @@ short_description: Plan what goes onto which disk, and how large it is
 version_added: 0.1.0
 description:
   - Turns a dynamic schema, which says what is wanted with bounds, weights and preferences, into a static one, which says exactly
-    what lies where on the disks of one machine or of a whole fleet.
+    what goes where on the disks of one machine or of a whole fleet.
   - Runs on the controller and changes nothing but the files of O(plans_to). What it returns is Bareon's explicit static schema, ready
     to be carried out.
   - Sizes are whole MiB. What partition tables, LVM, md and LUKS keep for themselves is counted, so that everything that is planned fits.
-  - All mistakes of an input are reported at once, each with its place, such as C(schema[3].min_size). The numbers count the entries of
+  - All mistakes in an input are reported at once, each with its place, such as C(schema[3].min_size). The numbers count the entries of
     the schema from 0.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -332,7 +332,7 @@ attributes:
     description: Can run in check mode and return what it would return otherwise.
     support: full
     details:
-      - Without O(plans_to) nothing is ever changed. With it no file is written, and RV(ignore:changed) tells whether one would be.
+      - Without O(plans_to) nothing is ever changed. With it no file is written, and RV(ignore:changed) says whether one would be.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: full

@@ -101,7 +101,7 @@ options:
     description:
       - What N+1 on shared storage is worth, so that what a node carries could restart on others if it failed.
       - With V(price) it gets worse only where instances come up by that whose node does not answer, or limits are mended that are
-        broken; RV(groups[].redundancy) tells where, by how much, and for what. With V(keep) it never gets worse. With V(off) it is not
+        broken; RV(groups[].redundancy) says where, by how much, and for what. With V(keep) it never gets worse. With V(off) it is not
         looked at. Default is V(price).
     type: str
     choices: [keep, price, 'off']
@@ -123,7 +123,7 @@ options:
     description: How many moves of a stage may touch a node. Default is as many as have room.
     type: int
   pareto:
-    description: Whether to tell what could be had for which data, to choose a O(data_price) from. It plans each group some more times.
+    description: Whether to list what other data prices would lead to, for choosing O(data_price). Each group is planned some more times.
     type: bool
     default: false
   time_limit:

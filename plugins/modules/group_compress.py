@@ -48,7 +48,7 @@ notes:
   - A group is a candidate when others share storage with it, and its instances use less memory, disk and CPUs than the others have free.
     Then places are sought for all its instances.
   - No limit of the groups that take instances gets worse, restarts after a node's failure included.
-  - Groups that are empty already are told as such, but not chosen.
+  - Groups that are already empty are listed as such, but not chosen.
 """
 
 EXAMPLES = r"""
@@ -114,7 +114,7 @@ candidates:
       type: list
       elements: dict
     unplaced:
-      description: Instances that find no place, as M(bareon.allocator.group_redistribute) tells what is missing.
+      description: Instances that find no place, in the form of C(missing) of M(bareon.allocator.group_redistribute).
       type: list
       elements: dict
 emptied:
@@ -122,7 +122,7 @@ emptied:
   type: str
   returned: success
 plan:
-  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) tells them.
+  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) returns them.
   type: dict
   returned: success
 conflict:

@@ -16,7 +16,7 @@ description:
   - Plans how nodes are emptied, or instances leave their nodes, inside their group and, if asked, in other groups. Tells the moves,
     which of them may run side by side, and the commands for them.
   - It runs on the controller, without a connection to any host, and changes nothing.
-  - When taking the instances one by one leaves somebody out, an integer program places as many of the most important as can be, running
+  - When taking the instances one by one leaves any out, an integer program places as many of the most important as can be, running
     ones first. Each instance that stays has its reasons.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -124,7 +124,7 @@ unplaced:
       description: Name of the instance.
       type: str
     reasons:
-      description: What is in the way on each node, as M(bareon.allocator.group_place) tells it.
+      description: What is in the way on each node, as M(bareon.allocator.group_place) returns it.
       type: list
       elements: dict
 plan:
@@ -240,7 +240,7 @@ restarts:
   elements: str
   returned: success
 summary:
-  description: The moves as a table to read, stage by stage, who is restarted for them, and why instances stay.
+  description: The moves as a table, stage by stage, which instances are restarted, and why instances stay.
   type: str
   returned: success
 """

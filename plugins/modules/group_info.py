@@ -10,13 +10,13 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: group_info
-short_description: Tell scores, capacity and problems of a cluster of virtual machines
+short_description: Report scores, capacity and problems of a cluster of virtual machines
 version_added: 0.1.0
 description:
-  - Reads a cluster of nodes and instances (Ganeti, Proxmox VE, or written out) and tells how evenly it is used, what would happen
+  - Reads a cluster of nodes and instances (Ganeti, Proxmox VE, or written out) and reports how evenly it is used, what would happen
     if a node failed, and what is wrong with it, for each group and for the whole.
   - It runs on the controller, without a connection to any host, and changes nothing.
-  - It tells what Ganeti's C(hinfo) and C(hcheck) print, and besides which limit is broken where and by how much.
+  - It reports what Ganeti's C(hinfo) and C(hcheck) print, and also which limit is broken where, and by how much.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:

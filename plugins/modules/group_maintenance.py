@@ -105,7 +105,7 @@ sets:
       type: list
       elements: str
     plan:
-      description: What leaves them before, as M(bareon.allocator.group_evacuate) tells a plan.
+      description: The moves that empty them first, as a plan of M(bareon.allocator.group_evacuate).
       type: dict
     carried:
       description: >-

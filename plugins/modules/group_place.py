@@ -16,7 +16,7 @@ description:
   - Tells for each instance every group that can take it, best first, with the best nodes in it, and for each other group which node
     fails which limit by how much.
   - It runs on the controller, without a connection to any host, and changes nothing.
-  - Several instances share one state, each counts on the places of those before it. When one by one leaves somebody out, an integer
+  - Several instances share one state, each counts on the places of those before it. When one by one leaves any out, an integer
     program looks for an arrangement that leaves out fewer.
 author:
   - The bareon.allocator maintainers (@bareon)

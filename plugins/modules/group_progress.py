@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: group_progress
-short_description: Keep the journal of a plan of moves, and tell what comes next
+short_description: Keep the journal of a plan of moves, and say what comes next
 version_added: 0.1.0
 description:
   - Says which steps of a plan are left and in which rounds they may be carried out, and notes what became of them in a journal.
@@ -76,7 +76,7 @@ options:
         default: ""
       job:
         description:
-          - The job that carries the step out in the background. The step is neither done nor failed then, and RV(rounds) tells the job
+          - The job that carries the step out in the background. The step is then neither done nor failed, and RV(rounds) has the job
             with the step, so that it is waited for rather than begun again.
         type: str
         default: ""

@@ -86,7 +86,7 @@ options:
     choices: [htools, capacity]
     default: htools
 notes:
-  - Causes are told in this order - instances on offline nodes, secondaries on nodes that fail N+1, primaries on them, and others of
+  - Causes are listed in this order - instances on offline nodes, secondaries on nodes that fail N+1, primaries on them, and others of
     a group in which instances on shared storage could not restart.
   - Only healthy groups take instances, and none of their limits gets worse, restarts after a node's failure included.
   - Instances with the disk templates C(plain) and C(file), and those without any disk that is up, cannot be moved.
@@ -241,7 +241,7 @@ groups:
               description: The node and limit for which least is missing, and how much, as C(node), C(limit) and C(short).
               type: dict
             reasons:
-              description: Every node's reason, as M(bareon.allocator.group_place) tells it.
+              description: Every node's reason, as M(bareon.allocator.group_place) returns it.
               type: list
               elements: dict
     load:
@@ -269,7 +269,7 @@ groups:
       type: str
       returned: with O(by=load)
 plan:
-  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) tells them.
+  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) returns them.
   type: dict
   returned: success
 summary:

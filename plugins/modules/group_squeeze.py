@@ -81,7 +81,7 @@ lacking:
   elements: str
   returned: success
 plan:
-  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) tells them.
+  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) returns them.
   type: dict
   returned: success
 commands_before:

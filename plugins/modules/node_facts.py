@@ -13,7 +13,7 @@ module: node_facts
 short_description: Gather the CPUs, memory, NUMA nodes, GPUs and network cards of a server
 version_added: 0.1.0
 description:
-  - Gathers what a server has besides its disks, of which M(bareon.allocator.disk_facts) tells.
+  - Gathers what a server has besides its disks, which M(bareon.allocator.disk_facts) gathers.
   - The result is what the filter P(bareon.allocator.plan_to_providers#filter) takes, to register the server as resource providers.
   - Reads sysfs and C(/proc/meminfo), needs no tool, and works without root.
 author:

@@ -14,7 +14,7 @@ short_description: Register, change and remove resource providers
 version_added: 0.1.0
 description:
   - A resource provider is anything that has a limited amount of something, such as a host, a NUMA node, a network card or a
-    storage pool. Providers form trees. What each has is its inventories; who uses it is told to M(bareon.allocator.provider_allocation).
+    storage pool. Providers form trees. Its inventories say what each has; M(bareon.allocator.provider_allocation) records who uses it.
   - Runs on the controller and keeps the providers in a database.
   - What is declared is compared with what is there. Parts that are not given stay as they are.
   - Many providers may be declared in one call, in any order. All of them are written or none.
@@ -184,7 +184,7 @@ EXAMPLES = r"""
       inventories:
         - CUSTOM_LICENCE
 
-- name: Delete a resource class that nobody uses any more
+- name: Delete a resource class that is no longer used
   bareon.allocator.provider:
     custom_classes:
       - CUSTOM_LICENCE
@@ -249,7 +249,7 @@ conflict:
     - Why the change cannot be made.
     - C(used_by) names the consumers, by provider and class. C(had_by) names the providers, by trait or class.
     - C(with_children) are the UUIDs of providers with others below them.
-    - C(generations) tells of each generation that was expected and that was found.
+    - C(generations) has each generation that was expected and that was found.
   returned: failure, when the input is sound
   type: dict
 """

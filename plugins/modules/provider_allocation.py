@@ -10,12 +10,12 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: provider_allocation
-short_description: Allot resources to consumers, move them, and take them back
+short_description: Allocate resources to consumers, move them, and give them back
 version_added: 0.1.0
 description:
   - Says what a consumer, such as a virtual machine, has from now on of the providers that M(bareon.allocator.provider) has registered.
     It is given all of it or nothing.
-  - A consumer that has something else already is moved, in one step that nobody sees half done.
+  - A consumer that already has something else is moved, in one step that is never visible half done.
   - Many tasks may do this at once, also on different controllers with the same database. Nothing is given twice.
     A transaction that lost a race against another one is run again as a whole.
   - A provider whose inventory has shrunk below what is in use keeps what it has given, but gives no more.
@@ -251,9 +251,9 @@ conflict:
       is V(full), V(piece),
       V(no_inventory) or V(unknown_provider), and C(says), and where it is V(full) with what is C(asked) and C(free).
     - C(candidates) has the same for each of the candidates.
-    - C(generations) tells of each generation that was expected and that was found.
+    - C(generations) has each generation that was expected and that was found.
     - C(why) has the reasons why a request has no candidates, as M(bareon.allocator.provider_candidates) returns them.
-    - C(attempts) tells how often the transaction lost a race.
+    - C(attempts) says how often the transaction lost a race.
   returned: failure, when the input is sound
   type: dict
   sample:

@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: provider_candidates
-short_description: Find out which resource providers could satisfy a request
+short_description: Find which resource providers can satisfy a request
 version_added: 0.1.0
 description:
   - Returns allocation candidates, each of them a complete way to satisfy a request with trees of resource providers,

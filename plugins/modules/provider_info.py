@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: provider_info
-short_description: Tell what resource providers have and who uses it
+short_description: Report what resource providers have and who uses it
 version_added: 0.1.0
 description:
   - Returns trees of providers with their inventories and usages, and allocations by consumer, by provider and by project.

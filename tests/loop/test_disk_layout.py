@@ -242,7 +242,7 @@ def test_what_no_tool_sees_is_data_all_the_same(loops, unseen):
     options = {"schema": schema(disk, {"name": "boot", "size": 100, **EXT4})}
 
     said = refuse(options)
-    assert f"{disk} is not empty; lost would be unknown data at " in said
+    assert f"{disk} is not empty; wiping it would destroy unknown data at " in said
     assert f"Name {disk} in wipe" in said
     assert said.splitlines()[1:] == refuse(options, check=True).splitlines()[1:]
     assert digest(disk) == before

@@ -268,7 +268,7 @@ def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: T
         yield f"{disk.words} has {disk.device.remains.words}; a disk that cannot be read is never written to, whether wipe names it or not"
     elif not disk.may_wipe:
         there = describe(tree, disk.device)
-        yield f"{disk.words} is not empty; lost would be {there}. Name {disk.desired.id} in wipe if it may be destroyed"
+        yield f"{disk.words} is not empty; wiping it would destroy {there}. Name {disk.desired.id} in wipe if it may be destroyed"
     for match in matches:
         if match.desired.keep_data:
             yield (

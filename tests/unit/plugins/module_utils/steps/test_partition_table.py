@@ -101,7 +101,7 @@ def test_a_disk_that_is_held_is_not_written_to_and_one_that_is_not_is_not_opened
     monkeypatch.setattr(machine, "claimed", lambda _device: claimed)
     step = WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,))
     if claimed:
-        with pytest.raises(StepFailed, match="/dev/sda is held"):
+        with pytest.raises(StepFailed, match="/dev/sda is in use"):
             steps_table.write_partition_table(step, machine)
         assert machine.commands == []
         assert not [event for event in machine.events if event[0] == "zero"]
