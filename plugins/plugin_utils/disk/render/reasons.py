@@ -18,9 +18,9 @@ Plain = Mapping[str, t.Any]
 
 LONGEST_EXPRESSION = 60
 _IN_WORDS = (
-    (re.compile(r"\$\.disks\.orderForSystem\(\)\.take\(1\)"), "the fittest disk for a system"),
-    (re.compile(r"\$\.disks\.systemDisks\(\)"), "the fittest disk for a system and its twin"),
-    (re.compile(r"\$\.disks\.systemPair\(\)"), "the two disks that are the fittest for a system on a mirror"),
+    (re.compile(r"\$\.disks\.orderForSystem\(\)\.take\(1\)"), "the best disk for a system"),
+    (re.compile(r"\$\.disks\.systemDisks\(\)"), "the best disk for a system and its twin"),
+    (re.compile(r"\$\.disks\.systemPair\(\)"), "the two best disks for a system on a mirror"),
     (re.compile(r"\$\.disks\.withTwin\(\)"), "the first disk and its twin"),
     (re.compile(r"\$\.disks\.dataDisks\(\)"), "the disks that a system leaves over"),
     (re.compile(r"\$\.disks\.dataDisks\(\)\.alike\(\)"), "the largest group alike of the disks that a system leaves over"),
@@ -60,7 +60,7 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
     if wanted.get("count") is not None:
         reasons.append(f"one of {_expression(wanted['count'], 'several')} alike, on disks of its own")
     if wanted.get("spares"):
-        reasons.append(f"with {_text(wanted['spares'])} disks that stand by" if wanted["spares"] != 1 else "with one disk that stands by")
+        reasons.append(f"with {_text(wanted['spares'])} spare disks" if wanted["spares"] != 1 else "with one spare disk")
     if wanted.get("mirror") is not None:
         reasons.append("on a mirror" + (", if possible" if wanted["mirror"] == "when_possible" else ""))
     for key, words in (

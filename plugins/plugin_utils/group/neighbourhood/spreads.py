@@ -198,7 +198,8 @@ class _Centred:
         """Return [F, R] and [F, C], whose product is a metric's squared weighted deviation after each exchange.
 
         The value of the one node changes by (n' - n) rate, that of the other by (n - n') rate', if the instances need n and n': each is
-        a product of what is known of the one and of the other. So the variance is one, too: the mean of squares less the square of the mean.
+        a product of what is known of the one and of the other. So the variance is one, too: the mean of squares less the square of
+        the mean.
         """
         metrics = self.metrics
         count, centred = metrics.count[number], self.centred[number]
