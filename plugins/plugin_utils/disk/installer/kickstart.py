@@ -191,7 +191,7 @@ def _without_mount(carrier: Carrier, filesystem: Filesystem) -> str:
             f"Kickstart makes one ESP, not that on {filesystem.device} as well; a raid1 with boot: true and mount: /boot/efi is one on both"
             " disks, as in the profile software-raid-boot"
         )
-    return f"Kickstart makes no file system without a mount point, as on {filesystem.device}"
+    return f"Kickstart cannot make a file system without a mount point, as on {filesystem.device}"
 
 
 def _drive(disk: Disk) -> str:
