@@ -56,4 +56,4 @@ class ActionModule(PlanningAction):
         if arguments["of"] == "storage":
             return run_storages(loaded, arguments, {name: rule.get("default") for name, rule in self.ARGUMENTS.items()})
         solve = functools.partial(solve_each, progress=self.show_progress)
-        return run_balance(loaded, arguments, solve)
+        return run_balance(loaded, arguments, solve, self.renew_progress)

@@ -18,6 +18,7 @@ from pathlib import Path
 from ansible import constants, context
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible.utils import color
 
 from .bytecode import keep_bytecode
 from .errors import InputError, Mistake, NoSolution, Unavailable, suggest
@@ -29,6 +30,9 @@ keep_bytecode(__name__)
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
+_RENEWED_SECONDS = 10.0
+"""How often a line comes again that cannot be renewed in its place, as in a file."""
+_WIDTH = 79
 
 
 class Progress(t.Protocol):
@@ -64,6 +68,9 @@ class PlanningAction(ActionBase):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {}
     """The argument spec, as AnsibleModule takes it."""
 
+    _shown = 0.0
+    """The seconds of the progress that was shown last, where a line is renewed."""
+
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {}
     """mutually_exclusive, required_one_of, required_if ... of the argument spec."""
 
@@ -79,7 +86,27 @@ class PlanningAction(ActionBase):
     def show_progress(self, progress: Progress) -> None:
         """Show how far a long solve is; it is what `progress` of common.parallel calls."""
         if progress.seconds >= _QUIET_SECONDS:
+            self._end_line()
             self._display.display(f"{self._task.action.rpartition('.')[2]}: {progress}")
+
+    def renew_progress(self, progress: Progress) -> None:
+        """Show how far one long search is, in a line that is renewed on a terminal and comes again once in a while elsewhere."""
+        if progress.seconds < _QUIET_SECONDS:
+            return
+        line = f"{self._task.action.rpartition('.')[2]}: {progress}"
+        if color.ANSIBLE_COLOR:
+            self._display.display("\r" + line.ljust(_WIDTH), screen_only=True, newline=False)
+        elif progress.seconds < self._shown + _RENEWED_SECONDS:
+            return
+        else:
+            self._display.display(line)
+        self._shown = progress.seconds
+
+    def _end_line(self) -> None:
+        """Go on below a line that was renewed."""
+        if self._shown and color.ANSIBLE_COLOR:
+            self._display.display("", screen_only=True)
+        self._shown = 0.0
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Validate the arguments, plan, and return the result; a problem without a solution fails with `msg` and `conflict`."""
@@ -92,6 +119,7 @@ class PlanningAction(ActionBase):
             return result | plain(self._planned(task_vars or {}))
         finally:
             gc.unfreeze()
+            self._end_line()
 
     def _planned(self, task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         try:

@@ -27,6 +27,7 @@ from ..plan.stages import Plan, stages
 from .hbal import HbalOptions, steps_like_hbal
 from .model import BalanceOptions, Refused
 from .search import balance
+from .watch import Watch
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,19 @@ class Assignment:
     most_at_node: int | None = None
 
 
-def plan_group(assignment: Assignment, seconds: float | None = None) -> GroupPlan:
+def plan_group(assignment: Assignment, seconds: float | None = None, watch: Watch | None = None) -> GroupPlan:
     """Return the plan for a group; the search for a placement ends after so many seconds."""
     state = ClusterState.from_cluster(assignment.cluster)
     if isinstance(assignment.options, HbalOptions):
         return _plan_like_hbal(state, assignment, assignment.options)
-    return _plan_balanced(state, assignment, assignment.options, seconds)
+    return _plan_balanced(state, assignment, assignment.options, seconds, watch)
 
 
-def _plan_balanced(state: ClusterState, assignment: Assignment, options: BalanceOptions, seconds: float | None) -> GroupPlan:
+def _plan_balanced(
+    state: ClusterState, assignment: Assignment, options: BalanceOptions, seconds: float | None, watch: Watch | None
+) -> GroupPlan:
     """Return a plan that keeps all limits in every order that it allows."""
-    found = balance(state, assignment.group, options, seconds)
+    found = balance(state, assignment.group, options, seconds, watch)
     targets = {instance: found.state.place_of(instance) for instance in found.order}
     reserves = {assignment.group: found.reserve} if found.reserve is not None and len(found.reserve.instances) else {}
     guard = Guard.at_every_step(state, reserves).or_as_in(found.state)

@@ -31,6 +31,7 @@ from .first_things import mend, mend_at_any_rate, rescue
 from .model import Balanced, BalanceOptions
 from .sets import move_sets
 from .walk import Walk
+from .watch import Watch
 
 _REPAIR_PRICE = 16.0
 """Points for a TiB at which only what is wrong is worth a copy: it is put right first, by the least data, while there is room."""
@@ -43,15 +44,15 @@ _LEAST_STEP = 0.01
 """Points for a TiB below which no further price is tried on the way down to one of nothing."""
 
 
-def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: float | None = None) -> Balanced:
+def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: float | None = None, watch: Watch | None = None) -> Balanced:
     """Return the best placement of a group's instances that was found, within so many seconds; `state` stays as it is."""
     until = None if seconds is None else time.monotonic() + seconds
     usual = options.prices.data
-    search = _searched(state, group, options, until, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
+    search = _searched(state, group, options, until, watch, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
     for price, first in _OTHER_PRICES:
         if search.is_large() or search.late() or not (search.leaves_behind() or search.is_hindered()):
             break
-        search = min(search, _searched(state, group, options, until, _descending(price, usual), first), key=lambda one: one.rank())
+        search = min(search, _searched(state, group, options, until, watch, _descending(price, usual), first), key=lambda one: one.rank())
     moved = search.home.moved(search.state)
     met = dict.fromkeys(move.instance for move in search.made)
     first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.dark[state.primary[instance]])
@@ -70,6 +71,7 @@ def _searched(
     group: int,
     options: BalanceOptions,
     until: float | None,
+    watch: Watch | None,
     prices: Sequence[float],
     rescue_first: Callable[[float], float] | None = None,
 ) -> Walk:
@@ -78,7 +80,7 @@ def _searched(
     What is down comes up in the course of it, and what is left of it then at any rate, or all of it first: those with the least
     of a function of their memory before the others.
     """
-    search = Walk(state.copy(), group, options, until)
+    search = Walk(state.copy(), group, options, until, watch)
     if not len(search.instances):
         return search
     search.set_prices(dataclasses.replace(options.prices, data=prices[0]))

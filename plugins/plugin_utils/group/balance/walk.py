@@ -27,6 +27,7 @@ from ..neighbourhood.price import Home, PlacementPrice, Prices
 from .hbal import candidates
 from .model import BalanceOptions, Redundancy, Refused
 from .queue import MoveQueue
+from .watch import Watch
 
 _TOGETHER = 16
 """Instances that are looked at again for the next move: those that promised most."""
@@ -47,7 +48,9 @@ NOBODY = np.zeros(0, dtype=np.int64)
 class Walk:
     """Where the search is: `state`, what was `made` to get there, and its `cost`, which is the score and the price."""
 
-    def __init__(self, state: ClusterState, group: int, options: BalanceOptions, until: float | None) -> None:
+    def __init__(
+        self, state: ClusterState, group: int, options: BalanceOptions, until: float | None = None, watch: Watch | None = None
+    ) -> None:
         scorer = Scorer(state, options.score, state.group_nodes(group))
         self.state, self.home = state, Home.of(state)
         self.instances = candidates(state, group, options.evacuation_only)
@@ -58,7 +61,7 @@ class Walk:
         self.walled = options.redundancy != Redundancy.OFF
         self.refused: dict[int, Refused] = {}
         self.mending = NOBODY
-        self._group, self.scorer, self._until = group, scorer, until
+        self._group, self.scorer, self._until, self._watch = group, scorer, until, watch
         self.sets = sets_together(state, self.instances)
         self.apart = MoveEvaluator(state, scorer, MoveRules.of_start(state, apart=True), options.moves) if self.sets else self.evaluator
         self.cost = scorer.score(state)
@@ -70,7 +73,9 @@ class Walk:
         self._prices = prices
 
     def late(self) -> bool:
-        """Return whether the time is over."""
+        """Return whether the time is over; who watches may see where the search is."""
+        if self._watch is not None:
+            self._watch.look(lambda: (int(self.home.moved(self.state).sum()), self.cost - self.price().now))
         return self._until is not None and time.monotonic() > self._until
 
     def is_large(self) -> bool:

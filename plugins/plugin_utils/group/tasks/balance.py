@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import typing as t
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
 from ..balance.model import BalanceOptions, Redundancy, Refused
 from ..balance.super_cluster import PRICES, Choice, joined_plan, not_beaten, preferred, rank_groups, worst_groups
+from ..balance.watch import SearchProgress, Watch
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
 from ..cluster.loads import read_loads, with_loads
@@ -176,11 +178,13 @@ def _mib(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> int | None:
         return None
 
 
-def run_balance(loaded: Loaded, arguments: Mapping[str, t.Any], solve: Solve) -> Plain:
-    """Return what the action group_balance documents. Raises InputError with all mistakes."""
+def run_balance(
+    loaded: Loaded, arguments: Mapping[str, t.Any], solve: Solve, show: Callable[[SearchProgress], None] | None = None
+) -> Plain:
+    """Return what the action group_balance documents; `show` is told how far a lone search is. Raises InputError with all mistakes."""
     request = read_request(loaded.cluster, arguments)
     resources = Resources(arguments.get("scheduler") or "", arguments.get("workers") or 0, request.seconds)
-    solver = _Solver(request, solve, resources)
+    solver = _Solver(request, solve, resources, show)
     if request.groups is None:
         plans = worst_groups(request.cluster, request.score, request.most_groups, solver.plans)
     else:
@@ -207,7 +211,8 @@ def run_balance(loaded: Loaded, arguments: Mapping[str, t.Any], solve: Solve) ->
 class _Solver:
     """Plans groups within the time that is left; `unfinished` are those for which it was not enough."""
 
-    def __init__(self, request: Request, solve: Solve, resources: Resources) -> None:
+    def __init__(self, request: Request, solve: Solve, resources: Resources, show: Callable[[SearchProgress], None] | None = None) -> None:
+        self._show = show
         self.unfinished: list[int] = []
         self._request, self._solve, self._resources = request, solve, resources
         self._begun = time.monotonic()
@@ -238,7 +243,11 @@ class _Solver:
     def _run(self, tasks: Mapping[str, Assignment]) -> Mapping[str, Solved[GroupPlan]]:
         seconds = self._resources.seconds
         left = None if seconds is None else max(0.0, seconds - (time.monotonic() - self._begun))
-        return self._solve(plan_group, tasks, dataclasses.replace(self._resources, seconds=left))
+        # A single group is planned in this process, where the search can be watched.
+        alone = self._show is not None and len(tasks) == 1 and not self._resources.scheduler
+        watch = Watch(next(iter(tasks)), self._show) if alone and self._show is not None else None
+        job = plan_group if watch is None else functools.partial(plan_group, watch=watch)
+        return self._solve(job, tasks, dataclasses.replace(self._resources, seconds=left))
 
 
 def _name(cluster: Cluster, group: int) -> str:
