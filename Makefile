@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-repart test-databases molecule on-devices test-ganeti test-loop test-vm test-restart test-install test-installers test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-ganeti test-loop test-vm test-restart test-install test-installers test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -120,7 +120,7 @@ browser: $(DEVELOP) ## Look at the report in headless Chromium, which is install
 	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils
 	$(BIN)/python -m pytest -q tests/browser
 
-peers: peers-repart peers-ganeti peers-placement ## Compare with all peers
+peers: peers-repart peers-ganeti peers-placement peers-python ## Compare with all peers
 
 peers-repart: $(DEVELOP) ## Compare plans for one disk with systemd-repart, and have it, Ignition and Nix look at what is written for them
 	tests/utils/install-tools systemd-repart:systemd ignition-validate:ignition nix-instantiate:nix-bin
@@ -128,6 +128,10 @@ peers-repart: $(DEVELOP) ## Compare plans for one disk with systemd-repart, and 
 
 peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Placement
 	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_candidates.py
+
+peers-python: $(DEVELOP) ## Compare plans of disks with those of the oldest Python that the collection runs on
+	tests/peers/oldest-python-venv
+	$(BIN)/python -m pytest -q tests/peers/test_oldest_python.py
 
 peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which are installed if need be
 	tests/utils/install-tools hbal:ganeti-htools

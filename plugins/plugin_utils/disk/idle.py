@@ -9,14 +9,14 @@ Who wrote a schema for a machine knows which disks it leaves; the author of a pr
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from .model import Disk, Hardware
 from .schema.alike import groups_of_alike
-from .schema.memo import Memory
-from .schema.yaql import Evaluator, ExpressionError
+from .schema.functions import data_disks
 
 Plain = dict[str, t.Any]
 
@@ -28,9 +28,7 @@ _BELOW = "/srv/"
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def idle_disks(
-    hardware: Hardware, disks: Sequence[Mapping[str, t.Any]], schema: Sequence[Mapping[str, t.Any]], remark: str, memory: Memory
-) -> list[Plain]:
+def idle_disks(hardware: Hardware, disks: Sequence[Mapping[str, t.Any]], schema: Sequence[Mapping[str, t.Any]], remark: str) -> list[Plain]:
     """Return the disks of a plan that nothing lies on, those that are alike together, as plain data.
 
     `disks` are those of the plan, `schema` is what it was made from, `remark` what the profile says of such disks. Each has
@@ -42,18 +40,18 @@ def idle_disks(
     found = []
     for group in groups_of_alike(hardware.disks, positions):
         members = [hardware.disks[at] for at in group]
-        override = _override(hardware, members, taken, memory)
+        override = _override(hardware, members, taken)
         taken |= {override["id"]} if override else set()
         size = min(disk.size for disk in members)
         found.append({"disk_ids": [disk.id for disk in members], "size": size, "remark": remark, "override": override})
     return found
 
 
-def _override(hardware: Hardware, disks: Sequence[Disk], taken: Collection[str], memory: Memory) -> Plain | None:
+def _override(hardware: Hardware, disks: Sequence[Disk], taken: Collection[str]) -> Plain | None:
     if min(disk.size for disk in disks) < _LEAST:
         return None
     name = next(name for name in _names() if name not in taken)
-    selected = _selection(hardware, disks, memory)
+    selected = _selection(hardware, disks)
     return {"id": name, **_shape(disks), "disks": selected, "mount": f"{_BELOW}{name}", "fs_type": "xfs"}
 
 
@@ -79,28 +77,46 @@ def _shape(disks: Sequence[Disk]) -> Plain:
     return {"type": "partition", "per_disk": True}
 
 
-def _selection(hardware: Hardware, disks: Sequence[Disk], memory: Memory) -> t.Any:
+def _selection(hardware: Hardware, disks: Sequence[Disk]) -> t.Any:
     """Return the shortest expression that gives exactly these disks, else their ids."""
     ids = {disk.id for disk in disks}
-    evaluate = Evaluator(hardware.facts, memory)
-    for expression in _expressions(disks):
-        try:
-            given = evaluate(expression)
-        except ExpressionError:
-            continue
-        if isinstance(given, list) and {disk.get("id") for disk in given} == ids:
-            return expression
+    everything = [disk.facts for disk in hardware.disks]
+    try:
+        sources = [("$.disks.dataDisks()", data_disks(everything)), ("$.disks", everything)]
+    except KeyError:
+        sources = [("$.disks", everything)]
+    for source, tests in _selections(sources, disks):
+        # What the expression means is looked at here, as to evaluate it costs some hundred times as much.
+        if {disk["id"] for disk in source[1] if all(test.holds(disk) for test in tests)} == ids:
+            which = f".where({' and '.join(test.text for test in tests)})" if tests else ""
+            return f"yaql={source[0]}{which}"
     return sorted(ids)
 
 
-def _expressions(disks: Sequence[Disk]) -> Iterator[str]:
-    facts = disks[0].facts
+class _Test(t.NamedTuple):
+    """What a disk is asked in an expression, and what that means."""
+
+    text: str
+    holds: Callable[[Mapping[str, t.Any]], bool]
+
+
+_Source = tuple[str, Sequence[Mapping[str, t.Any]]]
+
+
+def _selections(sources: Sequence[_Source], disks: Sequence[Disk]) -> Iterator[tuple[_Source, list[_Test]]]:
+    facts, block = disks[0].facts, disks[0].logical_block
     words = {key: value for key in ("type", "transport") if _WORD.fullmatch(value := str(facts.get(key) or ""))}
-    tests = [f"$.get({key}) = {word}" for key, word in words.items()]
-    sizes = sorted({disk.size for disk in disks})
-    size = f"$.size = {sizes[0]}" if len(sizes) == 1 else f"$.size >= {sizes[0]} and $.size <= {sizes[-1]}"
-    yield "yaql=$.disks.dataDisks()"
-    for some in (*([test] for test in tests), tests, [*tests, size], [*tests, size, f"$.get(logical_block) = {disks[0].logical_block}"]):
-        for all_disks in ("$.disks.dataDisks()", "$.disks"):
-            if some:
-                yield f"yaql={all_disks}.where({' and '.join(some)})"
+    tests = [_Test(f"$.get({key}) = {word}", functools.partial(_has, key, word)) for key, word in words.items()]
+    low, high = min(disk.size for disk in disks), max(disk.size for disk in disks)
+    says = f"$.size = {low}" if low == high else f"$.size >= {low} and $.size <= {high}"
+    size = _Test(says, lambda disk: bool(low <= disk["size"] <= high))
+    blocks = _Test(f"$.get(logical_block) = {block}", functools.partial(_has, "logical_block", block))
+    for source in sources[:-1]:
+        yield source, []
+    for some in (*([test] for test in tests), tests, [*tests, size], [*tests, size, blocks]):
+        for source in sources if some else ():
+            yield source, some
+
+
+def _has(key: str, value: t.Any, disk: Mapping[str, t.Any]) -> bool:
+    return bool(disk.get(key) == value)

@@ -112,7 +112,7 @@ class Planner:
         schema, solved = self._with_mirrors(hardware)
         identity = fingerprint(whole)
         disks = sizes_by_disk(hardware, solved.schema, solved.allocation)
-        idle = {} if self._idle is None else {"idle_disks": idle_disks(hardware, disks, self._schema, self._idle, self._reader.memory)}
+        idle = {} if self._idle is None else {"idle_disks": idle_disks(hardware, disks, self._schema, self._idle)}
         return {
             "fingerprint": identity,
             "disks": disks,

@@ -20,6 +20,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common import highs
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.tests.support.disk.many_plans import random_machine
 
 FORKS = 70
 MACHINES = 60
@@ -84,37 +85,12 @@ def test_no_clock_changes_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(limits) == {math.inf}
 
 
-def machines(seed: int) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
-    """Return facts and a schema of a random machine with all types of spaces, expressions among them."""
-    chance = random.Random(seed)
-    kinds = [chance.choice(["ssd", "hdd", "nvme"]) for _disk in range(chance.randint(2, 9))]
-    disks = [{"id": f"/dev/disk/by-id/wwn-{at}", "type": kind, "size": chance.randint(200_000, 4_000_000)} for at, kind in enumerate(kinds)]
-    schema: list[dict[str, t.Any]] = [{"id": "esp", "type": "esp", "size": 512}]
-    for at in range(chance.randint(1, 6)):
-        entry: dict[str, t.Any] = {
-            "id": f"s{at}",
-            "min_size": chance.randint(500, 20_000),
-            "weight": chance.choice([1, 1, 2, 3]),
-            "boot": at == 0,
-        }
-        mirrored = chance.random() < 0.4
-        entry.update({"type": "raid", "level": "raid1", "legs": 2} if mirrored else {"type": "partition"})
-        if chance.random() < 0.4:
-            entry["best_with_disks"] = f'yaql=$.disks.where($.type = "{chance.choice(kinds)}")'
-        schema.append(entry)
-    schema.append({"id": "group", "type": "vg", "contains": [{"id": "one"}, {"id": "two"}]})
-    schema += [
-        {"id": name, "type": "lv", "min_size": chance.randint(1000, 9000), "weight": chance.randint(1, 3)} for name in ("one", "two")
-    ]
-    return {"ram": 16_000, "disks": disks}, schema
-
-
 def digests() -> dict[str, str]:
     """Return a digest of the plan, or of the reason why there is none, by seed."""
     found = {}
     for seed in range(MACHINES):
         try:
-            text = plan(*machines(seed))
+            text = plan(*random_machine(seed))
         except NoSolution as error:
             text = str(error)
         found[str(seed)] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -26,8 +26,7 @@ class SchemaReader:
 
     def __init__(self, schema: t.Any) -> None:
         self._schema = schema
-        self.memory = Memory()
-        """For expressions, whoever wants some evaluated."""
+        self._memory = Memory()
         self._known: dict[t.Hashable, Schema] = {}
         entries = schema if isinstance(schema, (list, tuple)) else ()
         values = [(str(key) in _NAMING_DISKS, value) for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
@@ -41,7 +40,7 @@ class SchemaReader:
         known = None if likeness is None else self._known.get(likeness)
         if known is not None:
             return known
-        schema = parse_schema(self._schema, hardware, self.memory, alone=alone)
+        schema = parse_schema(self._schema, hardware, self._memory, alone=alone)
         # Only now is known what the expressions give.
         likeness = self._likeness(hardware, alone)
         if likeness is not None:
@@ -55,7 +54,7 @@ class SchemaReader:
         """
         if self._names_disks:
             return None
-        evaluate = Evaluator(hardware.facts, self.memory)
+        evaluate = Evaluator(hardware.facts, self._memory)
         results = []
         for of_disks, text in self._expressions:
             result = evaluate.recall(text)
