@@ -339,11 +339,17 @@ def _legend(root: Element, subject: Subject, y: float) -> float:
         space = subject.spaces[space_id]
         x, line = MARGIN + number % 3 * LEGEND_COLUMN, y + number // 3 * LEGEND_ROW
         _fill(root, Area(Box(x, line, 16, 14), space_id, space.size, paint, [space_id]))
-        words = "  ".join(filter(None, (format_mib(space.size), space.place)))
+        words = "  ".join(filter(None, (format_mib(space.size), _first_place(space))))
         name = _shortened(space_id, 12 * BOLDER, LEGEND_COLUMN - 60 - text_width(words, 12))
         _text(root, x + 23, line + 11.5, name, size=12, bold=True)
         _text(root, x + 29 + text_width(name, 12 * BOLDER), line + 11.5, words, size=12, css="muted")
     return y + LEGEND_ROW * -(-len(subject.paints) // 3)
+
+
+def _first_place(space: SpacePicture) -> str:
+    """Return where a space is found, in short."""
+    first, others, _rest = space.place.partition(", ")
+    return f"{first} …" if others else first
 
 
 def _shortened(text: str, font_size: float, width: float) -> str:
