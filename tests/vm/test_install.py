@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.bareon.allocator.tests.support.vm.ansible_run import ROOT, Played, play
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine, machine
 
-FIRST, SECOND = (Disk(name, 1792 * 1024**2, "scsi") for name in ("FIRST", "SECOND"))
+FIRST, SECOND = (Disk(name, 2304 * 1024**2, "scsi") for name in ("FIRST", "SECOND"))
 PROFILE = """---
 - {id: boot, type: raid, level: raid1, legs: 2, size: 300, boot: true, mount: /boot, fs_type: ext4}
 - {id: mirror, type: raid, level: raid1, legs: 2, min_size: 1 GiB}
