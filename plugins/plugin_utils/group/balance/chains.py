@@ -74,7 +74,8 @@ def _make_both(walk: Walk, wanted: Sequence[tuple[int, MoveKind, int]]) -> bool:
     made: list[Move] = []
     for instance, kind, target in wanted:
         evaluator = walk.evaluator.narrowed(np.array([target]))
-        cost = evaluator.cost(walk.evaluated(evaluator), instance, kind, target, walk.price())
+        price = walk.price()
+        cost = evaluator.cost(evaluator.at(walk.state, walk.cost - price.now), instance, kind, target, price)
         if not np.isfinite(cost):
             break
         made.append(walk.go(make_move(walk.state, instance, kind, target), cost))

@@ -186,7 +186,8 @@ class Walk:
         self.cost = cost
 
     def best(self, instances: Integers, evaluator: MoveEvaluator) -> BestMoves:
-        return evaluator.best(self.evaluated(evaluator), instances, self.price())
+        price = self.price()
+        return evaluator.best(evaluator.at(self.state, self.cost - price.now), instances, price)
 
     def evaluated(self, evaluator: MoveEvaluator) -> Evaluation:
         return evaluator.at(self.state, self.cost - self.price().now)
