@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
@@ -32,6 +32,7 @@ _SECTION = "### "
 _ALL = "all"
 _DEFAULTS = "defaults"
 _NO_KEY = "none"
+_ESP_MOUNTS = ("/boot", "/boot/efi", "/efi")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
     of the host's tables, each below a line `### PATH`. Raises KeyError with the name of what has no UUID.
     """
     texts = sections(present)
+    settings = replace(settings, nofail=(*settings.nofail, *_stood_in_for(layout["schema"])))
     used = [(entry, _known(layout, "filesystems", entry["device"])) for entry in used_file_systems(layout["schema"])]
     mounted = sorted((pair for pair in used if pair[0]["mount"] != SWAP), key=lambda pair: _depth(pair[0]["mount"]))
     return {
@@ -69,6 +71,13 @@ def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
         ],
         "arrays": [_array(entry, _known(layout, "arrays", entry["name"]), texts) for entry in _all(layout, "mds")],
     }
+
+
+def _stood_in_for(schema: Mapping[str, t.Any]) -> Iterable[str]:
+    """Give where an ESP is mounted that has its like on other disks: a start from one of those must not wait for a disk that is gone."""
+    fats = [entry for entry in schema.get("fss") or () if entry["fs_type"] == "vfat" and entry.get("space_id")]
+    copies = {entry["space_id"] for entry in fats if entry.get("mount", NOT_MOUNTED) == NOT_MOUNTED}
+    return [entry["mount"] for entry in fats if entry["space_id"] in copies and entry.get("mount") in _ESP_MOUNTS]
 
 
 def sections(text: str) -> dict[str, str]:
@@ -173,7 +182,7 @@ def _swap(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, st
 def _options(entry: Entry, settings: Settings) -> str:
     asked_for = str(entry.get("fstab_options") or _DEFAULTS)
     # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
-    private = asked_for == _DEFAULTS and entry["fs_type"] == "vfat" and entry["mount"] in ("/boot", "/boot/efi", "/efi")
+    private = asked_for == _DEFAULTS and entry["fs_type"] == "vfat" and entry["mount"] in _ESP_MOUNTS
     return _with_nofail("umask=0077" if private else asked_for, _may_fail(entry, settings))
 
 

@@ -70,6 +70,14 @@ def test_mounts_come_in_the_order_in_which_they_can_be_made():
     assert not any(item["configured"] for kind in found.values() for item in kind)
 
 
+def test_a_start_does_not_wait_for_one_of_several_esps():
+    legs = [entry("/dev/one", "/boot/efi", "vfat", space_id="esp"), entry("/dev/two", "none", "vfat", space_id="esp")]
+    layout = {"schema": {"fss": legs}, "filesystems": [{"device": "/dev/one", "uuid": "u-one"}, {"device": "/dev/two", "uuid": "u-two"}]}
+    assert lines(host_files(layout, Settings())["mounts"]) == ["UUID=u-one /boot/efi vfat umask=0077,nofail 0 2"]
+    alone = {**layout, "schema": {"fss": legs[:1]}}
+    assert lines(host_files(alone, Settings())["mounts"]) == ["UUID=u-one /boot/efi vfat umask=0077 0 2"]
+
+
 def test_arrays_and_containers_are_named_by_uuid():
     found = host_files(LAYOUT, Settings(key_files={"srv": "/etc/keys/srv"}, crypttab_options="luks,discard"))
     assert [array["line"] for array in found["arrays"]] == ["ARRAY /dev/md/data metadata=1.2 UUID=01234567:89abcdef:00112233:44556677"]
