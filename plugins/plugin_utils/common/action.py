@@ -10,7 +10,6 @@ collected mistakes and missing solutions into one message, and results into what
 
 from __future__ import annotations
 
-import gc
 import typing as t
 from collections.abc import Mapping
 from pathlib import Path
@@ -112,13 +111,10 @@ class PlanningAction(ActionBase):
         """Validate the arguments, plan, and return the result; a problem without a solution fails with `msg` and `conflict`."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         result.setdefault("changed", False)
-        # The inventory is no garbage, and to look for some in it again and again is a tenth of planning a fleet.
-        gc.freeze()
         try:
             # What fails is returned, too: an exception would go past the `failed_when` and `until` of the task.
             return result | plain(self._planned(task_vars or {}))
         finally:
-            gc.unfreeze()
             self._end_line()
 
     def _planned(self, task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
