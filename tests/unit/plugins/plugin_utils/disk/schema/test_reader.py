@@ -80,7 +80,8 @@ def test_profiles_come_to_the_same_as_read_alone(path: t.Any) -> None:
     chance, schema = random.Random(path.stem), load_profile(path)
     reader = SchemaReader(schema)
     shapes = [
-        [(chance.choice(["ssd", "hdd"]), chance.choice([60000, 900000, 905000])) for _disk in range(chance.randint(1, 5))] for _ in range(4)
+        [(chance.choice(["ssd", "hdd"]), chance.choice([60000, 900000, 905000])) for _disk in range(chance.randint(1, 5))]
+        for _shape in range(4)
     ]
     for name in "ab":
         for shape in shapes:
