@@ -72,6 +72,7 @@ def by_pvesh(plays):
     return plays
 
 
+@pytest.mark.short
 def test_a_machine_is_moved_live(tmp_path):
     cluster = small_cluster()
     code, said = run(tmp_path, cluster, plays("100-web0", "pve1", "pve2"))
@@ -79,6 +80,7 @@ def test_a_machine_is_moved_live(tmp_path):
     assert (cluster.guests[100].node, cluster.started) == ("pve2", [(100, "pve2")])
 
 
+@pytest.mark.short
 def test_a_container_is_restarted_whatever_options_machines_have(tmp_path):
     cluster = small_cluster()
     code, said = run(tmp_path, cluster, plays("200-dns", "pve2", "pve3", "failover", group_moves_proxmox_options=["with-local-disks=1"]))
@@ -86,6 +88,7 @@ def test_a_container_is_restarted_whatever_options_machines_have(tmp_path):
     assert cluster.guests[200].node == "pve3"
 
 
+@pytest.mark.short
 def test_a_guest_under_ha_is_followed_until_it_is_there(tmp_path):
     cluster = small_cluster(ha_seconds=3.0)
     cluster.guests[100].ha = "started"
@@ -177,6 +180,7 @@ def guide_blocks(name):
     return [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
 
 
+@pytest.mark.short
 def test_the_guide_balances_a_cluster_and_a_second_run_changes_nothing(tmp_path):
     play = guide_blocks("proxmox.md")[0]
     cluster = small_cluster(task_seconds=0.1, ha_seconds=0.1)
@@ -321,6 +325,7 @@ def test_rolling_maintenance_begins_nothing_where_a_guest_has_to_stay(tmp_path):
     assert cluster.guests[103].node == "pve1", "down with its node"
 
 
+@pytest.mark.short
 def test_a_token_that_may_only_read_moves_nothing(tmp_path):
     cluster = small_cluster()
     cluster.tokens["mover@pve!bareon"] = ("m0ve", cluster.tokens["auditor@pve!bareon"][1])

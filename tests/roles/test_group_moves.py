@@ -205,6 +205,7 @@ def test_a_job_that_outlasts_its_time_is_waited_for_by_the_next_run(bed):
     assert bed.log("submit") == ["migrate web", "replace-disks db a", "replace-disks web c", "failover idle"]
 
 
+@pytest.mark.short
 def test_what_others_have_done_is_seen_without_a_journal(bed):
     state = bed.state()["instances"]
     state["web"]["nodes"], state["db"]["nodes"] = ["b", "a"], ["c", "a"]
@@ -213,6 +214,7 @@ def test_what_others_have_done_is_seen_without_a_journal(bed):
     assert bed.log("submit") == ["replace-disks web c", "failover idle"]
 
 
+@pytest.mark.short
 def test_a_plan_for_another_state_is_refused(bed):
     state = bed.state()["instances"]
     state["web"]["nodes"] = ["d", "a"]
@@ -225,6 +227,7 @@ def test_a_plan_for_another_state_is_refused(bed):
     assert bed.state().get("log", []) == []
 
 
+@pytest.mark.short
 def test_a_step_that_cannot_be_submitted_stops_the_run(tmp_path):
     bed = Bed(tmp_path, {"moves": [move("unknown", step("migrate", ["a", "b"], ["b", "a"]))], "stages": [[0]]})
     stopped = bed.run()
@@ -248,6 +251,7 @@ def test_rapi(bed, url):
     assert bed.log("PUT") == ["migrate {}", 'failover {"ignore_consistency": false}']
 
 
+@pytest.mark.short
 def test_rapi_tells_why_it_is_not_let_in(bed, url):
     access = {"group_moves_driver": "rapi", "group_moves_url": url, "group_moves_username": "mover", "group_moves_password": "wrong"}
     refused = bed.run(group_moves_check_where=False, **access)
@@ -307,6 +311,7 @@ def test_proxmox_api(shared, url):
     assert json.loads(shared.log("options")[1]) == {"restart": "1", "target": "d"}
 
 
+@pytest.mark.short
 def test_a_driver_refuses_what_it_cannot_do(bed):
     refused = bed.run(group_moves_driver="virsh", group_moves_check_where=False)
     assert refused.code == 2
@@ -341,6 +346,7 @@ def test_own_tasks(shared):
     stays(shared, **options)
 
 
+@pytest.mark.short
 @pytest.mark.parametrize("driver", ["rapi", "tasks"])
 def test_what_a_driver_needs_is_asked_for(bed, driver):
     refused = bed.run(group_moves_driver=driver)
@@ -348,6 +354,7 @@ def test_what_a_driver_needs_is_asked_for(bed, driver):
     assert "needs group_moves_" in refused.text
 
 
+@pytest.mark.short
 def test_a_user_in_the_address_is_refused_and_not_shown(bed):
     refused = bed.run("-vvv", group_moves_driver="rapi", group_moves_url="https://mover:hush@cluster.example.com:5080")
     assert refused.code == 2
