@@ -19,13 +19,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils import color
 
-from .bytecode import keep_bytecode
 from .errors import InputError, Mistake, NoSolution, Unavailable, suggest
 from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .plain import plain
-
-# Actions import this first, so that all else they import is loaded so.
-keep_bytecode(__name__)
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
