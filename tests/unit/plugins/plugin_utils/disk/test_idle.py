@@ -17,7 +17,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profi
 Plain = dict[str, t.Any]
 
 SYSTEM: Plain = {"id": "system", "type": "ssd", "size": 40_000, "transport": "sata"}
-SCHEMA: list[Plain] = [{"id": "data", "type": "partition", "disks": ["system"], "mount": "/srv/more"}]
+SCHEMA: tuple[Plain, ...] = ({"id": "data", "type": "partition", "disks": ["system"], "mount": "/srv/more"},)
 
 
 def hdds(count: int, **facts: t.Any) -> list[Plain]:

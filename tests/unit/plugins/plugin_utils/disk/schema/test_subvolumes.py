@@ -174,7 +174,7 @@ def test_pictures_show_them() -> None:
 def test_what_lies_on_unlike_disks_has_its_subvolumes_once() -> None:
     pair = {"id": "data", "type": "btrfs", "mount": "/srv", "subvolumes": [{"name": "@a", "mount": "/srv/a"}]}
     said = summary(plan(pair, facts=hardware([("ssd", 20), ("ssd", 30)])))
-    own, below = (line.split() for line in said.split("\n\n")[-1].splitlines())
+    own, below = (line.split() for line in said.rpartition("\n\n")[2].splitlines())
     assert own == ["data", "20", "GiB", "btrfs", "raid1,", "2", "disks", "/srv", "btrfs"]
     assert below == ["└─", "@a", "subvolume", "/srv/a"]
 
