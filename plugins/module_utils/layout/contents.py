@@ -100,24 +100,23 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     misplaced = next((match.problem for match in stack.matches if match.problem), None)
     problem = misplaced or found.problem or _growth_problem(layout, present, stack, found.device)
-    if problem is not None and stack.may_wipe and not keeps_data(layout, stack) and not _survives(stack):
+    if problem is not None and stack.may_wipe and not keeps_data(layout, stack) and not _survives(present, stack):
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem)
 
 
-def _survives(stack: Stack) -> bool:
+def _survives(present: Present, stack: Stack) -> bool:
     """Return whether a filesystem on several devices is on some of them, and the others are new: it may be all that a failed disk left.
 
     A permission to wipe is often for all disks and for good. An array takes the new member; here it would be made anew over the other copy.
+    Where as many devices of it are here as there are to be, nothing has failed: the plan is another one.
     """
-    new = [match for match in stack.matches if match.status is not Status.KEPT]
-    kept = (match.device for match in stack.matches if match.status is Status.KEPT)
-    spread = stack.array is None and len(stack.matches) > 1
-    return (
-        spread
-        and bool(new)
-        and any(device is not None and device.filesystem is not None and device.filesystem.type == BTRFS for device in kept)
-    )
+    if stack.array is not None or all(match.status is Status.KEPT for match in stack.matches):
+        return False
+    kept = [match.device.filesystem for match in stack.matches if match.status is Status.KEPT and match.device is not None]
+    there = [device.filesystem for device in present.tree.devices.values()]
+    left = [found for found in kept if found is not None and found.type == BTRFS]
+    return any(sum((one.type, one.uuid) == (BTRFS, found.uuid) for one in there if one) < len(stack.matches) for found in left)
 
 
 def _remade(match: PartitionMatch) -> PartitionMatch:

@@ -86,13 +86,14 @@ def test_no_clock_changes_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def digests() -> dict[str, str]:
-    """Return a digest of the plan, or of the reason why there is none, by seed."""
+    """Return a digest of the plan, or of the reason why there is none, by seed; how both are said in words is no part of it."""
     found = {}
     for seed in range(MACHINES):
+        facts, schema = random_machine(seed)
         try:
-            text = plan(*random_machine(seed))
+            text = json.dumps(Planner(schema).plan(facts) | {"warnings": []}, sort_keys=True)
         except NoSolution as error:
-            text = str(error)
+            text = json.dumps([error.conflict["short"], *(one["name"] for one in error.conflict["constraints"])])
         found[str(seed)] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return found
 

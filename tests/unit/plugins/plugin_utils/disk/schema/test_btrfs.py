@@ -153,3 +153,16 @@ def test_devices_are_not_added_to_one_that_is_there() -> None:
     host.media.zero(host.by_node("/dev/sda1"), 65600, 1)
     steps = [step.says for step in plan(host, schema.schema, ["sda"]).steps]
     assert any(says.startswith("make btrfs on /dev/sda1, raid1 with /dev/sdb1") for says in steps)
+
+
+def test_one_of_which_all_is_there_is_made_anew_where_its_disks_may_be_wiped() -> None:
+    earlier = maker_on("sda", "sdb", "sdc")
+    earlier.spread(("sda", "sdb"), 310, "data")
+    host = installed(earlier)
+    maker = maker_on("sda", "sdb", "sdc")
+    maker.spread(("sda", "sdc"), 300, "data")
+    assert "would have to shrink" in refusal(host, maker.schema)
+    steps = [step.says for step in plan(host, maker.schema, ["sda", "sdb", "sdc"]).steps]
+    assert any(says.startswith("make btrfs on /dev/sda1, raid1 with /dev/sdc1") for says in steps)
+    # The copy on the other disk goes, too: a half of it would be in the way of the new one's identity.
+    assert any("wwn-sdb: remove partition 1" in says for says in steps)
