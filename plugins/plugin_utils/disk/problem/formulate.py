@@ -116,7 +116,7 @@ class _Builder:
                 if len(space.allowed) < len(self._hardware.disks) and (space.volume_group is None or space.disks_given)
             ),
             warnings=tuple(self._warnings),
-            relations=tuple(relations_of(self._schema, self._demands, self._pools, self._kept.pieces)),
+            relations=tuple(relations_of(self._schema, self._areas, self._demands, self._pools, self._kept.pieces)),
         )
 
     def _pool(self, position: int, space: Space) -> None:

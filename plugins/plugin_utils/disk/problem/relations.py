@@ -13,19 +13,39 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..model import Piece, Schema
-from .model import Demand, Kind, Party, Placement, Pool, Problem, Relation
+from .model import Area, Demand, Kind, Party, Placement, Pool, Problem, Relation
 
 Places = Mapping[int, Sequence[int]]
 """Areas by position, of those that are placed already."""
 
 
-def relations_of(schema: Schema, demands: Sequence[Demand], pools: Sequence[Pool], kept: Sequence[Piece]) -> Iterator[Relation]:
-    """Give the relations that a schema asks for; none with a space that is not there."""
+def relations_of(
+    schema: Schema, areas: Sequence[Area], demands: Sequence[Demand], pools: Sequence[Pool], kept: Sequence[Piece]
+) -> Iterator[Relation]:
+    """Give the relations that a schema asks for; none with a space that is not there, and none that every placement has."""
     parties = {space.wish: _party(schema, space.wish, demands, pools, kept) for space in schema.spaces}
     wishes = {space.wish: space for space in schema.spaces}
     for name, space in wishes.items():
         for apart, others in ((True, space.apart_from), (False, space.together_with)):
-            yield from (Relation(name, other, apart, parties[name], parties[other]) for other in others if other in parties)
+            found = (Relation(name, other, apart, parties[name], parties[other]) for other in others if other in parties)
+            yield from (relation for relation in found if not _goes_without_saying(relation, areas, demands, pools))
+
+
+def _goes_without_saying(relation: Relation, areas: Sequence[Area], demands: Sequence[Demand], pools: Sequence[Pool]) -> bool:
+    """Tell whether two have no disk in common that both may use; or whether one is on all disks that the other may use."""
+
+    def disks_of(places: Iterable[int]) -> frozenset[int]:
+        return frozenset(areas[area].disk for area in places)
+
+    def may_use(party: Party) -> frozenset[int]:
+        own = [demands[at].areas for at in party.demands] + [pools[at].areas for at in party.pools]
+        return party.disks.union(*map(disks_of, own))
+
+    if relation.apart:
+        return not may_use(relation.one) & may_use(relation.other)
+    there = (demands[at] for at in relation.other.demands if demands[at].lo > 0)
+    sure = [disks for demand in there if len(disks := disks_of(demand.areas)) == demand.legs]
+    return may_use(relation.one) <= relation.other.disks.union(*sure)
 
 
 def _party(schema: Schema, name: str, demands: Sequence[Demand], pools: Sequence[Pool], kept: Sequence[Piece]) -> Party:

@@ -11,7 +11,9 @@ import typing as t
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.picture import picture
+from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 
 Plain = dict[str, t.Any]
 
@@ -167,3 +169,20 @@ def test_the_reasons_say_it() -> None:
     schema = [{**LOG, "apart_from": ["data"]}, DATA, FILES]
     drawn = picture(plan([50_000, 50_000], *schema), schema=schema)
     assert "shares no disk with data" in drawn.by_id()["log"].reasons
+
+
+@pytest.mark.parametrize(
+    ("log", "pair", "left"),
+    [
+        ({"disks": ["d0"], "apart_from": ["pair"]}, {"disks": ["d1", "d2"]}, 0),
+        ({"disks": ["d0", "d1"], "apart_from": ["pair"]}, {"disks": ["d1", "d2"]}, 1),
+        ({"disks": ["d1"], "together_with": ["pair"]}, {"disks": ["d1", "d2"]}, 0),
+        ({"disks": ["d0", "d1"], "together_with": ["pair"]}, {"disks": ["d1", "d2"]}, 1),
+        ({"disks": ["d1"], "together_with": ["pair"]}, {"disks": ["d0", "d1", "d2"]}, 1),
+        ({"disks": ["d1"], "together_with": ["pair"]}, {"disks": ["d1", "d2"], "min_size": 0}, 1),
+    ],
+)
+def test_what_every_placement_has_is_no_relation(log: Plain, pair: Plain, left: int) -> None:
+    hardware = hardware_of(50_000, 50_000, 50_000)
+    problem = formulate(hardware, schema_of(hardware, {**LOG, **log}, {**PAIR, "legs": 2, **pair}))
+    assert len(problem.relations) == left
