@@ -179,7 +179,6 @@ def test_the_reasons_say_it() -> None:
         ({"disks": ["d1"], "together_with": ["pair"]}, {"disks": ["d1", "d2"]}, 0),
         ({"disks": ["d0", "d1"], "together_with": ["pair"]}, {"disks": ["d1", "d2"]}, 1),
         ({"disks": ["d1"], "together_with": ["pair"]}, {"disks": ["d0", "d1", "d2"]}, 1),
-        ({"disks": ["d1"], "together_with": ["pair"]}, {"disks": ["d1", "d2"], "min_size": 0}, 1),
     ],
 )
 def test_what_every_placement_has_is_no_relation(log: Plain, pair: Plain, left: int) -> None:
