@@ -19,13 +19,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from .steps.machine import LONG_PATIENCE, Machine, StepFailed
-from .storage.gpt import BIOS_BOOT, ESP
+from .storage.boot_loader import Legs, legs_of
 
 STAMP = "var/lib/bareon.allocator/boot.json"
 """Where in the system is written what it was made to start from, last."""
 
 _READ_AT_START = ("etc/fstab", "etc/crypttab", "etc/mdadm/mdadm.conf", "etc/mdadm.conf", "etc/default/grub")
-_ESP_PLACES = ("/boot/efi", "/efi", "/boot")
 _EFI_NAMES = {"x86_64": ("x86_64-efi", "BOOTX64.EFI"), "aarch64": ("arm64-efi", "BOOTAA64.EFI")}
 _BIOS = "i386-pc"
 
@@ -36,15 +35,6 @@ _INSIDE = (
     'chroot "$root" "$@"; sync'
 )
 """A shell's words, run in a mount namespace: the system's folder, an ESP and where it is mounted (or nothing), a command."""
-
-
-@dataclass(frozen=True)
-class Legs:
-    """What carries a boot loader: disks with a BIOS boot partition, and the devices of EFI system partitions, mounted at `esp_place`."""
-
-    bios: tuple[str, ...] = ()
-    esps: tuple[str, ...] = ()
-    esp_place: str = _ESP_PLACES[0]
 
 
 @dataclass(frozen=True)
@@ -106,18 +96,6 @@ class BootPlan:
     steps: tuple[BootStep, ...]
     stamp: str
     place: str
-
-
-def legs_of(schema: Mapping[str, t.Any]) -> Legs:
-    """Return what of an explicit static schema carries a boot loader."""
-    parts = [(str(table["name"]), part) for table in schema.get("parteds") or () for part in table.get("partitions") or ()]
-    esps = [str(part["name"]) for _disk, part in parts if str(part.get("guid")).lower() == ESP]
-    fats = [entry for entry in schema.get("fss") or () if entry.get("fs_type") == "vfat" and entry.get("mount") in _ESP_PLACES]
-    mirrored = [str(entry["device"]) for entry in fats if entry["device"] not in esps]
-    bios = tuple(disk for disk, part in parts if str(part.get("guid")).lower() == BIOS_BOOT)
-    made = {str(entry["device"]) for entry in schema.get("fss") or () if entry.get("fs_type") == "vfat"}
-    place = str(fats[0]["mount"]) if fats else _ESP_PLACES[0]
-    return Legs(tuple(dict.fromkeys(bios)), tuple(dict.fromkeys((*mirrored, *(esp for esp in esps if esp in made)))), place)
 
 
 def plan_boot(schema: Mapping[str, t.Any], root: str, machine: Machine, processor: str) -> tuple[BootPlan, tuple[str, ...]]:

@@ -45,7 +45,7 @@ class Bed:
         self.disks = [disk["dev"] for disk in hardware["disks"]]
         (folder / "profile.yml").write_text(PROFILE, encoding="utf-8")
 
-    def apply(self, *options: str, **variables: t.Any) -> Applied:
+    def apply(self, *options: str, playbook: str = "apply", **variables: t.Any) -> Applied:
         given = {
             "bareon_profile": str(self.folder / "profile.yml"),
             "bareon_devices": self.disks,
@@ -56,7 +56,17 @@ class Bed:
             "ansible_python_interpreter": sys.executable,
             **variables,
         }
-        command = [sys.executable, "-m", "ansible", "playbook", "--inventory", "localhost,", "--connection", "local", "playbooks/apply.yml"]
+        command = [
+            sys.executable,
+            "-m",
+            "ansible",
+            "playbook",
+            "--inventory",
+            "localhost,",
+            "--connection",
+            "local",
+            f"playbooks/{playbook}.yml",
+        ]
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(self.folder), "ANSIBLE_NOCOLOR": "1"}
         done = subprocess.run(
             [*command, *options, "--extra-vars", json.dumps(given)],
@@ -158,6 +168,19 @@ def test_a_disk_with_something_on_it_takes_a_word(bed):
     allowed = bed.apply(bareon_wipe=[second])
     assert allowed.failed == 0, allowed.text
     assert f"{bed.target}/data2" in mounts(bed.target)
+
+
+def test_what_would_not_start_is_refused_before_the_first_step(bed):
+    without = [{"id": "boot", "boot": False}]
+    refused = bed.apply(playbook="install", bareon_overrides=without, bareon_image="/nowhere/image.tar")
+    assert (refused.changed, refused.failed) == (0, 1), refused.text
+    told = " ".join(refused.text.split())
+    assert "localhost starts by " in told
+    assert "This line of the profile or of its overrides adds what it lacks: - {id: boot, boot: true}" in told
+    assert bed.written() == 0
+    assert not bed.target.exists()
+    allowed = bed.apply("--check", playbook="install", bareon_overrides=without, bareon_boot=False)
+    assert allowed.failed == 0, allowed.text
 
 
 def test_the_running_root_is_not_mounted_over(bed):

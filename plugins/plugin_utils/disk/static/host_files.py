@@ -13,6 +13,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ....module_utils.storage.boot_loader import ESP_PLACES
 from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from ....module_utils.storage.fstab import with_escapes, without_escapes
@@ -32,7 +33,6 @@ _SECTION = "### "
 _ALL = "all"
 _DEFAULTS = "defaults"
 _NO_KEY = "none"
-_ESP_MOUNTS = ("/boot", "/boot/efi", "/efi")
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _stood_in_for(schema: Mapping[str, t.Any]) -> Iterable[str]:
     """Give where an ESP is mounted that has its like on other disks: a start from one of those must not wait for a disk that is gone."""
     fats = [entry for entry in schema.get("fss") or () if entry["fs_type"] == "vfat" and entry.get("space_id")]
     copies = {entry["space_id"] for entry in fats if entry.get("mount", NOT_MOUNTED) == NOT_MOUNTED}
-    return [entry["mount"] for entry in fats if entry["space_id"] in copies and entry.get("mount") in _ESP_MOUNTS]
+    return [entry["mount"] for entry in fats if entry["space_id"] in copies and entry.get("mount") in ESP_PLACES]
 
 
 def sections(text: str) -> dict[str, str]:
@@ -182,7 +182,7 @@ def _swap(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, st
 def _options(entry: Entry, settings: Settings) -> str:
     asked_for = str(entry.get("fstab_options") or _DEFAULTS)
     # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
-    private = asked_for == _DEFAULTS and entry["fs_type"] == "vfat" and entry["mount"] in _ESP_MOUNTS
+    private = asked_for == _DEFAULTS and entry["fs_type"] == "vfat" and entry["mount"] in ESP_PLACES
     return _with_nofail("umask=0077" if private else asked_for, _may_fail(entry, settings))
 
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.booting import STAMP, Legs, legs_of, make_bootable, plan_boot
+from ansible_collections.bareon.allocator.plugins.module_utils.booting import STAMP, make_bootable, plan_boot
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
@@ -43,20 +43,6 @@ def without(name):
 
 def plan(schema, folders=None, files=None, root="/target", processor="x86_64"):
     return plan_boot(schema, root, RecordingMachine(files=files, folders=FOLDERS if folders is None else folders), processor)
-
-
-@pytest.mark.parametrize(
-    ("schema", "legs"),
-    [
-        ({}, Legs()),
-        (BIOS, Legs(bios=("a", "b"))),
-        (UEFI, Legs(esps=("a-part1", "b-part1"))),
-        ({**UEFI, "fss": [fat("a-part1", "/efi"), fat("data", "/srv")]}, Legs(esps=("a-part1",), esp_place="/efi")),
-        ({**UEFI, "fss": [fat("/dev/md/esp", "/boot/efi")]}, Legs(esps=("/dev/md/esp",))),
-    ],
-)
-def test_disks_and_partitions_that_carry_a_boot_loader(schema, legs):
-    assert legs_of(schema) == legs
 
 
 def test_grub_comes_onto_every_disk():
