@@ -23,7 +23,7 @@ description:
   - Only the disks of the schema are touched. Arrays, groups and containers on other disks stay as they are.
   - A layout that is there already can grow, by a larger partition with free room behind it, a larger logical volume, or a disk more in
     a volume group or a mirror, and get more partitions and volumes. An array that has lost a disk gets a new one in its place.
-    Volumes and file systems grow while they are in use. Nothing is moved or made smaller.
+    Volumes and file systems grow while they are in use. Nothing is moved, and nothing is made smaller but what O(allow_shrink) names.
   - A run that was cut off at any moment, by a signal or by a power cut, is completed by the next one with the same schema.
     What is ours and unfinished is recognised by identities that follow from the plan, and needs no O(wipe).
   - Does not mount anything and does not write C(/etc/fstab), C(/etc/crypttab) and C(mdadm.conf). RV(filesystems), RV(containers)
@@ -70,6 +70,16 @@ options:
       - What destroys nothing needs no confirmation, so that a run after the one that was confirmed finds nothing to do.
       - After a run that was cut off what is left to be destroyed is less, and has to be confirmed anew.
     type: str
+  allow_shrink:
+    description:
+      - Logical volumes, as GROUP/NAME, that may be made smaller where the layout has them smaller. What is on them has to be ext2, ext3 or
+        ext4, not encrypted below it, and not mounted.
+      - The file system is checked and made smaller before its volume is. What it holds has to fit, or nothing is begun.
+      - Have a backup. A power cut while C(resize2fs) moves blocks can cost the file system, as with any other tool that calls it.
+      - It is safe to leave this on, for what has its size is left alone.
+    type: list
+    elements: str
+    default: []
   luks_key:
     description:
       - The passphrase of the LUKS containers of the layout.
@@ -149,6 +159,12 @@ EXAMPLES = r"""
     fingerprint: "{{ planned.plan.fingerprint }}"
     wipe:
       - /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+  become: true
+
+- name: Make a volume smaller, and give what it had to another one
+  bareon.allocator.disk_layout:
+    schema: "{{ planned.plan.schema }}"
+    allow_shrink: [os/root]
   become: true
 
 - name: Make an encrypted layout that is written by hand
@@ -369,7 +385,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply impo
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 
@@ -383,6 +399,7 @@ def main() -> t.NoReturn:
             "wipe": {"type": "list", "elements": "str", "default": []},
             "keep_unlisted": {"type": "bool", "default": True},
             "confirm": {"type": "str"},
+            "allow_shrink": {"type": "list", "elements": "str", "default": []},
             "luks_key": {"type": "str", "no_log": True},
             "luks_key_file": {"type": "path", "no_log": False},
             "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
@@ -429,9 +446,11 @@ def checked_request(module: AnsibleModule, schema: t.Any) -> Request:
     except SchemaMistakes as error:
         refuse(module, (*error.mistakes, *mistakes))
     names = [container.name for container in layout.containers]
+    mistakes += list(why_not_shrink(layout, params["allow_shrink"]))
     mistakes += [f"luks_key_files.{name}: there is no container of that name in the schema" for name in key.files if name not in names]
     if mistakes:
         refuse(module, mistakes)
+    layout = layout.with_shrinking(params["allow_shrink"])
     return Request(layout, tuple(params["wipe"]), params["keep_unlisted"], params["fingerprint"], key, params["confirm"])
 
 

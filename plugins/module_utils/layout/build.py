@@ -36,6 +36,7 @@ from ..steps.kinds import (
     ResizeLuks,
     ResizePhysicalVolume,
     RewriteGroup,
+    ShrinkLogicalVolume,
     Step,
 )
 from ..storage import derived
@@ -240,9 +241,11 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
     extent = group.present.extent_size if group.present is not None else group.desired.extent
-    for volume in group.volumes:
-        if volume.action is VolumeAction.KEEP:
-            yield from _kept_volume(site, volume, size_of(volume.desired, extent))
+    kept = [volume for volume in group.volumes if volume.action is VolumeAction.KEEP]
+    for volume in (volume for volume in kept if volume.shrinks(extent)):
+        yield from _shrunk_volume(site, volume, size_of(volume.desired, extent))
+    for volume in (volume for volume in kept if not volume.shrinks(extent)):
+        yield from _kept_volume(site, volume, size_of(volume.desired, extent))
     made = [volume for volume in group.volumes if volume.action is not VolumeAction.KEEP]
     for desired in (volume.desired for volume in made if volume.action is not VolumeAction.REFILL):
         yield CreateLogicalVolume(desired.group, desired.name, size_of(desired, extent), desired.device)
@@ -259,6 +262,13 @@ def _filled(site: Site, group: str, volumes: Sequence[DesiredVolume]) -> Iterato
     for desired in volumes:
         yield from _filesystem(site, desired.device)
     yield FinishLogicalVolumes(group, tuple(desired.name for desired in volumes))
+
+
+def _shrunk_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:
+    """Give the step that makes a volume smaller: before others take the room."""
+    desired, before, filesystem = volume.desired, volume.present, site.layout.filesystem_on(volume.desired.device)
+    if before is not None and volume.device is not None and filesystem is not None:
+        yield ShrinkLogicalVolume(desired.group, desired.name, size, before.size, str(volume.device.dev), filesystem.type)
 
 
 def _kept_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:

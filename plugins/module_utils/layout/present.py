@@ -82,6 +82,7 @@ class VolumeGroup:
 class Present:
     """The state; `filesystem_sizes` and `last_mounts` are by device name, as far as types tell. `notes` say what could not be read.
 
+    `filesystem_uses` are, in the same way, the bytes that are in use of those that can be made smaller.
     `subvolumes` are, by UUID, those of each Btrfs with their limits (None: no limit); only where the layout has some.
     """
 
@@ -93,6 +94,7 @@ class Present:
     last_mounts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     subvolumes: Mapping[str, Mapping[str, t.Optional[int]]] = field(default_factory=dict)
+    filesystem_uses: Mapping[str, int] = field(default_factory=dict)
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

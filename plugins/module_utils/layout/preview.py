@@ -239,7 +239,7 @@ def _create_volume(picture: Picture, step: kinds.CreateLogicalVolume) -> Picture
     return {**picture, step.device: Piece(_group_heading(step.group), (0, step.name), step.name, step.size, members)}
 
 
-def _extend_volume(picture: Picture, step: kinds.ExtendLogicalVolume) -> Picture:
+def _resize_volume(picture: Picture, step: t.Union[kinds.ExtendLogicalVolume, kinds.ShrinkLogicalVolume]) -> Picture:
     return _with(picture, mapper_node(step.group, step.name), size=step.size)
 
 
@@ -286,7 +286,8 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.CreateVolumeGroup: _join_group,
     kinds.ExtendVolumeGroup: _join_group,
     kinds.CreateLogicalVolume: _create_volume,
-    kinds.ExtendLogicalVolume: _extend_volume,
+    kinds.ExtendLogicalVolume: _resize_volume,
+    kinds.ShrinkLogicalVolume: _resize_volume,
     kinds.RemoveLogicalVolume: _remove_volume,
     kinds.MakeFilesystem: _make_filesystem,
     kinds.MakeSwap: _make_swap,

@@ -50,10 +50,10 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
     tree = read_remains(host, tree, [disk.device.name for disk in listed])
     physical, logical = _read_lvm(host, tree)
-    sizes, last_mounts = _read_filesystems(host, tree, listed)
+    sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
     wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)
     subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
-    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes)
+    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses)
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...]]:
@@ -98,9 +98,13 @@ def _logical(row: dict[str, str]) -> LogicalVolume:
     return LogicalVolume(row["vg_name"], row["vg_uuid"], row["lv_name"], row["lv_uuid"], size, tags, made_by)
 
 
-def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[dict[str, int], dict[str, str]]:
-    """Return the bytes that filesystems that can grow have, and where they were mounted last, as far as they or this host's fstab say."""
+def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[dict[str, int], dict[str, str], dict[str, int]]:
+    """Return how many bytes filesystems that can grow have, where they were mounted last, and how many bytes of them are in use.
+
+    Each as far as they say so; for the mounts this host's fstab is asked as well.
+    """
     sizes: dict[str, int] = {}
+    uses: dict[str, int] = {}
     names = [disk.device.name for disk in disks]
     devices = {device.name: device for name in names for device in (tree.devices[name], *tree.descendants(name))}
     last_mounts = _places_in_fstab(host, devices.values())
@@ -112,10 +116,11 @@ def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[di
         place = device.mountpoints[0] if device.mountpoints else device.dev
         outcome = host.run(fill(measure.command, device=device.dev, mountpoint=place))
         text = outcome.stdout if outcome is not None and outcome.code == 0 else ""
-        size, last = measure.read(text, device.dev), measure.read_last_mount(text)
+        size, last, used = measure.read(text, device.dev), measure.read_last_mount(text), measure.read_used(text)
         sizes.update({} if size is None else {name: size})
         last_mounts.update({} if last is None else {name: last})
-    return sizes, last_mounts
+        uses.update({} if used is None else {name: used})
+    return sizes, last_mounts, uses
 
 
 _LOOK = f"mount -o ro,nosuid,nodev,noexec,{TOP_LEVEL}"

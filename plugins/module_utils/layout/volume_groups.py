@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ..facts.tree import Device
 from ..schema.model import DesiredGroup, DesiredVolume, Layout
 from ..steps.kinds import UNFINISHED, ActivateGroup, Step
-from ..storage.filesystems import SWAP
+from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import in_mib
 from .capacity import extents_for, extents_of, size_of
 from .contents import Action, Stack, cannot_grow, look, look_at_volume, member_of, top_of
@@ -44,6 +44,10 @@ class VolumePlan:
     def grows(self, extent: int) -> bool:
         """Return whether a kept one is smaller than desired, by at least an extent."""
         return self.action is VolumeAction.KEEP and self.present is not None and self.present.size < size_of(self.desired, extent)
+
+    def shrinks(self, extent: int) -> bool:
+        """Return whether a kept one is larger than desired, by at least an extent."""
+        return self.action is VolumeAction.KEEP and self.present is not None and self.present.size >= self.desired.size + extent
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         return VolumePlan(desired, VolumeAction.KEEP, known, device, ActivateGroup(group.name))
     found = look_at_volume(layout, present, desired.device, device)
     is_swap = filesystem is not None and filesystem.type == SWAP
-    problem = found.problem or _size_problem(desired, known, group.extent_size)
+    problem = found.problem or _size_problem(layout, present, desired, known, group.extent_size)
     if problem is None and not is_swap:
         growing = f"{desired.group}/{desired.name}" if known.size < desired.size else None
         problem = cannot_grow(present, filesystem, found.device, growing)
@@ -151,11 +155,26 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     return VolumePlan(desired, VolumeAction.KEEP, known, device, found.opening, problem)
 
 
-def _size_problem(desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
+def _size_problem(layout: Layout, present: Present, desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
     if known.size < desired.size + extent:
         return None
+    why = _why_not_smaller(layout, present, desired, known, size_of(desired, extent))
     sizes = f"from {in_mib(known.size)} to {in_mib(desired.size)}"
-    return f"{desired.group}/{desired.name} would have to shrink {sizes}; nothing is ever made smaller"
+    return f"{desired.title} would have to shrink {sizes}; {why}" if why else None
+
+
+def _why_not_smaller(layout: Layout, present: Present, desired: DesiredVolume, known: LogicalVolume, size: int) -> str:
+    """Return why a volume is not made smaller, nothing if it may be; what is destroyed by a mistake here is not brought back."""
+    filesystem, device = layout.filesystem_on(desired.device), present.device_of(known)
+    if device is None or filesystem is None or not FILESYSTEMS[filesystem.type].shrink:
+        kinds = ", ".join(row.name for row in FILESYSTEMS.values() if row.shrink)
+        return f"only volumes with {kinds} on them are made smaller, and only where nothing else lies between, such as LUKS"
+    if not desired.may_shrink:
+        return f"name {desired.title} in allow_shrink if its {filesystem.type} may be made smaller; have a backup of what is in it"
+    if device.mountpoints:
+        return f"unmount it (from {device.mountpoints[0]}): {filesystem.type} is not made smaller while it is mounted"
+    used = present.filesystem_uses.get(device.name, 0)
+    return f"{in_mib(used)} of it are in use" if used > size else ""
 
 
 def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iterator[str]:
@@ -188,6 +207,8 @@ def _extents_needed(volume: VolumePlan, extent: int) -> int:
     if volume.action is VolumeAction.REFILL:
         return 0
     desired = extents_for(volume.desired.size, extent)
+    if volume.present is not None and volume.shrinks(extent):
+        return desired - volume.present.size // extent
     if volume.action is VolumeAction.KEEP and volume.present is not None:
         return max(0, desired - volume.present.size // extent)
     return desired

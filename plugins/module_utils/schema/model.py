@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 
 from ..storage import derived, lvm
 from ..storage.lvm import mapper_node
@@ -108,18 +108,24 @@ class DesiredGroup:
 
 @dataclass(frozen=True)
 class DesiredVolume:
-    """A logical volume."""
+    """A logical volume; `may_shrink`: one that is there and larger may be made smaller."""
 
     place: str
     group: str
     name: str
     size: int
     keep_data: bool = False
+    may_shrink: bool = False
 
     @property
     def device(self) -> str:
         """Its mapper node."""
         return mapper_node(self.group, self.name)
+
+    @property
+    def title(self) -> str:
+        """Its name with that of its group, as LVM's tools take it."""
+        return f"{self.group}/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -217,6 +223,10 @@ class Layout:
             return tuple(part for member in (*thing.members, *thing.spares) for part in self.partitions_below(member))
         group = next((group for group in self.groups if isinstance(thing, DesiredVolume) and group.name == thing.group), None)
         return tuple(part for volume in (group.physical if group else ()) for part in self.partitions_below(volume.device))
+
+    def with_shrinking(self, names: Collection[str]) -> Layout:
+        """Return the layout with these volumes (GROUP/NAME) allowed to be made smaller."""
+        return replace(self, volumes=tuple(replace(volume, may_shrink=volume.title in names) for volume in self.volumes))
 
     @functools.cached_property
     def _things(self) -> dict[str, Thing]:

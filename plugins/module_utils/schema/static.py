@@ -198,6 +198,14 @@ def parse_static_schema(raw: t.Any) -> Layout:
     return layout
 
 
+def why_not_shrink(layout: Layout, names: Iterable[str]) -> Iterator[str]:
+    """Give what is wrong with the names of volumes that may be made smaller."""
+    known = [volume.title for volume in layout.volumes]
+    for name in names:
+        if name not in known:
+            yield f"allow_shrink: there is no logical volume {name} in the schema; there are {', '.join(known) or 'none'}"
+
+
 def _disk(item: Item, mistakes: Mistakes) -> DesiredDisk:
     label = item.text("label", "gpt")
     if label != "gpt":

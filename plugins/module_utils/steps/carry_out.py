@@ -33,6 +33,7 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.RewriteGroup: lvm.rewrite_group,
     kinds.CreateLogicalVolume: lvm.create_logical_volume,
     kinds.ExtendLogicalVolume: lvm.extend_logical_volume,
+    kinds.ShrinkLogicalVolume: lvm.shrink_logical_volume,
     kinds.RemoveLogicalVolume: lvm.remove_logical_volume,
     kinds.FinishLogicalVolumes: lvm.finish_logical_volumes,
     kinds.MakeFilesystem: filesystem.make_filesystem,

@@ -78,6 +78,27 @@ def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
     machine.change(growing if step.mountpoint else [*apart, *growing], patience=LONG_PATIENCE)
 
 
+def shrink_filesystem(device: str, kind: str, size: int, machine: Machine) -> None:
+    """Let a filesystem that is not mounted, and can be made smaller, have no more than so many bytes; see that it has."""
+    row = FILESYSTEMS[kind]
+    if row.growth is None or not row.shrink:
+        raise StepFailed(f"{kind} is not made smaller, and {device} has one")
+    machine.change(fill(row.growth.check, device=device), patience=LONG_PATIENCE, accepted=row.growth.checked)
+    if _size(machine, device, kind) > size:
+        machine.change(fill(row.shrink, device=device, kib=str(size // 1024)), patience=LONG_PATIENCE)
+    found = _size(machine, device, kind)
+    if found > size:
+        raise StepFailed(f"the {kind} on {device} has {found} bytes after it was made smaller, to {size}")
+
+
+def _size(machine: Machine, device: str, kind: str) -> int:
+    growth = FILESYSTEMS[kind].growth
+    found = growth.measure.read(machine.change(fill(growth.measure.command, device=device, mountpoint=device))) if growth else None
+    if found is None:
+        raise StepFailed(f"how large the {kind} on {device} is cannot be told")
+    return found
+
+
 def create_subvolumes(step: CreateSubvolumes, machine: Machine) -> None:
     """Make the subvolumes, and see that they are there."""
     found = read_subvolumes(_in_a_mount(machine, _SUBVOLUMES_CREATED, step.device, *step.names))

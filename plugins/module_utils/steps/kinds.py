@@ -360,6 +360,20 @@ class ExtendLogicalVolume(Step):
 
 
 @dataclass(frozen=True)
+class ShrinkLogicalVolume(Step):
+    """Make the filesystem on a logical volume (`device` is its node), which is not mounted, no larger than `size`, then the volume."""
+
+    group: str
+    name: str
+    size: int
+    before: int
+    device: str
+    type: str
+
+    words: t.ClassVar[str] = "shrink the {type} on the logical volume {group}/{name}, and then the volume, from {before} to {size}"
+
+
+@dataclass(frozen=True)
 class RemoveLogicalVolume(Step):
     """Remove a logical volume (to be made anew, or not wanted any more)."""
 

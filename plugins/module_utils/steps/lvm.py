@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from .filesystem import shrink_filesystem
 from .kinds import (
     UNFINISHED,
     ActivateGroup,
@@ -22,6 +23,7 @@ from .kinds import (
     RemoveLogicalVolume,
     ResizePhysicalVolume,
     RewriteGroup,
+    ShrinkLogicalVolume,
 )
 from .machine import Machine, StepFailed
 from .partition_table import device_size
@@ -92,6 +94,16 @@ def extend_logical_volume(step: ExtendLogicalVolume, machine: Machine) -> None:
     (found,) = _report(machine, "lv", "lv_size", which)
     if int(found["lv_size"]) < step.size:
         raise StepFailed(f"{which} has {found['lv_size']} bytes after it was grown to {step.size}")
+
+
+def shrink_logical_volume(step: ShrinkLogicalVolume, machine: Machine) -> None:
+    """Make the filesystem smaller, see that it is, and cut off of the volume what it does not have any more."""
+    shrink_filesystem(step.device, step.type, step.size, machine)
+    which = f"{step.group}/{step.name}"
+    machine.change(["lvreduce", "--yes", "--quiet", "--size", f"{step.size}b", which])
+    (found,) = _report(machine, "lv", "lv_size", which)
+    if int(found["lv_size"]) != step.size:
+        raise StepFailed(f"{which} has {found['lv_size']} bytes after it was made smaller, to {step.size}")
 
 
 def remove_logical_volume(step: RemoveLogicalVolume, machine: Machine) -> None:

@@ -41,6 +41,7 @@ _LVM_KINDS = (
     kinds.RewriteGroup,
     kinds.CreateLogicalVolume,
     kinds.ExtendLogicalVolume,
+    kinds.ShrinkLogicalVolume,
     kinds.RemoveLogicalVolume,
     kinds.FinishLogicalVolumes,
 )
@@ -110,6 +111,8 @@ def tools_of(step: Step) -> tuple[str, ...]:
         return (FILESYSTEMS[SWAP].make[0], "blkid")
     if isinstance(step, kinds.GrowFilesystem):
         return _tools_to_grow(step)
+    if isinstance(step, kinds.ShrinkLogicalVolume):
+        return ("pvcreate", *_tools_to_shrink(step))
     return _OF_KIND[type(step)]
 
 
@@ -121,6 +124,12 @@ def _tools_to_grow(step: kinds.GrowFilesystem) -> tuple[str, ...]:
         return tuple(command[0] for command in (growth.unmounted, growth.check) if command)
     apart = () if step.mountpoint else ("unshare", "mount")
     return tuple(command[0] for command in (growth.mounted,) if command) + apart
+
+
+def _tools_to_shrink(step: kinds.ShrinkLogicalVolume) -> tuple[str, ...]:
+    row = FILESYSTEMS[step.type]
+    commands = (row.shrink, *((row.growth.check, row.growth.measure.command) if row.growth else ()))
+    return tuple(command[0] for command in commands if command)
 
 
 def abilities_of(steps: Iterable[Step]) -> tuple[Ability, ...]:

@@ -29,8 +29,8 @@ DEFAULT = "xfs"
 class Measure:
     """How large a file system is: a command that reads it, and a pattern. Its one match's groups multiplied by `unit` are bytes.
 
-    `last_mount` is a pattern of where it was mounted last, if the command tells. `of_device` is one of what it takes of the device that
-    stands for `{device}`, where it lies on several.
+    `last_mount` is a pattern of where it was mounted last, if the command tells; `used` one of how many blocks it has, how many of them are
+    free, and their bytes. `of_device` is one of what it takes of the device that stands for `{device}`, where it lies on several.
     """
 
     command: Words
@@ -38,6 +38,12 @@ class Measure:
     unit: int = 1
     last_mount: str = ""
     of_device: str = ""
+    used: str = ""
+
+    def read_used(self, text: str) -> t.Optional[int]:
+        """Return the bytes that are in use, from what the command says."""
+        found = re.search(self.used, text, re.MULTILINE | re.DOTALL) if self.used else None
+        return (int(found[1]) - int(found[2])) * int(found[3]) if found is not None else None
 
     def read_last_mount(self, text: str) -> t.Optional[str]:
         """Return where it was mounted last, from what the command says."""
@@ -90,6 +96,8 @@ class Filesystem:
     packages: tuple[str, str]
     growth: t.Optional[Growth] = None
     checked_at_start: bool = False
+    shrink: Words = ()
+    """What makes it smaller while it is not mounted, after the check of its growth; `{kib}` are the KiB that it gets. Empty: it cannot."""
     least: int = 1
     """MiB without which its program does not make it, or not as it is to be: ext3 and ext4 with a journal, vfat with FAT32."""
 
@@ -116,6 +124,7 @@ def _ext(name: str, least: int) -> Filesystem:
                 ("dumpe2fs", "-h", "{device}"),
                 r"^Block count:\s*([0-9]+)$.*^Block size:\s*([0-9]+)$",
                 last_mount=r"^Last mounted on:\s*(/.*)$",
+                used=r"^Block count:\s*([0-9]+)$.*^Free blocks:\s*([0-9]+)$.*^Block size:\s*([0-9]+)$",
             ),
             slack=8 * MIB,
             mounted=("resize2fs", "{device}"),
@@ -125,6 +134,7 @@ def _ext(name: str, least: int) -> Filesystem:
             checked=(0, 1),
         ),
         checked_at_start=True,
+        shrink=("resize2fs", "{device}", "{kib}K"),
         least=least,
     )
 

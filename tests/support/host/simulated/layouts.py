@@ -53,8 +53,9 @@ def installed(maker):
     return host
 
 
-def plan(host, schema, wipe=(), **options):
-    return plan_steps(parse_static_schema(schema), host.present(), [f"{BY_ID}{disk}" for disk in wipe], **options)
+def plan(host, schema, wipe=(), allow_shrink=(), **options):
+    layout = parse_static_schema(schema).with_shrinking(allow_shrink)
+    return plan_steps(layout, host.present(), [f"{BY_ID}{disk}" for disk in wipe], **options)
 
 
 def refusal(host, schema, wipe=(), **options):

@@ -298,6 +298,21 @@ def _extend_volume(host: SimulatedHost, step: kinds.ExtendLogicalVolume) -> Piec
     yield from _commit(host, _with_volume(group, replace(volume, segments=(*volume.segments, *more))))
 
 
+def _shrink_volume(host: SimulatedHost, step: kinds.ShrinkLogicalVolume) -> Pieces:
+    block = host.by_node(step.device)
+    _need(block.name not in host.mounts, f"{step.device} is mounted")
+    (uuid, size, *more), _offsets = host.media.signatures(block)[step.type]
+    host.media.sign(block, step.type, (uuid, min(size, step.size), *more))
+    yield
+    group, volume, left = _group(host, step.group), _volume(host, step.group, step.name), step.size // EXTENT
+    kept = []
+    for physical, first, count in volume.segments:
+        kept.append((physical, first, min(count, left)))
+        left -= kept[-1][2]
+    segments = tuple(segment for segment in kept if segment[2])
+    yield from _commit(host, _with_volume(group, replace(volume, segments=segments)))
+
+
 def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Pieces:
     group, volume = _group(host, step.group), _volume(host, step.group, step.name)
     _need(not host.users(f"dm-{volume.uuid}"), f"{step.name} is in use")
@@ -398,6 +413,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.RewriteGroup: _rewrite_group,
     kinds.CreateLogicalVolume: _create_volume,
     kinds.ExtendLogicalVolume: _extend_volume,
+    kinds.ShrinkLogicalVolume: _shrink_volume,
     kinds.RemoveLogicalVolume: _remove_volume,
     kinds.FinishLogicalVolumes: _finish_volumes,
     kinds.DeactivateGroup: _deactivate,

@@ -37,6 +37,7 @@ def main() -> None:
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
             "keep_unlisted": {"type": "bool", "default": True},
+            "allow_shrink": {"type": "list", "default": []},
             "luks_key": {"type": "str", "no_log": True},
             "luks_key_file": {"type": "path", "no_log": False},
             "luks_key_files": {"type": "dict", "default": {}, "no_log": False},

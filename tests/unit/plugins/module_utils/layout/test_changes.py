@@ -25,7 +25,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts i
     simple,
 )
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
-from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,65 @@ def test_what_cannot_be_changed_says_why(path, change, says):
         place = place[key]
     place[path[-1]] += change
     assert says in refusal(host, maker.schema)
+
+
+def two_volumes():
+    """A volume group with an ext4 and an xfs that leave it nothing."""
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 208, "os"), 208, "pv", "os", "ext4")
+    maker.volume("vg0", "old", 30, False, "ext4")
+    maker.volume("vg0", "other", 20, False, "xfs")
+    return maker
+
+
+def test_a_volume_that_is_named_shrinks_and_another_takes_the_room():
+    maker = two_volumes()
+    host = installed(maker)
+    device = host.by_node("/dev/mapper/vg0-old").name
+    maker.schema["lvs"][0]["size"] = 62
+    maker.schema["lvs"][1]["size"] += 56
+    assert "name vg0/old in allow_shrink if its ext4 may be made smaller" in refusal(host, maker.schema)
+    host.mounts[device] = "/srv"
+    assert "unmount it (from /srv)" in refusal(host, maker.schema, allow_shrink=["vg0/old"])
+    del host.mounts[device]
+    full = dataclasses.replace(host.present(), filesystem_uses={device: 90 * MIB})
+    layout = parse_static_schema(maker.schema).with_shrinking(["vg0/old"])
+    assert "90 MiB of it are in use" in plan_steps(layout, full).refusals[0]
+    found = plan(host, maker.schema, allow_shrink=["vg0/old"])
+    assert [step.says for step in found.steps] == [
+        "shrink the ext4 on the logical volume vg0/old, and then the volume, from 120 MiB to 64 MiB",
+        "grow the logical volume vg0/other from 80 MiB to 136 MiB",
+        "grow the xfs on /dev/mapper/vg0-other to the size of its device",
+    ]
+    assert found.losses == ()
+    for step in found.steps:
+        carry_out(host, step)
+    assert host.by_node("/dev/mapper/vg0-old").size == 64 * MIB
+    assert plan(host, maker.schema, allow_shrink=["vg0/old"]).steps == plan(host, maker.schema).steps == ()
+
+
+def test_what_shrank_by_half_is_completed_or_grows_back():
+    """The file system is smaller, its volume is not yet."""
+    maker = two_volumes()
+    host = installed(maker)
+    whole = maker.schema["lvs"][0]["size"]
+    maker.schema["lvs"][0]["size"] = 64
+    (step,) = plan(host, maker.schema, allow_shrink=["vg0/old"]).steps
+    performer = perform(host, step)
+    next(performer, None)
+    assert plan(host, maker.schema, allow_shrink=["vg0/old"]).steps == (step,)
+    maker.schema["lvs"][0]["size"] = whole
+    assert [type(one) for one in plan(host, maker.schema).steps] == [kinds.GrowFilesystem]
+
+
+@pytest.mark.parametrize(("fs_type", "encrypted"), [("xfs", False), ("ext4", True)])
+def test_what_cannot_be_made_smaller_is_not_whatever_is_named(fs_type, encrypted):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 208, "os"), 208, "pv", "os", "ext4")
+    maker.volume("vg0", "old", 30, encrypted, fs_type)
+    host = installed(maker)
+    maker.schema["lvs"][0]["size"] = 64
+    assert "only volumes with ext2, ext3, ext4 on them" in refusal(host, maker.schema, allow_shrink=["vg0/old"])
 
 
 def test_a_volume_of_less_than_an_extent_more_is_as_wanted():

@@ -35,6 +35,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     RemoveLogicalVolume,
     ResizeLuks,
     RewriteGroup,
+    ShrinkLogicalVolume,
     StartArray,
     StopArray,
 )
@@ -240,6 +241,35 @@ def test_volumes_grow_and_go():
     assert machine.commands[-1] == "lvremove --yes --quiet os/b"
     with pytest.raises(StepFailed, match="4194304 bytes after"):
         steps_lvm.extend_logical_volume(step, machine)
+
+
+def blocks(count):
+    return f"Block count:              {count}\nFree blocks:              100\nBlock size:               1024\n"
+
+
+SHRUNK = ShrinkLogicalVolume("os", "a", 4 * MIB, 8 * MIB, "/dev/mapper/os-a", "ext4")
+
+
+def test_a_volume_shrinks_after_what_is_on_it():
+    sizes = {"dumpe2fs -h /dev/mapper/os-a": [blocks(8192), blocks(4096)], f"lvs {COLUMNS} lv_size os/a": report("lv", lv_size="4194304")}
+    machine = RecordingMachine(sizes)
+    steps_lvm.shrink_logical_volume(SHRUNK, machine)
+    assert [command for command in machine.commands if not command.startswith(("dumpe2fs", "lvs"))] == [
+        "e2fsck -f -p /dev/mapper/os-a",
+        "resize2fs /dev/mapper/os-a 4096K",
+        "lvreduce --yes --quiet --size 4194304b os/a",
+    ]
+    again = RecordingMachine({**sizes, "dumpe2fs -h /dev/mapper/os-a": blocks(4096)})
+    steps_lvm.shrink_logical_volume(SHRUNK, again)
+    assert not [command for command in again.commands if command.startswith("resize2fs")]
+
+
+@pytest.mark.parametrize(("answer", "says"), [(blocks(8192), "8388608 bytes after"), ("", "cannot be told")])
+def test_nothing_is_cut_off_of_what_did_not_shrink(answer, says):
+    machine = RecordingMachine({"dumpe2fs -h /dev/mapper/os-a": answer})
+    with pytest.raises(StepFailed, match=says):
+        steps_lvm.shrink_logical_volume(SHRUNK, machine)
+    assert not [command for command in machine.commands if command.startswith("lvreduce")]
 
 
 def test_of_two_groups_of_one_name_the_right_one_is_deactivated():
