@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 import typing as t
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 
 from .dask_cluster import cluster_executor
 from .errors import Unavailable
@@ -98,21 +100,36 @@ def solve_each(
 def executor(scheduler: str, processes: int) -> Iterator[tuple[Executor, int]]:
     """Yield an executor, of processes or of the Dask cluster at the address `scheduler`, and how much it does at a time.
 
-    Processes are forked, as Ansible forks its own, so that what is loaded need not be loaded again. Those that are still
-    at work when the context is left are ended.
+    Processes are forked, as Ansible forks its own, so that what is loaded need not be loaded again. They are gone when
+    the context is left, also those that are still at work.
     """
     if scheduler:
         with cluster_executor(scheduler) as cluster:
             yield cluster
         return
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork"))
+    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork"), initializer=_die_of_signals)
     try:
         yield pool, processes
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - others:
-            process.terminate()
+        _end(pool, set(multiprocessing.active_children()) - others)
+
+
+def _die_of_signals() -> None:
+    """Undo what Ansible's processes do about signals, which the processes that they fork inherit and must not do."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _end(pool: Executor, processes: Iterable[BaseProcess]) -> None:
+    """End the processes of `pool`, at work or not, and return when they have ended.
+
+    They are killed all at once: one that ends by itself may do so with the lock of a queue that another waits for. The pool
+    is waited for: its thread must not be closing what the end of this process wants to use.
+    """
+    for process in processes:
+        process.kill()
+    pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _cores() -> int:

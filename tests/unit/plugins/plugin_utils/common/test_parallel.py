@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import cloudpickle
@@ -60,6 +62,17 @@ def sleep(task, _seconds):
 
 def refuse(task, _seconds):
     raise InputError([Mistake("groups", f"{task} is no group")])
+
+
+def what_signals_do(_task, _seconds):
+    return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+
+def solve_in_a_worker_of_ansible(_round):
+    """Solve as in the processes of Ansible, which pass a signal on to all of their group."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, lambda number, _frame: os.killpg(0, signal.SIGKILL))
+    assert solve_each(square, {"a": 1, "b": 2, "c": 3}, Resources(workers=2, seconds=60))["c"].result == 9
 
 
 def end_by_signal(_task, _seconds):
@@ -206,6 +219,37 @@ def test_what_a_job_raises_is_raised(resources):
 def test_a_process_that_is_killed_is_told():
     with pytest.raises(Unavailable, match="was killed"):
         solve_each(end_by_signal, {"a": 0, "b": 0}, Resources(workers=2))
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_nothing_of_the_processes_is_left(monkeypatch, seconds):
+    """A thread that is still closing its pipes when a process of Ansible ends makes that process fail."""
+    monkeypatch.setattr(parallel, "_LEAST_GRACE", 0)
+    children, threads = set(multiprocessing.active_children()), set(threading.enumerate())
+    solve_each(sleep, {"a": seconds, "b": seconds}, Resources(workers=2, seconds=1 if seconds else None))
+    assert set(multiprocessing.active_children()) == children
+    assert set(threading.enumerate()) <= threads
+
+
+def test_processes_do_not_do_what_ansibles_do_about_signals():
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+    try:
+        solved = solve_each(what_signals_do, {"a": 0, "b": 0}, Resources(workers=2))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert solved["a"].result == [signal.SIG_DFL, signal.SIG_DFL]
+
+
+def test_the_processes_of_ansible_end_well():
+    """One in some hundred did not end at all, or with a code that ends the play."""
+    context = multiprocessing.get_context("fork")
+    for number in range(10):
+        workers = [context.Process(target=solve_in_a_worker_of_ansible, args=(number,)) for _worker in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        assert [worker.exitcode for worker in workers] == [0, 0, 0]
 
 
 def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
