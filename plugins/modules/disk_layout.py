@@ -41,8 +41,24 @@ options:
       - The layout. Either Bareon's explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema) is, with sizes in MiB,
         or a hand-written list as Bareon documents it for C(partitions), or a deploy configuration that has it under that key.
       - All mistakes in it are reported at once, each with its place.
+      - Needed unless O(adopt) is set.
     type: raw
-    required: true
+  adopt:
+    description:
+      - Takes a layout over that was made by hand. RV(schema) is the explicit static schema of what is on the disks, and nothing is changed,
+        marked or opened.
+      - Everything in it has C(keep_data), so that no O(wipe) destroys it. Give it as O(schema) from then on, and change it as you like.
+      - Partitions of a GPT are taken over, arrays, open LUKS containers, volume groups with linear volumes, file systems and swap.
+        A warning names everything else; it is left out of the schema, and stays as it is.
+      - RV(steps) are what would be done with this schema as it is; there are none, unless something does not use all of its device.
+    type: bool
+    default: false
+  disks:
+    description:
+      - The disks to take over with O(adopt), by any of their links. Default is all that M(bareon.allocator.disk_facts) reports.
+    type: list
+    elements: str
+    default: []
   fingerprint:
     description:
       - RV(bareon.allocator.disk_plan#module:plan.fingerprint), which says which hardware the plan was made for.
@@ -166,6 +182,16 @@ EXAMPLES = r"""
     schema: "{{ planned.plan.schema }}"
     allow_shrink: [os/root]
   become: true
+
+- name: Take over what was made by hand, without changing anything
+  bareon.allocator.disk_layout:
+    adopt: true
+  become: true
+  register: adopted
+
+- name: Show the schema of what is there
+  ansible.builtin.debug:
+    msg: "{{ adopted.schema | to_nice_yaml }}"
 
 - name: Make an encrypted layout that is written by hand
   bareon.allocator.disk_layout:
@@ -291,7 +317,9 @@ mistakes:
   elements: str
   sample: ["parteds[0].partitions[1].end: must be more than begin (1025): the MiB where the partition ends, exclusively"]
 schema:
-  description: The layout as the explicit static schema. It is O(schema) itself unless that is a hand-written list.
+  description:
+    - The layout as the explicit static schema. It is O(schema) itself unless that is a hand-written list.
+    - With O(adopt) it is that of what is there.
   returned: on success
   type: dict
 filesystems:
@@ -381,6 +409,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import take_over
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, only_run, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
@@ -394,7 +423,9 @@ def main() -> t.NoReturn:
     """Make the layout, and tell what was done."""
     module = AnsibleModule(
         argument_spec={
-            "schema": {"type": "raw", "required": True},
+            "schema": {"type": "raw"},
+            "adopt": {"type": "bool", "default": False},
+            "disks": {"type": "list", "elements": "str", "default": []},
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
             "keep_unlisted": {"type": "bool", "default": True},
@@ -404,27 +435,46 @@ def main() -> t.NoReturn:
             "luks_key_file": {"type": "path", "no_log": False},
             "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
         },
-        mutually_exclusive=[("luks_key", "luks_key_file")],
+        mutually_exclusive=[("luks_key", "luks_key_file"), ("schema", "disks")],
         supports_check_mode=True,
     )
     if os.geteuid() != 0:
         module.fail_json(msg="only root can read and change what is on disks; use become")
     machine = LocalMachine()
-    schema = explicit_schema(module, machine)
+    adopting = module.params["adopt"]
+    schema = adopted_schema(module, machine) if adopting else explicit_schema(module, machine)
     request = checked_request(module, schema)
-    report = run(module, request, machine)
+    report = foresee(request, machine) if adopting else run(module, request, machine)
     for note in report.notes:
         module.warn(note)
     if report.losses:
         module.warn(paragraph(report.losses))
     if report.problem is not None:
         module.fail_json(**as_failure(report))
-    module.exit_json(schema=schema, **as_result(report, request, module.check_mode))
+    result = as_result(report, request, module.check_mode or adopting)
+    module.exit_json(schema=schema, **(without_changes(result) if adopting else result))
+
+
+def adopted_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
+    """Return the explicit schema of what is on the disks."""
+    found, refusals = take_over(machine, module.params["disks"])
+    for note in found.notes:
+        module.warn(note)
+    if refusals:
+        refuse(module, refusals)
+    return found.schema
+
+
+def without_changes(result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the result of a look: nothing has changed, and nothing would."""
+    return {**{key: value for key, value in result.items() if key != "diff"}, "changed": False}
 
 
 def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
     """Return the explicit schema; a hand-written list is laid out on the disks of this host."""
     given = module.params["schema"]
+    if given is None:
+        module.fail_json(msg="give schema, or adopt: true to have that of what is there")
     if not is_bareon_list(given):
         return given
     hardware, warnings = read_hardware(machine, LEFT_OUT)

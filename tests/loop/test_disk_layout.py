@@ -419,3 +419,31 @@ def test_several_disks_are_one_layout(loops):
     apply(options)
     assert [probe(f"{disk}p1")["TYPE"] for disk in (one, two)] == ["xfs", "swap"]
     assert not apply(options)["changed"]
+
+
+def test_what_was_made_by_hand_is_taken_over_and_grows(loops, tmp_path):
+    """Partitions lie where other tools put them; the schema of them changes nothing until it is changed."""
+    disk = new_disk(loops)
+    table = (
+        "label: gpt\nfirst-lba: 34\nstart=34, size=2014, type=21686148-6449-6e6f-744e-656564454649\nstart=4096, size=400001, name=hand\n"
+    )
+    subprocess.run(["sfdisk", "--quiet", disk], input=table, text=True, check=True)
+    run("partx", "--update", disk)
+    run("mkfs.ext4", "-q", "-L", "byhand", f"{disk}p2")
+    with Mounted(f"{disk}p2", tmp_path / "mnt") as folder:
+        (folder / "file").write_text("kept")
+    before = digest(disk)
+    adopted = apply({"adopt": True, "disks": [disk]})
+    assert (adopted["changed"], adopted["steps"]) == (False, [])
+    assert digest(disk) == before
+    made = adopted["schema"]
+    assert [(part["count"], part["begin"], part["end"]) for part in made["parteds"][0]["partitions"]] == [(1, 1, 2), (2, 2, 197)]
+    again = apply({"schema": made, "wipe": [disk]})
+    assert (again["changed"], digest(disk)) == (False, before)
+    made["parteds"][0]["partitions"][1]["end"] = 400
+    assert [step["kind"] for step in apply({"schema": made})["steps"]] == ["write_partition_table", "grow_filesystem"]
+    with Mounted(f"{disk}p2", tmp_path / "mnt") as folder:
+        assert (folder / "file").read_text() == "kept"
+        assert room(folder) > 350 * MIB
+    assert not apply({"schema": made})["changed"]
+    assert "disks[0]: there is no disk /dev/nothing" in refuse({"adopt": True, "disks": ["/dev/nothing"]})

@@ -17,7 +17,7 @@ from ..schema.model import DesiredPartition
 from ..steps.kinds import ClearGaps, Step, TableEntry, WritePartitionTable
 from ..storage import derived
 from ..storage.gpt import partition_node
-from ..storage.units import in_mib
+from ..storage.units import MIB, in_mib
 from .disks import FoundDisk
 
 
@@ -62,7 +62,7 @@ class PartitionMatch:
     @property
     def grows(self) -> bool:
         """Whether a kept one is smaller than desired."""
-        return self.status is Status.KEPT and self.size < self.desired.size
+        return self.status is Status.KEPT and self.size + MIB <= self.desired.size
 
 
 def partitions_of(disk: FoundDisk, tree: Tree) -> tuple[Device, ...]:
@@ -161,10 +161,13 @@ def _candidates(desired: DesiredPartition, there: Iterable[Device]) -> Iterator[
 
 
 def _differences(desired: DesiredPartition, entry: TablePartition) -> Iterator[str]:
-    """Give what is wrong with the place of a partition; that it has to grow is not."""
-    if entry.start != desired.start:
+    """Give what is wrong with the place of a partition; that it has to grow is not.
+
+    Schemas count in whole MiB, other tools do not: what lies within the same MiB lies as desired.
+    """
+    if abs(entry.start - desired.start) >= MIB:
         yield f"would have to move from {in_mib(entry.start)} to {in_mib(desired.start)}; partitions are never moved"
-    elif entry.size > desired.size:
+    elif entry.size >= desired.size + MIB:
         yield f"would have to shrink from {in_mib(entry.size)} to {in_mib(desired.size)}; nothing is ever made smaller"
     if entry.number != desired.number:
         yield f"is partition {entry.number}, and numbers are not changed to {desired.number}"
@@ -328,7 +331,7 @@ def _entry(match: PartitionMatch, built: Collection[str]) -> TableEntry:
     return TableEntry(
         number=there.number,
         start=there.start,
-        size=desired.size if match.grows else there.size,
+        size=desired.end - there.start if match.grows else there.size,
         type=str(there.type) if desired.keep_data else desired.type,
         uuid=str(there.uuid),
         name=there.name or "",

@@ -177,6 +177,11 @@ class SchemaMistakes(ValueError):
         )
 
 
+def is_array_name(device: str) -> bool:
+    """Return whether an array can be called that in a schema."""
+    return _ARRAY_NAME.match(device) is not None
+
+
 def parse_static_schema(raw: t.Any) -> Layout:
     """Return the desired layout; raises SchemaMistakes."""
     mistakes: Mistakes = []
@@ -266,7 +271,7 @@ def _uuid(item: Item, key: str) -> t.Optional[str]:
 def _array(item: Item) -> DesiredArray:
     device = item.text("name")
     title = device.rsplit("/", 1)[-1]
-    if device and not _ARRAY_NAME.match(device):
+    if device and not is_array_name(device):
         item.mistake("name", f"must be /dev/md/NAME with at most 32 letters, digits, dots, dashes and underscores, not {device!r}")
     word, members = item.text("level"), item.texts("devices")
     level = parse_level(word)

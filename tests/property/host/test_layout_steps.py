@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import adopt
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
@@ -113,3 +114,17 @@ def test_a_change_after_the_install_loses_nothing(data: st.DataObject) -> None:
     check_layout(host, layout, earlier=False)
     check_data(host, layout)
     assert plan_steps(layout, host.present(), ids(disks_of(maker.schema)), keep_unlisted=False).steps == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(schemas())
+def test_what_is_there_is_a_schema_with_which_nothing_is_to_be_done(schema: Plain) -> None:
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    complete(host, parse_static_schema(schema), ids(disks_of(schema)))
+    present = host.present()
+    found = adopt(present, present.disks)
+    planned = plan_steps(parse_static_schema(found.schema), present)
+    assert (planned.steps, planned.refusals) == ((), ())
+    for kind in ("parteds", "mds", "luks", "pvs", "vgs", "lvs"):
+        listed = [entry for entry in schema[kind] if kind != "parteds" or entry["partitions"]]
+        assert sorted(entry["name"] for entry in found.schema[kind]) == sorted(entry["name"] for entry in listed)

@@ -33,7 +33,8 @@ def main() -> None:
     """Tell what would be done."""
     module = AnsibleModule(
         argument_spec={
-            "schema": {"type": "raw", "required": True},
+            "schema": {"type": "raw", "default": {}},
+            "adopt": {"type": "bool", "default": False},
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
             "keep_unlisted": {"type": "bool", "default": True},
