@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Tree
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Destroyed, teardown_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Destroyed, companions, teardown_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CloseMapping, DeactivateGroup, StopArray
 
 MIB = 1024**2
@@ -32,3 +33,19 @@ def test_a_group_with_a_thin_pool_is_closed_once_after_what_is_on_it_and_before_
     tree = Tree({device.name: device for device in devices})
     steps = teardown_steps(Present(tree, ()), Destroyed((devices[0], devices[1])))
     assert steps == (CloseMapping("sealed"), DeactivateGroup("old"), StopArray("/dev/md0"))
+
+
+@pytest.mark.parametrize(
+    "filesystem, staying",
+    [
+        pytest.param(Filesystem("btrfs", "1b9d"), {"sdb"}, id="a Btrfs on both"),
+        pytest.param(Filesystem("btrfs"), set(), id="blkid names none"),
+        pytest.param(Filesystem("ext4", "1b9d"), set(), id="a copy of the disk"),
+    ],
+)
+def test_what_is_on_several_disks_cannot_live_without_one(filesystem, staying):
+    disks = [Device(name, f"/dev/{name}", "disk", 1024 * MIB, filesystem=filesystem) for name in ("sda", "sdb")]
+    others = [Device("sdc", "/dev/sdc", "disk", 1024 * MIB, filesystem=Filesystem(filesystem.type, filesystem.uuid and "27c0"))]
+    present = Present(Tree({device.name: device for device in (*disks, *others)}), ())
+    assert companions(present, Destroyed((disks[0],))) == staying
+    assert companions(present, Destroyed((*disks,))) == set()

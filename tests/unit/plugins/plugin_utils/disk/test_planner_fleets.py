@@ -49,6 +49,23 @@ def test_equal_problems_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert len({planned["fingerprint"] for planned in fleet.plans.values()}) == 50
 
 
+def test_a_reason_names_the_disks_of_its_own_host() -> None:
+    """Names of which one is the beginning of another are not mixed up."""
+    sizes = (1000, 2000)
+    hosts = {
+        host: {"disks": [{"id": name, "size": size} for name, size in zip(names, sizes, strict=True)]}
+        for host, names in {"one": ("/dev/disk/a", "/dev/disk/b"), "two": ("/dev/md", "/dev/md/0")}.items()
+    }
+    schema = [{"id": "a", "type": "partition", "min_size": 3000, "disks": ["yaql=$.disks.where($.size = 2000).id.first()"]}]
+    fleet = Planner(schema).plan_fleet(hosts)
+    told = {host: (str(error), error.conflict) for host, error in fleet.failures.items()}
+    for host, facts in hosts.items():
+        with pytest.raises(NoSolution) as alone:
+            Planner(schema).plan(facts)
+        assert told[host] == (str(alone.value), alone.value.conflict)
+    assert "/dev/md/0" in str(told["two"])
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import at_once
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import ClaimRefused, apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_claims
@@ -33,6 +34,14 @@ def test_a_new_consumer_is_told_as_by_the_long_way(bench, amounts):
     assert set(short["names"].values()) == {"host1"}
     assert short["diff"]["after"]["web1"]["allocations"] == {"host1": amounts}
     assert bench.generations == {"host1": 1, "host2": 1}
+
+
+@pytest.mark.parametrize("amounts", [{"VCPU": 4}, {"VCPU": 4, "MEMORY_MB": 1024}])
+def test_the_last_that_is_free_is_claimed_the_short_way(bench, amounts, monkeypatch):
+    bench.put(*HOSTS)
+    monkeypatch.delattr(at_once, "plan_claims")
+    (state,) = plain_claimed(make_claims(bench.ledger, claims("web1", "host1", amounts)))["consumers"].values()
+    assert list(state["allocations"].values()) == [amounts]
 
 
 def test_what_does_not_fit_is_refused_with_its_reason(bench):
