@@ -55,6 +55,18 @@ def test_disks_go_to_where_there_is_room():
     assert "1 disk moves, 400 MiB are copied." in told["summary"]
 
 
+def test_the_summary_says_what_changes_and_what_is_left():
+    level = pool("level", 1000, 500)
+    told = run([node("n1", level, *SHARED)], [instance("a", disk(400, "slow")), instance("b", disk(300, "level"))])
+    rows, moved, *_table = told["summary"].split("\n\n")
+    assert [row.split()[0] for row in rows.splitlines()[1:]] == ["slow", "fast", "level"]
+    assert moved == "1 disk moves, 400 MiB are copied."
+    even = run([node("n1", level)], [instance("b", disk(300, "level"))])
+    assert even["summary"].split("\n\n")[1].splitlines()[0] == "No disk needs to move."
+    held = run([node("n1", *SHARED)], [instance("a", disk(900, "slow"))])
+    assert "are still out of balance." in held["summary"]
+
+
 def test_disks_of_one_instance_go_one_after_the_other():
     told = run([node("n1", *SHARED)], [instance("a", disk(200, "slow"), disk(200, "slow"))])
     assert told["plan"]["stages"] == [[0], [1]]
