@@ -36,7 +36,7 @@ def test_a_group_with_a_thin_pool_is_closed_once_after_what_is_on_it_and_before_
 
 
 @pytest.mark.parametrize(
-    "filesystem, staying",
+    ("filesystem", "staying"),
     [
         pytest.param(Filesystem("btrfs", "1b9d"), {"sdb"}, id="a Btrfs on both"),
         pytest.param(Filesystem("btrfs"), set(), id="blkid names none"),

@@ -30,7 +30,7 @@ def reaching(*pools):
 
 
 @pytest.mark.parametrize(
-    "others, plain, mirrored",
+    ("others", "plain", "mirrored"),
     [
         pytest.param([{}, {}], True, True, id="two nodes with disks"),
         pytest.param([{}], True, False, id="one node has no second for a mirror"),
