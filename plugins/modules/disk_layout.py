@@ -99,7 +99,8 @@ options:
   luks_key:
     description:
       - The passphrase of the LUKS containers of the layout.
-      - Where a container is there already it is tried on its header first, and refused where it does not open it.
+      - Where a container is there already it is tried on its header first, and refused where it does not open it. Where the schema says
+        what is to open the container (C(unlock)), M(bareon.allocator.disk_keys) looks after its keys.
       - It is taken as it is, no newline is added, and goes to C(cryptsetup) by its standard input. It shows nowhere.
     type: str
   luks_key_file:
@@ -141,6 +142,7 @@ notes:
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.disk_facts
+  - module: bareon.allocator.disk_keys
   - plugin: bareon.allocator.layout_to_host_files
     plugin_type: filter
 """
@@ -380,6 +382,12 @@ containers:
       returned: always
       type: str
       sample: 1f0f6a2e-0d4c-5b1e-8c0e-5d4b6e1b7f11
+    unlock:
+      description: What the schema says is to open it. M(bareon.allocator.disk_keys) takes RV(containers) as they are.
+      returned: always
+      type: list
+      elements: dict
+      sample: [{"method": "passphrase"}, {"method": "recovery"}]
 arrays:
   description: The md arrays of the layout.
   returned: on success

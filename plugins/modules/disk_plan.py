@@ -194,6 +194,24 @@ options:
         description: Encrypts the space with LUKS. Volumes are encrypted below their group, all of it as soon as one of them is to be.
         type: bool
         default: false
+      unlock:
+        description:
+          - What opens the LUKS container that an encrypted space lies on, each by itself. It stands with the plan in C(luks) of its static
+            schema, and M(bareon.allocator.disk_keys) sees to it after M(bareon.allocator.disk_layout) has made the container.
+          - Volumes are opened with their group, so that it stands with the group or with one of them.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          method:
+            description:
+              - V(passphrase), V(key_file) or V(recovery), as in O(bareon.allocator.disk_keys#module:containers[].unlock[].method).
+              - The start of the machine takes the key file that is named here, and asks for anything else at the console.
+            type: str
+            required: true
+          path:
+            description: The path of the file of V(key_file) on the host, which is made where there is none.
+            type: str
       keep_data:
         description: Keeps the partitions or the volume of this name where they are, with their data, and plans around them.
         type: bool

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.module_utils.schema import static as host_reader
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.methods import METHOD_KEYS
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.hardware import parse_hardware
@@ -77,6 +78,7 @@ def test_a_static_schema_has_the_keys_that_the_host_reads() -> None:
         name: next(row.kind._kind for row in tables[outer].rows if row.name == name)
         for outer, name in (("parteds", "partitions"), ("fss", "subvolumes"))
     }
+    assert set(METHOD_KEYS) == set(next(row.kind for row in tables["luks"].rows if row.name == "unlock")._list._kind.keys)
     assert {name: set(keys) for name, keys in host_reader._KEYS.items()} == {
         name: set(table.keys) for name, table in {**tables, **inner}.items()
     }

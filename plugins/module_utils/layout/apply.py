@@ -180,10 +180,14 @@ def _missing(request: Request, machine: Machine, present: Present, steps: tuple[
 
 
 def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterator[str]:
-    """Give the containers whose headers the given keys do not open: open or not, they are opened with them at the next start."""
+    """Give the containers whose headers the given keys do not open: open or not, they are opened with them at the next start.
+
+    Where a schema says what is to open a container, that may be another key than those that are given.
+    """
     found, _refusals = find_disks(request.layout, present, request.wipe)
+    otherwise = {container.name for container in request.layout.containers if container.unlock}
     for name, node in headers(request.layout, present, found).items():
-        key = request.key.of(name)
+        key = request.key.of(name) if name not in otherwise else Key()
         try:
             if key.given and not opens(node, machine, key):
                 yield f"the key that is given for the LUKS container {name} does not open {node}; give the one it was made with"

@@ -69,7 +69,8 @@ def _container(known: _Known, container: DesiredContainer) -> Plain:
     there = below.filesystem if below is not None else None
     uuid = there.uuid if there is not None and there.type == "crypto_LUKS" else None
     derived_uuid = derived.container_uuid(known.layout.identity(container.below))
-    return {"name": container.name, "device": container.below, "uuid": uuid or derived_uuid, "node": _node(below)}
+    unlock = [method.plain() for method in container.unlock]
+    return {"name": container.name, "device": container.below, "uuid": uuid or derived_uuid, "node": _node(below), "unlock": unlock}
 
 
 def _filesystem(known: _Known, filesystem: DesiredFilesystem) -> Plain:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from ..storage import derived, lvm
 from ..storage.lvm import mapper_node
 from ..storage.units import MIB
+from ..storage.unlock import Method
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,13 @@ class DesiredArray:
 
 @dataclass(frozen=True)
 class DesiredContainer:
-    """A LUKS container on `below`, opened as /dev/mapper/NAME."""
+    """A LUKS container on `below`, opened as /dev/mapper/NAME; `unlock` is what is to open it in the end."""
 
     place: str
     name: str
     below: str
     keep_data: bool = False
+    unlock: tuple[Method, ...] = ()
 
     @property
     def device(self) -> str:

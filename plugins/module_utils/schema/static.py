@@ -20,6 +20,7 @@ from ..storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED
 from ..storage.raid import RaidLevel, least_legs, parse_level
 from ..storage.units import MIB
 from .fields import Item, Mistakes
+from .methods import read_methods
 from .model import (
     DesiredArray,
     DesiredContainer,
@@ -155,7 +156,7 @@ _KEYS = {
         *("guid", "uuid", "flags", "keep_data", "configdrive", "space_id", "partition_label"),
     ),
     "mds": ("name", "level", "devices", "spares", "metadata", "keep_data", "space_id"),
-    "luks": ("name", "device", "keep_data", "space_id"),
+    "luks": ("name", "device", "keep_data", "space_id", "unlock"),
     "pvs": ("name", "metadatasize", "metadatacopies", "keep_data", "space_id"),
     "vgs": ("name", "pvnames", "extent_size", "keep_data", "space_id"),
     "lvs": ("name", "vgname", "size", "device", "keep_data", "space_id"),
@@ -299,7 +300,7 @@ def _container(item: Item, aliases: t.Mapping[str, str]) -> DesiredContainer:
     if name and not re.match(r"^[A-Za-z0-9+_.#:=@-]{1,127}$", name):
         item.mistake("name", f"must be a device-mapper name of letters, digits and #+-.:=@_, not {name!r}")
     device = item.text("device")
-    return DesiredContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"))
+    return DesiredContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"), read_methods(item))
 
 
 def _physical_volume(item: Item) -> DesiredPhysicalVolume:

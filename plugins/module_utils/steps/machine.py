@@ -64,6 +64,12 @@ class Machine(Host, t.Protocol):
     def change(self, command: Sequence[str], given: bytes = b"", patience: int = PATIENCE, accepted: Sequence[int] = (0,)) -> str:
         """Run a command with `given` as its input and return its output; raises CommandFailed unless its code is one of `accepted`."""
 
+    def handed(self, content: bytes) -> contextlib.AbstractContextManager[str]:
+        """Give a path at which the next command finds a secret, once: it is on no disk, and no other process sees it."""
+
+    def create_secret(self, path: str, content: bytes) -> None:
+        """Make a file that only root can read, whole or not at all, and its directory; raises StepFailed, also where there is one."""
+
     def zero(self, device: str, regions: Iterable[Region], exclusively: bool) -> None:
         """Write zeros onto parts of a device, down to the medium; raises StepFailed.
 
@@ -117,6 +123,35 @@ class LocalMachine(LocalHost):
             raise CommandFailed(command, outcome.code, "; ".join(_lines(outcome.stderr) or _lines(outcome.stdout)))
         return outcome.stdout
 
+    @contextlib.contextmanager
+    def handed(self, content: bytes) -> Iterator[str]:
+        """See Machine. What fits into a pipe, as keys do, is written before anybody reads."""
+        reading, writing = os.pipe()
+        try:
+            with contextlib.closing(os.fdopen(writing, "wb")) as pipe:
+                pipe.write(content)
+            os.set_inheritable(reading, True)
+            yield f"/proc/self/fd/{reading}"
+        finally:
+            os.close(reading)
+
+    def create_secret(self, path: str, content: bytes) -> None:
+        """See Machine. A link, unlike a new name, never takes the place of a file that is there."""
+        folder, unfinished = os.path.dirname(path), f"{path}.{os.getpid()}"
+        try:
+            os.makedirs(folder, 0o700, exist_ok=True)
+            handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o400)
+            try:
+                os.write(handle, content)
+                os.fsync(handle)
+                os.link(unfinished, path)
+            finally:
+                os.close(handle)
+                os.unlink(unfinished)
+            _flush_folder(folder)
+        except OSError as error:
+            raise StepFailed(f"cannot make {path}: {error.strerror}") from error
+
     def zero(self, device: str, regions: Iterable[Region], exclusively: bool) -> None:
         """See Machine."""
         mode = os.O_WRONLY | os.O_CLOEXEC | (os.O_EXCL if exclusively else 0)
@@ -165,6 +200,14 @@ class LocalMachine(LocalHost):
         """See Machine."""
         self.settle()
         time.sleep(_LOOK)
+
+
+def _flush_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _lines(text: str) -> list[str]:

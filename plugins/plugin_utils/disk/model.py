@@ -17,6 +17,7 @@ from enum import StrEnum
 
 from ...module_utils.storage.lvm import EXTENT
 from ...module_utils.storage.raid import RaidLevel
+from ...module_utils.storage.unlock import Method
 
 
 class SpaceType(StrEnum):
@@ -144,6 +145,8 @@ class Space:
     """Of optional spaces those with the highest number are left out first."""
     boot: bool = False
     encrypt: bool = False
+    unlock: tuple[Method, ...] = ()
+    """What is to open it, if it or its vg is encrypted; empty where nothing is said of it."""
     keep_data: bool = False
     copy_of: str | None = None
     """Of one of several that are alike and on disks of their own: the id that the schema has for all of them."""

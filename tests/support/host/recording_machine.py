@@ -63,6 +63,14 @@ class RecordingMachine:
             raise CommandFailed(command, code, "its words")
         return self._answer(words)
 
+    @contextlib.contextmanager
+    def handed(self, content: bytes) -> Iterator[str]:
+        self.events.append(("handed", len(content)))
+        yield "/handed"
+
+    def create_secret(self, path: str, content: bytes) -> None:
+        self.events.append(("secret", path, len(content)))
+
     def zero(self, device: str, regions: Iterable[Region], exclusively: bool) -> None:
         self.events.append(("zero", device, tuple(regions), exclusively))
 

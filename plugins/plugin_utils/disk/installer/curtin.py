@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ....module_utils.storage import gpt
 from ....module_utils.storage.units import MIB
 from .layout import Carrier, Disk, Filesystem, Layout, Partition
-from .losses import Losses, lose_extents, lose_labels, lose_subvolumes, lose_types, note_boot_flags, note_uuids
+from .losses import Losses, lose_extents, lose_labels, lose_methods, lose_subvolumes, lose_types, note_boot_flags, note_uuids
 from .write import Target
 
 Action = dict[str, t.Any]
@@ -39,6 +39,7 @@ def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None)
     lose_labels(layout, losses, "curtin")
     lose_extents(layout, losses, "curtin")
     lose_subvolumes(layout, losses, "curtin")
+    lose_methods(layout, losses, "curtin")
     note_boot_flags(layout, losses, "curtin")
     config = [action for disk in layout.disks for action in _disk(disk, layout, ids, exact=exact)]
     for array in layout.arrays:

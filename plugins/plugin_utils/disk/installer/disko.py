@@ -16,7 +16,7 @@ import typing as t
 
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from .layout import Array, Container, Disk, Filesystem, Group, Layout, Subvolume
-from .losses import Losses, lose_extents, lose_quotas, note_boot_flags, note_uuids
+from .losses import Losses, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
 from .write import Target
 
 Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
@@ -29,6 +29,7 @@ def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
     """Return the module; `password_file` holds the passphrase of LUKS where disko runs, which asks for it otherwise."""
     lose_extents(layout, losses, "disko")
     lose_quotas(layout, losses, "disko")
+    lose_methods(layout, losses, "disko")
     for note in (note_uuids, note_boot_flags):
         note(layout, losses, "disko")
     devices: dict[str, Nix] = {"disk": {disk.name: _disk(disk, layout, losses, password_file) for disk in layout.disks}}

@@ -18,7 +18,7 @@ from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.identity import BY_PATH
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
-from .losses import Losses, lose_extents, lose_subvolumes, lose_types, note_boot_flags, note_container_names, note_uuids
+from .losses import Losses, lose_extents, lose_methods, lose_subvolumes, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
 
 _BIOS_BOOT_SIZE = 1
@@ -31,6 +31,7 @@ def write(layout: Layout, losses: Losses, *, passphrase: str | None) -> str:
     lose_types(layout, losses, "setup-storage sets types by what lies on a partition", (gpt.ESP, gpt.BIOS_BOOT))
     lose_extents(layout, losses, "setup-storage")
     lose_subvolumes(layout, losses, "setup-storage")
+    lose_methods(layout, losses, "setup-storage")
     for note in (note_uuids, note_container_names, note_boot_flags):
         note(layout, losses, "setup-storage")
     sections = [list(_disk(disk, layout, losses)) for disk in layout.disks]

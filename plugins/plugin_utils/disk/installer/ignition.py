@@ -17,7 +17,7 @@ import typing as t
 from ....module_utils.storage import gpt
 from ....module_utils.storage.identity import BY_ID
 from .layout import Array, Container, Disk, Filesystem, Layout, Partition
-from .losses import Losses, lose_subvolumes, note_boot_flags
+from .losses import Losses, lose_methods, lose_subvolumes, note_boot_flags
 from .write import Target
 
 Json = dict[str, t.Any]
@@ -61,6 +61,7 @@ def _storage(layout: Layout, losses: Losses, key_file: str | None, tpm2: bool) -
     nodes = _nodes(layout)
     note_boot_flags(layout, losses, "Ignition")
     lose_subvolumes(layout, losses, "Ignition")
+    lose_methods(layout, losses, "Ignition")
     for space in dict.fromkeys([group.space for group in layout.groups] + [volume.space for volume in layout.volumes]):
         losses.lose(space, "Ignition cannot make LVM")
     filesystems = [entry for filesystem in layout.filesystems for entry in _filesystem(filesystem, layout, nodes, losses)]

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from ....module_utils.storage import gpt
 from ....module_utils.storage.btrfs import make_options
 from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
-from .losses import Losses, lose_labels, lose_quotas, lose_types, note_boot_flags, note_container_names, note_uuids
+from .losses import Losses, lose_labels, lose_methods, lose_quotas, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
 
 VERSIONS = ("RHEL7", "RHEL8", "RHEL9", "RHEL10", "Fedora")
@@ -49,7 +49,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         layout = self._layout
         lose_types(layout, self._losses, "Kickstart has no command for it", (gpt.ESP, gpt.BIOS_BOOT))
-        for note in (lose_labels, lose_quotas, note_uuids, note_container_names, note_boot_flags):
+        for note in (lose_labels, lose_methods, lose_quotas, note_uuids, note_container_names, note_boot_flags):
             note(layout, self._losses, "Anaconda")
         for disk in layout.disks:
             if "," in disk.device:

@@ -17,6 +17,7 @@ from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, fill
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
 from ....module_utils.storage.lvm import EXTENT, mapper_node
+from ....module_utils.storage.unlock import Method
 from ...common.errors import Mistakes
 from ...common.fields import Values
 from ..static.table import STATIC
@@ -79,12 +80,13 @@ class Array:
 
 @dataclass(frozen=True)
 class Container:
-    """A LUKS container on `below`."""
+    """A LUKS container on `below`; `unlock` is what is to open it."""
 
     space: str
     name: str
     below: str
     kept: bool
+    unlock: tuple[Method, ...] = ()
 
     @property
     def device(self) -> str:
@@ -323,7 +325,8 @@ def _array(values: Values, renamed: Mapping[str, str]) -> Array:
 
 
 def _container(values: Values, renamed: Mapping[str, str]) -> Container:
-    return Container(_space(values), values["name"], renamed.get(values["device"], values["device"]), values["keep_data"])
+    below = renamed.get(values["device"], values["device"])
+    return Container(_space(values), values["name"], below, values["keep_data"], values["unlock"])
 
 
 def _group(values: Values, volumes: Sequence[Values], renamed: Mapping[str, str]) -> Group:

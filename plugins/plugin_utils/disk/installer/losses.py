@@ -10,7 +10,9 @@ from collections.abc import Container
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.lvm import EXTENT
+from ....module_utils.storage.unlock import PASSPHRASE
 from ...common.errors import Mistakes
+from ...common.words import listed
 from .layout import Layout
 
 _BY_CONTENT = frozenset((gpt.LINUX, gpt.SWAP, gpt.RAID, gpt.LVM, gpt.LUKS))
@@ -77,6 +79,16 @@ def lose_subvolumes(layout: Layout, losses: Losses, who: str) -> None:
         if filesystem.subvolumes:
             names = ", ".join(subvolume.name for subvolume in filesystem.subvolumes)
             losses.lose(filesystem.space, f"{who} cannot make subvolumes such as {names}")
+
+
+def lose_methods(layout: Layout, losses: Losses, who: str) -> None:
+    """Lose what is to open LUKS beside the key that it is made with."""
+    for container in layout.containers:
+        others = [method.words for method in container.unlock if method.kind != PASSPHRASE]
+        if others and not container.kept:
+            losses.lose(
+                container.space, f"{who} makes LUKS with one key, not with {listed(others)}; disk_keys adds that when the system runs"
+            )
 
 
 def lose_quotas(layout: Layout, losses: Losses, who: str) -> None:

@@ -71,6 +71,9 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
     ):
         if wanted.get(key) is True:
             reasons.append(words)
+    if isinstance(wanted.get("unlock"), (list, tuple)):
+        methods = [str(method.get("method")) for method in wanted["unlock"] if isinstance(method, Mapping)]
+        reasons += [f"opened by {listed(methods).replace(' and ', ' or ')}"] if methods else []
     return tuple(reasons)
 
 

@@ -33,7 +33,7 @@ from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, Mirror, bo
 from .yaql import Evaluator, ExpressionError, is_expression
 
 _AS_THEY_ARE = (
-    *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "keep_data"),
+    *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
 )
 """Keys that the model takes from the table without more ado."""
@@ -100,6 +100,7 @@ class _Reader:
         types = {entry.type for entry in known}
         self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
         self.encrypted = _encrypted(known, groups)
+        self._check_unlock(known, groups)
         by_id = {item.id: item for item in known}
         self.extents = {item.id: by_id[groups.get(item.id, item.id)].values["extent_size"] for item in known}
         choices = self._choices(entries, groups)
@@ -210,7 +211,15 @@ class _Reader:
         below = f"{entry.id}_mirror"
         unbounded = dict.fromkeys(("size", "min_size", "max_size", "max_pvs")) | {"contains": (*entry.values["contains"], below)} | on_twins
         group = replace(entry, values={**entry.values, **unbounded})
-        nothing = {"contains": (), "max_pvs": None, "encrypt": False, "optional": False, "apart_from": (), "together_with": ()}
+        nothing = {
+            "contains": (),
+            "max_pvs": None,
+            "encrypt": False,
+            "unlock": (),
+            "optional": False,
+            "apart_from": (),
+            "together_with": (),
+        }
         values = {**entry.values, **array, "id": below, **nothing}
         return [group, Entry(below, SpaceType.RAID, f"{entry.place}.mirror", values, {}, entry.raw, mirror_of=entry.id)]
 
@@ -451,6 +460,18 @@ class _Reader:
             self.mistakes.add(
                 f"{entry.place}.{key}", f"{bounds.most} MiB are too little for {' with '.join(parts)}, which takes {least} MiB"
             )
+
+    def _check_unlock(self, known: Sequence[Entry], groups: Mapping[str, str]) -> None:
+        """Note what says how to open what is not encrypted, or otherwise than another of the same group, which is opened as a whole."""
+        first: dict[str, Entry] = {}
+        for entry in known:
+            unlock = entry.values["unlock"]
+            other = first.setdefault(groups.get(entry.id, entry.id), entry) if unlock else entry
+            if unlock and entry.id not in self.encrypted:
+                self.mistakes.add(f"{entry.place}.unlock", "says what opens LUKS, so it needs encrypt: true")
+            elif unlock and other.values["unlock"] != unlock:
+                says = f"differs from that of {other.id!r}, with which it lies in one group; groups are encrypted, and opened, as a whole"
+                self.mistakes.add(f"{entry.place}.unlock", says)
 
     def _priority(self, entry: Entry) -> int:
         if entry.given.get("priority") is not None and not entry.values["optional"]:

@@ -41,6 +41,7 @@ from ...common.fields import (
 )
 from ...common.units import SIZE_PATTERN, parse_mib
 from ..model import SpaceType
+from ..unlock import Unlock
 
 ALL_DISKS = "all"
 MOST_COPIES = 1000
@@ -63,7 +64,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP}),
     **dict.fromkeys(("per_disk", "partition_type", "partition_label"), frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS})),
     **dict.fromkeys(("apart_from", "together_with"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB}),
-    "encrypt": _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB, SpaceType.BTRFS},
+    **dict.fromkeys(("encrypt", "unlock"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB, SpaceType.BTRFS}),
 }
 """The types that keys make sense for which do not for all."""
 
@@ -449,6 +450,7 @@ SPACE = Table(
         Row("count", Whole(1, MOST_COPIES), "How many of it are made, of one size and on disks of their own."),
         Row("per_disk", _FLAG, "Whether there is one partition on every disk; bounds then hold for each of them.", default=False),
         Row("encrypt", _FLAG, "Whether it lies on LUKS.", default=False),
+        Row("unlock", Unlock(), "What opens the LUKS container that it lies on, each by itself.", default=()),
     ],
     schema=_schema_of_types(),
     alternative=_EXPRESSION,

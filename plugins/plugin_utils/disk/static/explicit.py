@@ -142,9 +142,12 @@ def _array(space: Space, legs: Sequence[str], kept: bool) -> Plain:
 def _containers(space: Space, schema: Schema, devices: Sequence[str]) -> Iterable[Plain]:
     if not is_encrypted(space, schema):
         return
+    said = (each.unlock for each in (space, *schema.spaces) if each is space or each.volume_group == space.id)
+    unlock = [method.plain() for method in next(filter(None, said), ())]
     for number, device in enumerate(devices, start=1):
         name = f"{space.id}-crypt{number if len(devices) > 1 else ''}"
-        yield {"name": name, "device": device, "keep_data": space.keep_data, "space_id": space.id}
+        made = {"name": name, "device": device, "keep_data": space.keep_data, "space_id": space.id}
+        yield {**made, "unlock": unlock} if unlock else made
 
 
 def _groups(schema: Schema, devices: Mapping[str, Sequence[str]]) -> list[Space]:

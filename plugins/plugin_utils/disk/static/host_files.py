@@ -18,6 +18,7 @@ from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from ....module_utils.storage.fstab import with_escapes, without_escapes
 from ....module_utils.storage.lvm import mapper_node
+from ....module_utils.storage.unlock import crypttab_key
 
 Plain = dict[str, t.Any]
 Layout = Mapping[str, t.Any]
@@ -216,11 +217,14 @@ def _container(entry: Entry, known: Entry, used: Sequence[Entry], settings: Sett
     """Return the line of a container that carries what is `used`: where nothing of that is waited for, it must not be either.
 
     A key that its line has stays, unless another one is asked for: without it the next start would ask somebody who is not there.
+    Where the layout says what opens it, a key file that made it is none that opens it later.
     """
     name, source = entry["name"], f"UUID={known['uuid']}"
     names = {name, entry.get("space_id"), *((_ALL,) if not used else ())}
     may_fail = bool(names & set(settings.nofail)) or (bool(used) and all(_may_fail(each, settings) for each in used))
-    asked_for = settings.key_files.get(name) or settings.key_files.get(str(entry.get("space_id"))) or settings.key_file
+    unlock = entry.get("unlock") or ()
+    by_default = (crypttab_key(unlock) or _NO_KEY) if unlock else settings.key_file
+    asked_for = settings.key_files.get(name) or settings.key_files.get(str(entry.get("space_id"))) or by_default
     lines = _lines(texts.get(CRYPTTAB, ""))
     there = next((fields[2] for fields in lines if fields[:2] == [name, source] and len(fields) > 2), _NO_KEY)
     key_file = asked_for if asked_for != _NO_KEY else there

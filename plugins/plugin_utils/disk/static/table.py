@@ -18,6 +18,7 @@ from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils.storage.raid import RaidLevel, parse_level
 from ...common.fields import Anything, Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
+from ..unlock import Unlock
 
 
 class _Level(Kind):
@@ -99,6 +100,7 @@ _CONTAINER = Table(
     [
         Row("name", _NAME, "What it is opened as.", required=True),
         Row("device", _NAME, "What it lies on.", required=True),
+        Row("unlock", Unlock(), "What opens it, each by itself.", default=()),
         *_KEPT,
     ],
 )

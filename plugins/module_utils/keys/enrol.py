@@ -1,0 +1,117 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Carries out one change of a container's keys.
+
+A slot is marked in the header before it is filled, and the mark goes when it opens and its token is there. What a run that is cut off
+leaves is marked, therefore, and the next run removes it and begins again: nobody can say what key it has, or who was told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..steps.luks import Key
+from ..steps.machine import Machine, StepFailed
+from ..storage.unlock import PASSPHRASE, RECOVERY, Method
+from .changes import DropUnfinished, Enrol, TakeAway
+from .header import TOKENS, UNFINISHED, read_header
+from .material import key_file_content, recovery_key, slot_opened
+
+_QUICK = ("--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000")
+"""Nobody guesses a key of 256 random bits, so that there is no use in making every try slow."""
+
+
+_TOKENS_OF_A_SLOT = ("the mark", "what it is for")
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """The slot that was filled; `shown` is a recovery key that somebody has to keep."""
+
+    slot: int
+    shown: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class _Material:
+    key: Key
+    token: t.Optional[Mapping[str, t.Any]] = None
+    quick: bool = False
+    shown: str = field(default="", repr=False)
+
+
+def enrol(step: Enrol, machine: Machine, unlocking: Key, passphrase: bytes, root: str) -> Enrolled:
+    """Fill a free slot by a method; `unlocking` opens the container now. Raises StepFailed."""
+    material = _material(step.method, machine, passphrase, root)
+    header = read_header(machine, step.device)
+    slot, tokens = header.free_slot, header.free_tokens
+    if slot is None or len(tokens) < len(_TOKENS_OF_A_SLOT):
+        raise StepFailed(f"all key slots or tokens of {step.device} are taken")
+    mark, number = tokens[: len(_TOKENS_OF_A_SLOT)]
+    _import(machine, step.device, mark, {"type": UNFINISHED, "keyslots": [], "slot": str(slot)})
+    _add_key(machine, step.device, slot, unlocking, material)
+    if slot_opened(machine, step.device, material.key, slot) != slot:
+        raise StepFailed(f"{step.method.words} does not open key slot {slot} of {step.device}, though it was added there")
+    if material.token is not None:
+        _import(machine, step.device, number, {"type": TOKENS[step.method.kind], "keyslots": [str(slot)], **material.token})
+    machine.change(["cryptsetup", "token", "remove", f"--token-id={mark}", step.device])
+    return Enrolled(slot, material.shown)
+
+
+def _material(method: Method, machine: Machine, passphrase: bytes, root: str) -> _Material:
+    if method.kind == PASSPHRASE:
+        return _Material(Key(passphrase))
+    if method.kind == RECOVERY:
+        text = recovery_key()
+        return _Material(Key(text.encode()), {}, quick=True, shown=text)
+    path = path_below(root, method.path)
+    if machine.resolve(path) is None:
+        machine.create_secret(path, key_file_content())
+    return _Material(Key(file=path))
+
+
+def path_below(root: str, path: str) -> str:
+    """Return where a key file lies on the running system."""
+    return os.path.join(root, path.lstrip("/"))
+
+
+def _add_key(machine: Machine, device: str, slot: int, unlocking: Key, material: _Material) -> None:
+    words = ["cryptsetup", "luksAddKey", "--batch-mode", f"--key-slot={slot}", *(_QUICK if material.quick else ())]
+    words += [f"--key-file={unlocking.file or '-'}", device]
+    if material.key.file is not None:
+        machine.change([*words, material.key.file], unlocking.passphrase)
+        return
+    with machine.handed(material.key.passphrase) as path:
+        machine.change([*words, path], unlocking.passphrase)
+
+
+def _import(machine: Machine, device: str, number: int, token: Mapping[str, t.Any]) -> None:
+    words = ["cryptsetup", "token", "import", "--json-file=-", f"--token-id={number}", device]
+    machine.change(words, json.dumps(token).encode())
+
+
+def take_away(step: TakeAway, machine: Machine) -> None:
+    """Remove slots, and then their tokens: a token without a slot is found again, a slot without its token is not."""
+    present = read_header(machine, step.device)
+    for slot in step.slots:
+        if slot in present.slots:
+            machine.change(["cryptsetup", "luksKillSlot", "--batch-mode", step.device, str(slot)])
+    for token in step.tokens:
+        machine.change(["cryptsetup", "token", "remove", f"--token-id={token}", step.device])
+
+
+def drop_unfinished(step: DropUnfinished, machine: Machine) -> None:
+    """Remove what a run that was cut off has left; the mark goes last."""
+    header = read_header(machine, step.device)
+    if step.slot in header.slots:
+        machine.change(["cryptsetup", "luksKillSlot", "--batch-mode", step.device, str(step.slot)])
+    for token in header.tokens:
+        if step.slot is not None and token.slots == (step.slot,):
+            machine.change(["cryptsetup", "token", "remove", f"--token-id={token.number}", step.device])
+    machine.change(["cryptsetup", "token", "remove", f"--token-id={step.token}", step.device])

@@ -1,0 +1,97 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The header of a LUKS 2 container: its key slots, and the tokens that say what they are for. Reading it takes no key."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..steps.machine import Machine, StepFailed
+from ..storage.unlock import RECOVERY
+
+UNFINISHED = "bareon.unfinished"
+"""The type of a token that names a slot whose key may not be what it is to be: a run that adds keys was cut off."""
+
+KEYS, OTHER = "keys", "other"
+"""What opens a slot that has no token: a passphrase or a key file, nobody can tell; and one with a token of a kind that is not known."""
+
+TOKENS = {RECOVERY: "systemd-recovery"}
+"""The types of tokens by method. They are those of systemd and Clevis, which open the containers by them."""
+
+_SLOTS = 32
+_TOKENS = 32
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of a header: `data` is all that it holds."""
+
+    number: int
+    type: str
+    slots: tuple[int, ...]
+    data: Mapping[str, t.Any]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The key slots that are taken, and the tokens."""
+
+    slots: tuple[int, ...]
+    tokens: tuple[Token, ...] = ()
+
+    @property
+    def free_slot(self) -> t.Optional[int]:
+        """The first slot that is free, which every tool takes; None when there is none."""
+        return next((number for number in range(_SLOTS) if number not in self.slots), None)
+
+    @property
+    def free_tokens(self) -> tuple[int, ...]:
+        """The numbers that no token has."""
+        taken = [token.number for token in self.tokens]
+        return tuple(number for number in range(_TOKENS) if number not in taken)
+
+    @property
+    def unfinished(self) -> tuple[Token, ...]:
+        """The marks of runs that were cut off."""
+        return tuple(token for token in self.tokens if token.type == UNFINISHED)
+
+    def method_of(self, slot: int) -> str:
+        """Return the method that a slot is for, KEYS or OTHER."""
+        types = [token.type for token in self.tokens if slot in token.slots]
+        return next((method for method, kind in TOKENS.items() if kind in types), OTHER if types else KEYS)
+
+    def kind(self, method: str) -> tuple[Token, ...]:
+        """Return the tokens of a method."""
+        return tuple(token for token in self.tokens if token.type == TOKENS.get(method))
+
+    def of(self, method: str) -> tuple[Token, ...]:
+        """Return the tokens of a method that open something."""
+        return tuple(token for token in self.kind(method) if set(token.slots) & set(self.slots))
+
+
+def read_header(machine: Machine, device: str) -> Header:
+    """Return the header on a device; raises StepFailed where there is none, or none of LUKS 2."""
+    outcome = machine.run(["cryptsetup", "luksDump", "--dump-json-metadata", device])
+    if outcome is None or outcome.code != 0:
+        why = "there is no cryptsetup, or it did not answer" if outcome is None else outcome.stderr.strip() or f"code {outcome.code}"
+        raise StepFailed(f"{device} has no header of LUKS 2 that cryptsetup (2.4 or newer) can read: {why}")
+    return parse_header(outcome.stdout)
+
+
+def parse_header(text: str) -> Header:
+    """Return the header of the text of `cryptsetup luksDump --dump-json-metadata`; raises StepFailed."""
+    try:
+        data = json.loads(text)
+        tokens = tuple(_token(int(number), token) for number, token in data["tokens"].items())
+        return Header(tuple(sorted(int(number) for number in data["keyslots"])), tokens)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StepFailed(f"what cryptsetup says of the header is not understood: {error!r}") from error
+
+
+def _token(number: int, data: Mapping[str, t.Any]) -> Token:
+    return Token(number, str(data["type"]), tuple(int(slot) for slot in data["keyslots"]), data)

@@ -1,0 +1,46 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options of disk_keys -> a request, or every mistake in them at once."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..schema.fields import Item, Mistakes
+from ..schema.methods import read_methods
+from ..schema.static import SchemaMistakes
+from ..steps.luks import Key
+from .changes import Container, Request
+
+_KEYS = ("name", "device", "node", "uuid", "unlock")
+
+
+def request_of(params: Mapping[str, t.Any]) -> Request:
+    """Return the request of the module's parameters; raises SchemaMistakes."""
+    mistakes: Mistakes = []
+    given = Item({"containers": params["containers"]}, "", ("containers",), mistakes)
+    containers = tuple(_container(item) for item in given.items("containers", _KEYS))
+    key = Key((params["luks_key"] or "").encode(), params["luks_key_file"], params["luks_key_files"])
+    old_key = Key((params["luks_old_key"] or "").encode(), params["luks_old_key_file"])
+    names = [container.name for container in containers]
+    mistakes += [f"containers[{at}].name: {name} stands there already" for at, name in enumerate(names) if name in names[:at]]
+    mistakes += key.problems()
+    mistakes += [f"luks_old_key_file: {problem}" for problem in _without_place(old_key)]
+    if mistakes:
+        raise SchemaMistakes(mistakes)
+    return Request(containers, key, old_key, tuple(params["take_away"]), tuple(params["renew"]), params["root"])
+
+
+def _container(item: Item) -> Container:
+    device = item.text("node", item.text("device"))
+    methods = read_methods(item)
+    if not item.has("unlock"):
+        item.mistake("unlock", "is missing; a list of methods is needed, which may be empty")
+    return Container(item.text("name", device), device, methods)
+
+
+def _without_place(key: Key) -> t.Iterator[str]:
+    yield from (problem.partition(": ")[2] for problem in key.problems())

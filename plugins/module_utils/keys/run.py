@@ -1,0 +1,155 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One run: look at all containers, refuse with all that is in the way, change one container after the other, and look again.
+
+A recovery key is remembered as soon as it opens, so that it is told however the run ends.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..steps.kinds import Step
+from ..steps.luks import Key
+from ..steps.machine import Machine, StepFailed
+from ..storage.unlock import KEY_FILE, PASSPHRASE, Method
+from .changes import Changes, Container, DropUnfinished, Enrol, Present, Request, TakeAway, plan_changes, seen_to_open
+from .enrol import Enrolled, drop_unfinished, enrol, path_below, take_away
+from .header import read_header
+from .material import slot_opened
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a run; `problem` is None when all is as it was asked for. `present` is what was found, `now` what was seen last."""
+
+    present: Mapping[str, Present]
+    now: Mapping[str, Present]
+    done: tuple[Step, ...] = ()
+    pending: tuple[Step, ...] = ()
+    failed: t.Optional[Step] = None
+    problem: t.Optional[str] = None
+    recovery_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def foresee(request: Request, machine: Machine) -> Report:
+    """Return the report of a run that changes nothing. A container that is not there yet would be new."""
+    present = {one.name: _look(one, request, machine, may_lack=True) for one in request.containers}
+    plans = [plan_changes(one, present[one.name], request) for one in request.containers]
+    return _planned(present, plans)
+
+
+def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
+    """Do all there is to do; raises StepFailed only where nothing was changed yet."""
+    present = {one.name: _look(one, request, machine) for one in request.containers}
+    plans = [plan_changes(one, present[one.name], request) for one in request.containers]
+    report = _planned(present, plans)
+    for container, changes in zip(request.containers, plans):
+        for step in changes.steps:
+            if report.problem is not None:
+                return report
+            report = _carried_out(report, step, container, changes, request, machine, stop_asked)
+        if changes.steps and report.problem is None:
+            report = _checked(report, container, request, machine)
+    return report
+
+
+def _planned(present: Mapping[str, Present], plans: t.Sequence[Changes]) -> Report:
+    problems = [problem for plan in plans for problem in plan.problems]
+    steps = tuple(step for plan in plans for step in plan.steps)
+    says = "\n- ".join(["The keys cannot be changed, and nothing was changed:", *problems]) if problems else None
+    return Report(present, present, pending=steps, problem=says)
+
+
+def _look(container: Container, request: Request, machine: Machine, may_lack: bool = False) -> Present:
+    """Return what the header of a container has, and which of the keys that are given or wanted open it."""
+    try:
+        header = read_header(machine, container.device)
+    except StepFailed:
+        if may_lack:
+            return Present()
+        raise
+    opened: dict[Method, int] = {}
+    present = Present(header, opened)
+    for method, key in _tried(container, request, machine):
+        if method is None and present.unlocking is not None:
+            break
+        slot = slot_opened(machine, container.device, key)
+        if slot is not None and method is not None:
+            opened[method] = slot
+        if slot is not None and present.unlocking is None:
+            present = replace(present, unlocking=key, unlocking_slot=slot)
+    return present
+
+
+def _tried(container: Container, request: Request, machine: Machine) -> t.Iterator[tuple[t.Optional[Method], Key]]:
+    """Give the keys to try: first those that are wanted as they are, with their methods, then others, until one opens."""
+    given = request.key.of(container.name)
+    for method in container.methods:
+        if method.kind == PASSPHRASE and request.key.passphrase:
+            yield method, Key(request.key.passphrase)
+        elif method.kind == KEY_FILE and machine.resolve(path_below(request.root, method.path)) is not None:
+            yield method, Key(file=path_below(request.root, method.path))
+    for key in (given, request.key, request.old_key):
+        if key.given:
+            yield None, replace(key, files={})
+
+
+def _carried_out(
+    report: Report,
+    step: Step,
+    container: Container,
+    changes: Changes,
+    request: Request,
+    machine: Machine,
+    stop_asked: Callable[[], bool],
+) -> Report:
+    """Return the report with one step more done, or with what was in its way."""
+    if stop_asked():
+        return replace(report, problem="Stopped by a signal before the next step")
+    pending = tuple(other for other in report.pending if other is not step)
+    present = report.now[container.name]
+    try:
+        enrolled = _carry_out(step, present, changes, request, machine)
+    except StepFailed as error:
+        return replace(report, pending=pending, failed=step, problem=f"Could not {step.says}: {error}")
+    report = replace(report, pending=pending, done=(*report.done, step))
+    if enrolled is None or not isinstance(step, Enrol):
+        return report
+    now = replace(present, opened={**present.opened, step.method: enrolled.slot})
+    shown = {container.name: enrolled.shown} if enrolled.shown else {}
+    return replace(report, now={**report.now, container.name: now}, recovery_keys={**report.recovery_keys, **shown})
+
+
+def _carry_out(step: Step, present: Present, changes: Changes, request: Request, machine: Machine) -> t.Optional[Enrolled]:
+    if isinstance(step, DropUnfinished):
+        drop_unfinished(step, machine)
+    elif isinstance(step, Enrol):
+        if present.unlocking is None:
+            raise StepFailed("no key that is given opens it")
+        return enrol(step, machine, present.unlocking, request.key.passphrase, request.root)
+    elif isinstance(step, TakeAway):
+        if not seen_to_open(changes, present):
+            raise StepFailed("nothing of what stays was seen to open the container, so that nothing is taken away; give a key that stays")
+        take_away(step, machine)
+    return None
+
+
+def _checked(report: Report, container: Container, request: Request, machine: Machine) -> Report:
+    """Return the report after another look at a container: what was made anew is not to be made anew once more."""
+    try:
+        now = _look(container, request, machine)
+    except StepFailed as error:
+        return replace(report, problem=f"All steps are done, but {container.name} cannot be looked at: {error}")
+    left = plan_changes(container, now, replace(request, renew=()))
+    report = replace(report, now={**report.now, container.name: now})
+    if not left.steps and not left.problems:
+        return report
+    says = "\n- ".join(
+        [f"The steps are done, but a second look at {container.name} finds more to do:", *(step.says for step in left.steps)]
+    )
+    return replace(report, problem="\n- ".join([says, *left.problems]))

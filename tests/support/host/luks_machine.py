@@ -1,0 +1,111 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A machine with headers of LUKS 2 that are simulated: key slots with the keys that open them, and tokens. A run on it can be cut off."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import typing as t
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import Outcome
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import PATIENCE, CommandFailed, StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+
+
+class CutOff(BaseException):
+    """The power went."""
+
+
+@dataclass
+class SimulatedHeader:
+    """Keys by slot, and tokens by number."""
+
+    slots: dict[int, bytes]
+    tokens: dict[int, dict[str, t.Any]] = field(default_factory=dict)
+
+    def text(self) -> str:
+        tokens = {str(number): token for number, token in self.tokens.items()}
+        return json.dumps({"keyslots": {str(slot): {} for slot in self.slots}, "tokens": tokens})
+
+
+class LuksMachine(RecordingMachine):
+    """`headers` are by device, `secrets` the content of files by path. After `left` changes the power goes."""
+
+    def __init__(self, headers: dict[str, SimulatedHeader], secrets: dict[str, bytes] | None = None, left: int = 10**6) -> None:
+        super().__init__()
+        self.headers, self.secrets, self.left = headers, dict(secrets or {}), left
+
+    @contextlib.contextmanager
+    def handed(self, content: bytes) -> Iterator[str]:
+        self.secrets["/handed"] = content
+        yield "/handed"
+        del self.secrets["/handed"]
+
+    def create_secret(self, path: str, content: bytes) -> None:
+        self._spend()
+        assert path not in self.secrets
+        self.secrets[path] = content
+
+    def resolve(self, path: str) -> str | None:
+        return path if path in self.secrets or path in self.headers else None
+
+    def run(self, command: Sequence[str]) -> Outcome | None:
+        self.events.append(("run", " ".join(command)))
+        assert command[:3] == ["cryptsetup", "luksDump", "--dump-json-metadata"]
+        header = self.headers.get(command[3])
+        return Outcome(1, "", "no header") if header is None else Outcome(0, header.text(), "")
+
+    def change(self, command: Sequence[str], given: bytes = b"", patience: int = PATIENCE, accepted: Sequence[int] = (0,)) -> str:
+        words = " ".join(command)
+        self.events.append(("change", words, given))
+        if command[0] != "cryptsetup":
+            return self.other(command, given)
+        options = dict(re.findall(r"--([a-z-]+)(?:=(\S+))?", words))
+        plain = [word for word in command[1:] if not word.startswith("--")]
+        if plain[0] == "open":
+            return self._opened(plain[1], options, given, accepted, command)
+        self._spend()
+        header = self.headers[plain[2] if plain[0] == "token" else plain[1]]
+        if plain[0] == "luksAddKey":
+            assert self._key(options, given) in header.slots.values(), "the key opens nothing"
+            header.slots[int(options["key-slot"])] = self.secrets[plain[2]]
+        elif plain[0] == "luksKillSlot":
+            del header.slots[int(plain[2])]
+            assert header.slots, "nothing opens it any more"
+            for token in header.tokens.values():
+                token["keyslots"] = [slot for slot in token["keyslots"] if slot != plain[2]]
+        elif plain[1] == "import":
+            assert int(options["token-id"]) not in header.tokens
+            header.tokens[int(options["token-id"])] = json.loads(given)
+        elif plain[1] == "remove":
+            del header.tokens[int(options["token-id"])]
+        else:
+            raise StepFailed(f"unknown: {words}")
+        return ""
+
+    def other(self, command: Sequence[str], given: bytes) -> str:
+        """Answer another tool than cryptsetup."""
+        raise CommandFailed(command, None, f"there is no {command[0]} on this host ({len(given)} bytes)")
+
+    def _spend(self) -> None:
+        if self.left == 0:
+            raise CutOff
+        self.left -= 1
+
+    def _key(self, options: dict[str, str], given: bytes) -> bytes:
+        return given if options["key-file"] == "-" else self.secrets[options["key-file"]]
+
+    def _opened(self, device: str, options: dict[str, str], given: bytes, accepted: Sequence[int], command: Sequence[str]) -> str:
+        assert "test-passphrase" in options
+        assert "disable-external-tokens" in options, "a TPM would open it whatever the key is"
+        wanted, key = options.get("key-slot"), self._key(options, given)
+        found = [slot for slot, known in self.headers[device].slots.items() if known == key and wanted in (None, str(slot))]
+        if not found and 2 not in accepted:
+            raise CommandFailed(command, 2, "no key")
+        return f"Key slot {found[0]} unlocked." if found else ""

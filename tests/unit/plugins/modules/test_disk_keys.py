@@ -1,0 +1,73 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.modules import disk_keys
+from ansible_collections.bareon.allocator.tests.support.host.luks_machine import LuksMachine, SimulatedHeader
+
+OLD, NEW = "correct horse", "battery staple"
+# What disk_layout returns of a container.
+CONTAINER = {"name": "data", "device": "/dev/disk/by-id/wwn-1-part1", "node": "/dev/sda1", "uuid": "11111111-2222-5333-8444-555555555555"}
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    found = LuksMachine({"/dev/sda1": SimulatedHeader({0: OLD.encode()})})
+    monkeypatch.setattr(disk_keys, "LocalMachine", lambda: found)
+    monkeypatch.setattr(disk_keys.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(disk_keys, "only_run", lambda: layout_run.only_run(str(tmp_path / "lock")))
+    return found
+
+
+def run(capsys, *unlock, **arguments):
+    """The code and the result that the module prints."""
+    given = {"containers": [{**CONTAINER, "unlock": list(unlock)}], **arguments}
+    with patch_module_args(given), pytest.raises(SystemExit) as ended:
+        disk_keys.main()
+    return ended.value.code, json.loads(capsys.readouterr().out)
+
+
+def test_keys_show_in_one_place_only(machine, capsys):
+    code, result = run(capsys, {"method": "passphrase"}, {"method": "recovery"}, luks_key=NEW, luks_old_key=OLD, take_away=["keys"])
+    assert code == 0
+    assert result["changed"]
+    assert set(machine.headers["/dev/sda1"].slots.values()) == {NEW.encode(), result["recovery_keys"]["data"].encode()}
+    key = result.pop("recovery_keys")["data"]
+    for secret in (OLD, NEW, key):
+        assert secret not in json.dumps(result)
+
+
+def test_a_second_run_changes_nothing(machine, capsys):
+    for changed in (True, False):
+        code, result = run(capsys, {"method": "passphrase"}, {"method": "recovery"}, luks_key=OLD, _ansible_diff=True)
+        assert (code, result["changed"]) == (0, changed)
+    assert result["diff"]["before"] == result["diff"]["after"] == "data\n  a passphrase\n  a recovery key\n"
+
+
+def test_check_mode_changes_nothing(machine, capsys):
+    code, result = run(capsys, {"method": "recovery"}, luks_key=OLD, _ansible_check_mode=True)
+    assert (code, result["changed"], result["recovery_keys"]) == (0, True, {})
+    assert machine.headers["/dev/sda1"].slots == {0: OLD.encode()}
+
+
+def test_mistakes_and_failures_are_told(machine, capsys):
+    code, result = run(capsys, {"method": "key_file"})
+    assert (code, result["mistakes"]) == (1, ["containers[0].unlock[0].path: is missing; key_file takes it"])
+    code, result = run(capsys, {"method": "recovery"}, luks_key=NEW)
+    assert code == 1
+    assert "none of the keys that are given opens data" in result["msg"]
+    machine.headers.clear()
+    code, result = run(capsys, {"method": "recovery"}, luks_key=NEW)
+    assert "/dev/sda1 has no header of LUKS 2" in result["msg"]
+
+
+def test_only_root_can_do_it(machine, capsys, monkeypatch):
+    monkeypatch.setattr(disk_keys.os, "geteuid", lambda: 1000)
+    assert "only root" in run(capsys)[1]["msg"]

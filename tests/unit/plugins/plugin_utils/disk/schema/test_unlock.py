@@ -1,0 +1,125 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What opens encrypted spaces, from the wish to the lines of crypttab, the table, and the installers."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.unlock import Method
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.reasons import reasons_of
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_files import Settings, host_files
+from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan
+
+Plain = dict[str, t.Any]
+
+FILE: Plain = {"method": "key_file", "path": "/etc/keys/data.key"}
+PASSPHRASE, RECOVERY = {"method": "passphrase"}, {"method": "recovery"}
+DATA: Plain = {"id": "data", "type": "partition", "encrypt": True, "fs_type": "ext4", "mount": "/srv"}
+GROUP: Plain = {"id": "os", "type": "vg", "contains": ["root", "home"], "encrypt": True}
+ROOT: Plain = {"id": "root", "type": "lv", "size": 2000, "fs_type": "ext4", "mount": "/srv/root"}
+HOME: Plain = {"id": "home", "type": "lv", "size": 2000, "fs_type": "ext4", "mount": "/srv/home"}
+
+
+def plan(*spaces: Plain, disks: int = 1) -> Plain:
+    return make_plan(list(spaces), hardware([("ssd", 20)] * disks))
+
+
+def mistakes(*spaces: Plain) -> str:
+    with pytest.raises(InputError) as caught:
+        plan(*spaces)
+    return str(caught.value)
+
+
+def lines(made: Plain, settings: Settings | None = None, present: str = "") -> list[str]:
+    """Return the lines of crypttab for a plan that was carried out."""
+    schema = made["schema"]
+    known = {
+        "containers": [{"name": one["name"], "uuid": f"u-{one['name']}"} for one in schema["luks"]],
+        "filesystems": [{"device": one["device"], "uuid": "u"} for one in schema["fss"]],
+    }
+    return [one["line"] for one in host_files({"schema": schema, **known}, settings or Settings(), present)["containers"]]
+
+
+def test_methods_go_from_the_space_to_the_container() -> None:
+    made = plan({**DATA, "unlock": [FILE, RECOVERY]})
+    assert [container["unlock"] for container in made["schema"]["luks"]] == [[FILE, RECOVERY]]
+    (container,) = parse_static_schema(made["schema"]).containers
+    assert container.unlock == (Method("key_file", path="/etc/keys/data.key"), Method("recovery"))
+    assert "unlock" not in plan(DATA)["schema"]["luks"][0]
+
+
+def test_a_group_is_opened_as_a_whole() -> None:
+    made = plan(GROUP, {**ROOT, "unlock": [RECOVERY]}, HOME, disks=2)
+    assert {str(container["unlock"]) for container in made["schema"]["luks"]} == {str([RECOVERY])}
+    assert mistakes(GROUP, {**ROOT, "unlock": [RECOVERY]}, {**HOME, "unlock": [PASSPHRASE]}) == (
+        "schema[2].unlock: differs from that of 'root', with which it lies in one group; groups are encrypted, and opened, as a whole"
+    )
+
+
+def test_a_mirror_that_is_wanted_keeps_its_methods() -> None:
+    made = plan({**DATA, "mirror": "required", "unlock": [RECOVERY]}, disks=2)
+    assert [container["unlock"] for container in made["schema"]["luks"]] == [[RECOVERY]]
+    made = plan({**GROUP, "mirror": "required", "unlock": [RECOVERY]}, ROOT, HOME, disks=2)
+    assert [container["unlock"] for container in made["schema"]["luks"]] == [[RECOVERY]]
+
+
+def test_every_mistake_is_told() -> None:
+    unlock = [
+        {"method": "smell"},
+        {"method": "key_file"},
+        {"method": "recovery", "path": "/a"},
+        {"path": "/b"},
+        RECOVERY,
+        {**FILE, "path": "a b"},
+    ]
+    assert mistakes({**DATA, "encrypt": False, "unlock": [RECOVERY]}) == "schema[0].unlock: says what opens LUKS, so it needs encrypt: true"
+    told = mistakes({**DATA, "unlock": unlock})
+    for says in (
+        "schema[0].unlock[0].method: is 'smell'; must be one of passphrase, key_file, recovery",
+        "schema[0].unlock[1].path: is missing; key_file takes it",
+        "schema[0].unlock[2].path: is nothing for recovery, which takes no more keys",
+        "schema[0].unlock[3].method: is missing",
+        "schema[0].unlock[4].method: recovery stands there already",
+        "schema[0].unlock[5].path: is 'a b'; must be an absolute path without blanks",
+    ):
+        assert says in told
+
+
+def test_the_host_says_the_same_of_a_static_schema() -> None:
+    made = plan(DATA)["schema"]
+    (container,) = made["luks"]
+    with pytest.raises(SchemaMistakes) as error:
+        parse_static_schema({**made, "luks": [{**container, "unlock": [{"method": "key_file"}, {"method": "smell"}]}]})
+    assert error.value.mistakes == (
+        "luks[0].unlock[1].method: must be one of passphrase, key_file, recovery, not 'smell'",
+        "luks[0].unlock[0].path: is missing; key_file takes it",
+    )
+
+
+def test_crypttab_names_the_key_file_that_opens_it_and_not_the_one_that_made_it() -> None:
+    made_with = Settings(key_file="/run/made-with")
+    assert lines(plan({**DATA, "unlock": [RECOVERY, FILE]}), made_with) == ["data-crypt UUID=u-data-crypt /etc/keys/data.key luks"]
+    assert lines(plan({**DATA, "unlock": [PASSPHRASE]}), made_with) == ["data-crypt UUID=u-data-crypt none luks"]
+    assert lines(plan(DATA), made_with) == ["data-crypt UUID=u-data-crypt /run/made-with luks"]
+    asked_for = Settings(key_files={"data": "/etc/own"})
+    assert lines(plan({**DATA, "unlock": [FILE]}), asked_for) == ["data-crypt UUID=u-data-crypt /etc/own luks"]
+
+
+def test_the_reasons_of_a_space_say_what_opens_it() -> None:
+    assert reasons_of({**DATA, "unlock": [FILE, RECOVERY]}, 1000)[-2:] == ("encrypted with LUKS", "opened by key_file or recovery")
+
+
+def test_installers_leave_it_to_the_running_system() -> None:
+    made = plan({**DATA, "unlock": [PASSPHRASE, RECOVERY]})
+    with pytest.raises(InputError) as error:
+        write_plan(curtin.TARGET, made, None, lossy=False, version="2", key_file="/key")
+    assert "curtin makes LUKS with one key, not with a recovery key; disk_keys adds that when the system runs" in str(error.value)
+    assert write_plan(curtin.TARGET, plan({**DATA, "unlock": [PASSPHRASE]}), None, lossy=False, version="2", key_file="/key")
