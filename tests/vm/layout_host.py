@@ -99,6 +99,12 @@ class LayoutHost:
         assert not result.get("failed"), result["msg"]
         return result
 
+    def adopt(self, disks: t.Sequence[Disk]) -> Plain:
+        """Return what disk_layout makes of what is on disks, which it has to be able to take over."""
+        result = self._result(self._run("disk_layout", {"adopt": True, "disks": [disk.link for disk in disks]}))
+        assert not result.get("failed"), result["msg"]
+        return result
+
     def foresee(self, schema: Plain, **options: t.Any) -> Plain:
         """Run disk_layout in check mode, which has to succeed."""
         return self.apply(schema, _ansible_check_mode=True, _ansible_diff=True, **options)

@@ -21,6 +21,7 @@ ESP = "c12a7328-f81f-11d2-ba4b-00a0c93ec93b"
 Plain = dict[str, t.Any]
 Plugged = t.Callable[[t.Sequence[Disk]], LayoutHost]
 
+KEY = "/root/own-key"
 ONE, TWO, OTHER = (Disk(serial, 2 * GIB, "scsi") for serial in ("ONE", "TWO", "OTHER"))
 
 
@@ -235,6 +236,75 @@ def test_a_layout_grows_while_it_is_in_use(layout_host: Plugged) -> None:
         host.machine.run("sync")
         assert host.shell("sha256sum /srv/*/file") == sums, name
         assert host.machine.written([ONE, TWO, OTHER]) - before < 100
+
+
+BY_HAND = """
+sfdisk --quiet {one} <<TABLE
+label: gpt
+size=1000M, name=left
+size=500001, name=sealed
+TABLE
+echo 'label: gpt
+size=1000M' | sfdisk --quiet {two}
+udevadm settle
+mdadm --create /dev/md/hand --run --quiet --level=1 --metadata=1.2 --bitmap=internal --assume-clean --raid-devices=2 {one}-part1 {two}-part1
+pvcreate --quiet /dev/md/hand
+vgcreate --quiet hand /dev/md/hand
+lvcreate --quiet --yes --name=roomy --size=600m hand
+lvcreate --quiet --yes --name=narrow --extents=100%FREE hand
+mkfs.ext4 -q -L roomy /dev/hand/roomy
+mkfs.xfs -q /dev/hand/narrow
+printf secret | cryptsetup luksFormat --batch-mode --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - {one}-part2
+printf secret | cryptsetup open --key-file - {one}-part2 sealed
+mkfs.btrfs -q /dev/mapper/sealed
+mkdir -p /srv/narrow /srv/roomy
+mount /dev/hand/narrow /srv/narrow
+mount /dev/hand/roomy /srv/roomy
+head -c 9000000 /dev/urandom | tee /srv/narrow/file >/srv/roomy/file
+udevadm settle
+sync
+"""
+
+
+def test_what_was_made_by_hand_is_taken_over_and_one_volume_gives_room_to_another(layout_host: Plugged) -> None:
+    host = layout_host([ONE, TWO, OTHER])
+    host.shell(BY_HAND.format(one=ONE.link, two=TWO.link))
+    before = host.writes_at_rest([ONE, TWO])
+    adopted = host.adopt([ONE, TWO, OTHER])
+    schema = adopted["schema"]
+    assert (adopted["changed"], adopted["steps"], adopted.get("warnings")) == (False, [], None)
+    assert host.machine.written([ONE, TWO]) == before
+    assert [(array["name"], array["level"], len(array["devices"])) for array in schema["mds"]] == [("/dev/md/hand", "raid1", 2)]
+    there = {volume["name"]: volume["size"] for volume in schema["lvs"]}
+    assert there == {"roomy": 600, "narrow": there["narrow"]}
+    mounts = {entry["device"]: (entry["fs_type"], entry["mount"]) for entry in schema["fss"]}
+    assert mounts == {
+        "/dev/mapper/sealed": ("btrfs", "none"),
+        "/dev/mapper/hand-roomy": ("ext4", "/srv/roomy"),
+        "/dev/mapper/hand-narrow": ("xfs", "/srv/narrow"),
+    }
+    host.shell(f"printf secret >{KEY}")
+    assert_same(host, schema, luks_key_file=KEY, wipe=[ONE.link, TWO.link])
+
+    sums = host.shell("sha256sum /srv/*/file")
+    sizes = {"roomy": 200, "narrow": there["narrow"] + 400}
+    changed = {**schema, "lvs": [{**volume, "size": sizes[volume["name"]]} for volume in schema["lvs"]]}
+    options = {"luks_key_file": KEY, "allow_shrink": ["hand/roomy"]}
+    assert "name hand/roomy in allow_shrink" in host.refuse(changed, luks_key_file=KEY)
+    assert "unmount it (from /srv/roomy)" in host.refuse(changed, **options)
+    host.shell("umount /srv/roomy")
+    too_small = {**schema, "lvs": [{**volume, "size": {**sizes, "roomy": 8}[volume["name"]]} for volume in schema["lvs"]]}
+    assert "of it are in use" in host.refuse(too_small, **options)
+    seen = host.foresee(changed, **options)
+    done = host.apply(changed, **options)
+    assert [step["kind"] for step in done["steps"]] == ["shrink_logical_volume", "extend_logical_volume", "grow_filesystem"]
+    assert [step["says"] for step in done["steps"]] == [step["says"] for step in seen["steps"]]
+    assert done["destroys"] == []
+    host.shell("e2fsck -fn /dev/hand/roomy; mount /dev/hand/roomy /srv/roomy")
+    assert host.shell("sha256sum /srv/*/file") == sums
+    assert 170 < room(host, "/srv/roomy") < 200 < 700 < room(host, "/srv/narrow")
+    assert_same(host, changed, **options)
+    assert_same(host, changed, luks_key_file=KEY)
 
 
 def test_large_sectors_and_an_esp_on_every_disk(layout_host: Plugged) -> None:
