@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-loop test-vm test-restart test-install test-installers test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-install test-installers test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -163,6 +163,10 @@ test-roles: $(DEVELOP) ## Carry moves out by the roles in every way, against sta
 
 test-roles-short: $(DEVELOP) ## Of test-roles what takes a minute
 	$(BIN)/python -m pytest -q -m short tests/roles
+
+test-dask: $(DEVELOP) ## Plan on a Dask cluster whose processes have an environment of their own; `make unit` has it in this one
+	TEST_DASK_PYTHON="$$(tests/utils/dask-venv)" $(BIN)/python -m pytest -q tests/unit/plugins/plugin_utils/common/test_parallel.py \
+		tests/unit/plugins/action/test_group_balance_scale.py
 
 test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 	tests/utils/install-tools losetup:mount partx:util-linux sfdisk:fdisk pvcreate:lvm2 cryptsetup:cryptsetup-bin \

@@ -134,7 +134,8 @@ options:
     type: int
     default: 0
   scheduler:
-    description: The address of a Dask cluster that plans the groups instead.
+    description: The address of a Dask cluster that plans the groups instead. Certificates for C(tls://) are named
+      in Dask's own configuration on the controller.
     type: str
   export:
     description: Returns the cluster as it is after the moves, in the named forms, as M(bareon.allocator.group_info) does.

@@ -54,7 +54,8 @@ options:
     type: int
     default: 0
   scheduler:
-    description: The address of a Dask cluster that works on the groups instead.
+    description: The address of a Dask cluster that works on the groups instead. Certificates for C(tls://) are named
+      in Dask's own configuration on the controller.
     type: str
   score:
     description:

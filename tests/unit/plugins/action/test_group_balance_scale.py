@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""group_balance plans many groups in one process, in several, and on a real Dask cluster of two workers, with the same answer."""
+"""group_balance plans many groups in one process, in several, and through TLS on a real Dask cluster, with the same answer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import subprocess
 import sys
 import typing as t
 
-import distributed
 import pytest
 import yaml
+from ansible_collections.bareon.allocator.tests.support import dask_cluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 BALANCE = "bareon.allocator.group_balance"
@@ -27,11 +27,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, dict[str, t
     """Return the results of tasks in one playbook, by name, and what was printed."""
     directory = tmp_path_factory.mktemp("scale")
     source = {"type": "ganeti_text", "path": str(ROOT / "playbooks" / "files" / "supercluster.data")}
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    certificates = dask_cluster.write_certificates(directory)
+    with dask_cluster.started(directory / "dask", certificates=certificates) as address:
         ways = {
             "one process": {"workers": 1},
             "two processes": {"workers": 2},
-            "dask": {"scheduler": cluster.scheduler_address},
+            "dask": {"scheduler": address},
             "no time": {"workers": 2, "time_limit": 0.0},
             "wrong address": {"scheduler": "tcp://127.0.0.1:9"},
         }
@@ -47,7 +48,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, dict[str, t
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_HOME": str(directory / "home"),
             "ANSIBLE_NOCOLOR": "1",
+            "DASK_CONFIG": str(directory / "dask.yaml"),
         }
+        dask_cluster.write_settings(directory / "dask.yaml", dask_cluster.client_settings(certificates))
         environment["ANSIBLE_COLLECTIONS_PATH"] = str(ROOT / ".venv" / "collections")
         command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "play.yml"]
         done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=500)

@@ -17,22 +17,29 @@ import threading
 import time
 
 import cloudpickle
+import dask
 import distributed
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common import dask_cluster, parallel
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistake, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Resources, solve_each
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import plan_group
+from ansible_collections.bareon.allocator.tests.support import dask_cluster as dask_processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]
+FIND = "__import__('importlib.util').util.find_spec('ansible_collections')"
 
 
 @pytest.fixture(scope="module")
-def scheduler():
-    """Return the address of a real Dask cluster of two workers, each a process."""
+def scheduler(tmp_path_factory):
+    """Return the address of a real Dask cluster of two workers, as users run it."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        yield cluster.scheduler_address
+    with dask_processes.started(tmp_path_factory.mktemp("dask")) as address:
+        with distributed.Client(address, set_as_default=False) as client:
+            found = [client.run_on_scheduler(eval, FIND), *client.run(eval, FIND).values()]
+        assert found == [None] * 3, "what these tests say of clusters without the collection would be worth nothing"
+        yield address
 
 
 @pytest.fixture(params=["here", "processes", "dask"])
@@ -138,6 +145,29 @@ def test_groups_are_solved_alike_everywhere(scheduler):
         assert own["moves"]
         assert (own["moves"], own["score"]) == (by_dask["moves"], by_dask["score"])
         assert "bareon_allocator-" in by_dask["at"], "the code that ran there is the one that was sent"
+
+
+def test_nothing_stays_with_the_scheduler(scheduler):
+    assert solve_each(evacuate_a_group, {"g0": group(0)}, Resources(scheduler=scheduler))["g0"].finished
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        assert client.run_on_scheduler(eval, FIND) is None
+        assert client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.worker_plugins)) == ["shuffle"]
+
+
+def test_workers_come_and_go(tmp_path):
+    tasks = {f"g{number}": group(number) for number in range(2)}
+    poor = tmp_path / "poor"
+    poor.mkdir()
+    (poor / "numpy.py").write_text("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')")
+    with dask_processes.started(tmp_path / "cluster", workers=0) as address:
+        resources = Resources(scheduler=address)
+        with pytest.raises(Unavailable, match="the cluster has no workers"):
+            solve_each(plan_group, dict.fromkeys(tasks), resources)
+        lacks = r"cannot run this collection: the worker tcp://\S+, which is Python [\d.]+: .* No module named 'numpy'"
+        with dask_processes.joined(tmp_path / "one", address, {"PYTHONPATH": str(poor)}), pytest.raises(Unavailable, match=lacks):
+            solve_each(plan_group, dict.fromkeys(tasks), resources)
+        with dask_processes.joined(tmp_path / "two", address):
+            assert all(one.result["moves"] for one in solve_each(evacuate_a_group, tasks, resources).values())
 
 
 def heartbeat_there(_task, _seconds):
@@ -258,6 +288,14 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
         solve_each(square, {"a": 2}, Resources(scheduler="tcp://127.0.0.1:9"))
     with pytest.raises(Unavailable, match="scheduler rubbish://x: cannot be reached"):
         solve_each(square, {"a": 2}, Resources(scheduler="rubbish://x"))
+
+
+def test_tls_without_certificates_is_told(tmp_path):
+    with pytest.raises(Unavailable, match="named in Dask's configuration: distributed.comm.tls.ca-file"):
+        solve_each(square, {"a": 2}, Resources(scheduler="tls://127.0.0.1:9"))
+    missing = dask_processes.client_settings({"ca-file": str(tmp_path / "no"), "cert": str(tmp_path / "no"), "key": str(tmp_path / "no")})
+    with dask.config.set(missing), pytest.raises(Unavailable, match="No such file"):
+        solve_each(square, {"a": 2}, Resources(scheduler="tls://127.0.0.1:9"))
 
 
 def test_a_missing_library_is_told(monkeypatch):
