@@ -189,7 +189,7 @@ def run_balance(
         plans = worst_groups(request.cluster, request.score, request.most_groups, solver.plans)
     else:
         plans = solver.plans(request.groups)
-    choices = [solver.choices(found) for found in plans] if request.pareto else []
+    choices = solver.choices(plans) if request.pareto else []
     plans = [preferred(found, beside) for found, beside in zip(plans, choices)] or plans
     state = ClusterState.from_cluster(request.cluster)
     plan = joined_plan(plans)
@@ -228,17 +228,21 @@ class _Solver:
         found = [solved[_name(request.cluster, group)].result for group in groups]
         return [plan for plan in found if plan is not None]
 
-    def choices(self, found: GroupPlan) -> list[Choice]:
-        """Return the plans of a group that are worth a choice, with the one that was made."""
-        options = self._request.options
+    def choices(self, plans: Sequence[GroupPlan]) -> list[list[Choice]]:
+        """Return for each group the plans that are worth a choice, with the one that was made; all others are made side by side."""
+        request, options = self._request, self._request.options
         if not isinstance(options, BalanceOptions):
-            return []
+            return [[] for _found in plans]
+        others = [(found.group, price) for found in plans for price in PRICES if price != options.prices.data]
         tasks = {}
-        for price in PRICES:
+        for group, price in others:
             priced = dataclasses.replace(options, prices=dataclasses.replace(options.prices, data=price))
-            tasks[str(price)] = Assignment(self._request.cluster, found.group, priced, self._request.most_at_node)
-        made = [Choice(float(price), solved.result) for price, solved in self._run(tasks).items() if solved.result is not None]
-        return not_beaten([Choice(options.prices.data, found), *(choice for choice in made if choice.price != options.prices.data)])
+            name = f"{_name(request.cluster, group)} at a price of {price:g}"
+            tasks[name] = Assignment(request.cluster, group, priced, request.most_at_node)
+        beside = {found.group: [Choice(options.prices.data, found)] for found in plans}
+        for (group, price), solved in zip(others, self._run(tasks).values()):
+            beside[group] += [] if solved.result is None else [Choice(price, solved.result)]
+        return [not_beaten(beside[found.group]) for found in plans]
 
     def _run(self, tasks: Mapping[str, Assignment]) -> Mapping[str, Solved[GroupPlan]]:
         seconds = self._resources.seconds

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Solved, solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import search as balance_module
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.super_cluster import PRICES
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.loads import with_loads
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Load
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
@@ -179,6 +180,21 @@ def test_choices_are_worth_choosing_from(three):
     assert min(data) < max(data)
     chosen = next(one for one in choices if one["chosen"])
     assert (chosen["score"], chosen["data"]) == (told["groups"][0]["score_after"], told["groups"][0]["data"])
+
+
+def test_the_choices_of_all_groups_are_planned_side_by_side(three):
+    rounds = []
+
+    def noting(job, tasks, resources):
+        rounds.append([(task.group, task.options.prices.data) for task in tasks.values()])
+        return here(job, tasks, resources)
+
+    told = balanced(three, noting, groups=["group-02", "group-03"], pareto=True)
+    own = rounds[0][0][1]
+    assert rounds[-1] == [(group, price) for group in (1, 2) for price in PRICES if price != own], "a plan is not made twice"
+    for group in ("group-02", "group-03"):
+        alone = balanced(three, groups=[group], pareto=True)
+        assert [one for one in told["pareto"] if one["group"] == group] == alone["pareto"]
 
 
 def test_every_mistake_is_told_at_once(three):
