@@ -80,6 +80,15 @@ _INITRAMFS_TOOLS = (
 )
 
 
+_PATIENCE_FILE = "/etc/default/grub.d/90-root-on-arrays.cfg"
+_PATIENCE = 'case "$GRUB_CMDLINE_LINUX" in *rootdelay=*) ;; *) GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX rootdelay=180" ;; esac'
+"""A line of Debian's settings for GRUB, which leaves alone what the user has set.
+
+Its initramfs starts an array without a member after two thirds of that time, and needs the rest for what is on it: LUKS is opened a round
+later. It counts from its own start, so that where disks take more than its usual 30 s to appear both fall into one round, and it gives up.
+"""
+
+
 @dataclass(frozen=True)
 class BootStep:
     """One thing to do: `says` in words, `command` inside of the system, with the ESP that is mounted for it (empty: none)."""
@@ -106,8 +115,10 @@ def plan_boot(schema: Mapping[str, t.Any], root: str, machine: Machine, processo
     refusals = tuple(_lacks(schema, legs, here, tool, grub, processor))
     if tool is None or grub is None or refusals:
         return BootPlan((), "", legs.esp_place), refusals
-    steps = (*_initramfs_steps(tool, here), *_grub_steps(legs, grub, processor))
-    stamp = _stamp(here, {"legs": asdict(legs), "initramfs": tool.program, "grub": grub, "processor": processor})
+    waiting = tuple(_waiting_steps(schema, tool))
+    steps = (*waiting, *_initramfs_steps(tool, here), *_grub_steps(legs, grub, processor))
+    waits = [step.says for step in waiting]
+    stamp = _stamp(here, {"legs": asdict(legs), "initramfs": tool.program, "grub": grub, "processor": processor, "waits": waits})
     done = (machine.read(f"{here.root}/{STAMP}") or "") == stamp
     return BootPlan(() if done else steps, stamp, legs.esp_place), ()
 
@@ -177,6 +188,15 @@ def _initramfs_steps(tool: InitramfsTool, here: _Folder) -> Iterator[BootStep]:
         version = kernel.partition("-")[2]
         mode = "-u" if here.has(f"boot/initrd.img-{version}") else "-c"
         yield BootStep(f"make the initramfs of {version}", ("update-initramfs", mode, "-k", version))
+
+
+def _waiting_steps(schema: Mapping[str, t.Any], tool: InitramfsTool) -> Iterator[BootStep]:
+    """Give the step that leaves a start from an array that lacks a member its time, where the initramfs is Debian's."""
+    if schema.get("mds") and not tool.command:
+        words = 'mkdir -p "${1%/*}"; printf "%s\\n" "$2" >"$1"'
+        yield BootStep(
+            "leave a start from arrays that lack a member 180 s (rootdelay)", ("sh", "-c", words, "sh", _PATIENCE_FILE, _PATIENCE)
+        )
 
 
 def _grub_steps(legs: Legs, grub: str, processor: str) -> Iterator[BootStep]:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from . import monitor
 
-PATIENCE = 400
+PATIENCE = 600
 """Seconds that a machine may take to start; on two idle cores it takes 15."""
 
 PORTS = 8

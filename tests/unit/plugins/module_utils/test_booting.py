@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.booting import STAMP, make_bootable, plan_boot
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
@@ -48,12 +50,25 @@ def plan(schema, folders=None, files=None, root="/target", processor="x86_64"):
 def test_grub_comes_onto_every_disk():
     found, refusals = plan(WHOLE)
     assert refusals == ()
-    assert [step.command for step in found.steps] == [
+    assert [step.command for step in found.steps[1:]] == [
         ("update-initramfs", "-u", "-k", "6.1"),
         ("grub-install", "--target=i386-pc", "a"),
         ("grub-install", "--target=i386-pc", "b"),
         ("grub-mkconfig", "-o", "/boot/grub/grub.cfg"),
     ]
+
+
+def test_the_initramfs_has_time_to_open_what_is_on_an_array_that_lacks_a_member(tmp_path):
+    """What it writes is of GRUB's settings, which are shell; a word of the user's wins."""
+    found, _refusals = plan(WHOLE)
+    *command, file, line = found.steps[0].command
+    written = tmp_path / file.lstrip("/")
+    subprocess.run([*command, written, line], check=True)
+    script = f". {written}; echo $GRUB_CMDLINE_LINUX"
+    for before, after in (("quiet", "quiet rootdelay=180"), ("rootdelay=60", "rootdelay=60")):
+        said = subprocess.run(["sh", "-c", script], env={"GRUB_CMDLINE_LINUX": before}, capture_output=True, text=True, check=True).stdout
+        assert said.strip() == after
+    assert "rootdelay" not in str(plan(BIOS)[0].steps)
 
 
 def test_an_initramfs_that_is_not_there_is_made_and_every_kernel_has_its_own():
