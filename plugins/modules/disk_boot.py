@@ -20,6 +20,9 @@ description:
   - All is done inside of the system, with its own programs, in a mount namespace of its own. Nothing stays mounted.
   - For UEFI GRUB is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)), without an entry in the memory of
     the firmware, which would be lost with a mainboard.
+  - Where the layout has arrays and the initramfs is Debian's, C(/etc/default/grub.d/90-root-on-arrays.cfg) gives a start
+    C(rootdelay=180), unless the settings of GRUB have a C(rootdelay) already. With the usual 30 seconds a system in LUKS on an array that
+    lacks a member does not start where its disks are slow to appear. Such a start takes two minutes longer.
   - A second run finds that fstab, crypttab, mdadm.conf, the settings of GRUB, the kernels and the disks are the same, and does nothing.
 author:
   - The bareon.allocator maintainers (@bareon)
