@@ -21,7 +21,6 @@ from ..common.words import listed
 from .fair.solve import allocate_fair
 from .idle import idle_disks
 from .model import Allocation, Hardware, Schema, SpaceType
-from .ordered.convert import allocate_ordered
 from .problem.formulate import canonical_order, with_boot_partition
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
 from .schema.hardware import parse_hardware, reordered
@@ -171,6 +170,9 @@ class Planner:
 
 
 def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    # Loaded here, for it is seldom asked for, and Ansible compiles what it loads in every run.
+    from .ordered.convert import allocate_ordered
+
     return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve))
 
 

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from ...common.errors import NoSolution
 from ...common.highs import Undecided
 from ..conflict.contradiction import obvious_conflict
-from ..conflict.explain import explain
 from ..flat.share import only_divisible, share_out
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..place.search import only_placement, tight_placement, without_choice
@@ -41,6 +40,9 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
             message, {"short": None, "constraints": [], "remedies": ["allow fewer disks for the spaces that lie on one disk"]}
         ) from None
     if solved is None:
+        # Loaded here: most machines have a plan, and Ansible compiles what it loads in every run.
+        from ..conflict.explain import explain
+
         reason = explain(problem)
         raise NoSolution(reason.message, reason.data)
     return _allocation(schema, problem, *solved)
