@@ -41,10 +41,6 @@ class VolumePlan:
     opening: t.Optional[Step] = None
     problem: t.Optional[str] = None
 
-    def grows(self, extent: int) -> bool:
-        """Return whether a kept one is smaller than desired, by at least an extent."""
-        return self.action is VolumeAction.KEEP and self.present is not None and self.present.size < size_of(self.desired, extent)
-
     def shrinks(self, extent: int) -> bool:
         """Return whether a kept one is larger than desired, by at least an extent."""
         return self.action is VolumeAction.KEEP and self.present is not None and self.present.size >= self.desired.size + extent

@@ -117,6 +117,7 @@ def check_content(content: Plain, devices: Plain, seen: list[tuple[str, str]]) -
         assert set(own) <= {"name", "passwordFile", "askPassword", "content"}
         assert isinstance(own["name"], str)
         assert ("passwordFile" in own) != ("askPassword" in own)
+        assert own.get("askPassword", True) is True
         seen.append(("luks", own["name"]))
         check_content(own["content"], devices, seen)
 
