@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from ..schema.model import Layout
 from ..steps import requirements
 from ..steps.carry_out import carry_out, lacks_key
-from ..steps.kinds import Step
+from ..steps.kinds import FinishLogicalVolumes, FinishPartitions, Step
 from ..steps.luks import Key, opens
 from ..steps.machine import Machine, StepFailed
 from .disks import find_disks
@@ -35,6 +35,9 @@ LOCK_FILE = "/run/bareon-disk-layout.lock"
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 _PARTIAL = "what is closed or stopped must be opened and examined first; only then are the next steps known"
+
+_MARKS = (FinishPartitions, FinishLogicalVolumes)
+"""Steps that say of others that they are done. LVM flushes nothing that it writes, so that a power cut could leave the mark alone."""
 
 _MOST_OPENINGS = 8
 """How often a stack can turn out to have more to open: an array on LUKS on an array is far fewer."""
@@ -130,13 +133,19 @@ def _carry_out_all(
     if plan.losses:
         announce(paragraph(plan.losses))
     requirements.load_abilities(machine, plan.steps)
+    found, _refusals = find_disks(request.layout, report.now or report.before, request.wipe)
+    disks = [disk.node for disk in found]
     for position, step in enumerate(plan.steps):
         if stop_asked():
             return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
         try:
+            if isinstance(step, _MARKS):
+                machine.flush(disks)
             carry_out(step, machine, request.key)
             if _is_last_of_its_kind(plan.steps, position):
                 machine.settle()
+            if step is plan.steps[-1]:
+                machine.flush(disks)
         except StepFailed as error:
             return replace(report, failed=step, pending=plan.steps[position + 1 :], problem=f"Could not {step.says}: {error}")
         report = replace(report, done=(*report.done, step))

@@ -85,6 +85,12 @@ def is_known_to_kernel(disk: FoundDisk, tree: Tree) -> bool:
     return not gone_partitions(disk, tree) and all(part.running and part.size == entry_of(part).size for part in there)
 
 
+def is_first_copy_whole(disk: FoundDisk) -> bool:
+    """Return whether a disk's GPT can be read where the kernel reads it: a power cut may have left the backup alone."""
+    offsets = [offset for signature in disk.device.signatures if signature.type == "gpt" for offset in signature.offsets]
+    return not offsets or disk.device.logical_block in offsets
+
+
 def entry_of(device: Device) -> TablePartition:
     """Return a partition's entry in the table."""
     return t.cast(TablePartition, device.partition)
@@ -363,6 +369,8 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
     changes = tuple(_changes({number: part for number, part in there.items() if number not in gone}, entries))
     if not gone and not changes and not is_known_to_kernel(disk, tree):
         changes = ("nothing; the kernel does not know it yet",)
+    if not gone and not changes and not is_first_copy_whole(disk):
+        changes = ("nothing; only its backup is whole",)
     removals = tuple(f"remove {describe_one(tree, part)}" for part in removed)
     forgotten = {entry_of(part).number for part in gone_partitions(disk, tree)}
     first = (_write(disk, staying, tuple(sorted({*gone, *forgotten})), removals),) if gone else ()

@@ -76,6 +76,9 @@ class Machine(Host, t.Protocol):
         `exclusively` lets the kernel refuse while anything (a mount, an array, a group) uses the device or a partition of it.
         """
 
+    def flush(self, disks: Iterable[str]) -> None:
+        """Have disks bring onto their medium all that was written; raises StepFailed."""
+
     def locked(self, device: str) -> contextlib.AbstractContextManager[None]:
         """Keep udev, and all who respect its lock, away from a whole disk."""
 
@@ -165,6 +168,18 @@ class LocalMachine(LocalHost):
                 os.close(handle)
         except OSError as error:
             raise StepFailed(f"cannot write zeros on {device}: {error.strerror}") from error
+
+    def flush(self, disks: Iterable[str]) -> None:
+        """Open each for reading only, for udev looks again when what was opened for writing is closed; see Machine."""
+        for disk in disks:
+            try:
+                handle = os.open(disk, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+            except OSError as error:
+                raise StepFailed(f"cannot flush {disk}: {error.strerror}") from error
 
     @contextlib.contextmanager
     def locked(self, device: str) -> Iterator[None]:

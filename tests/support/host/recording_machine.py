@@ -74,6 +74,9 @@ class RecordingMachine:
     def zero(self, device: str, regions: Iterable[Region], exclusively: bool) -> None:
         self.events.append(("zero", device, tuple(regions), exclusively))
 
+    def flush(self, disks: Iterable[str]) -> None:
+        self.events.append(("flush", tuple(disks)))
+
     @contextlib.contextmanager
     def locked(self, device: str) -> Iterator[None]:
         self.events.append(("lock", device))

@@ -19,7 +19,13 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.present im
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CreateVolumeGroup, MakeFilesystem, OpenLuks, StopArray
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import (
+    CreateVolumeGroup,
+    FinishLogicalVolumes,
+    MakeFilesystem,
+    OpenLuks,
+    StopArray,
+)
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
@@ -52,12 +58,22 @@ class Run:
         if step is self.failing:
             raise CommandFailed(["tool", "word"], 5, "its words")
         self.carried_out.append(step)
+        self.machine.events.append(("step", step))
 
     def apply(self, stop=lambda: False, **request):
         return layout_run.apply(Request(Layout(), **request), self.machine, stop)
 
     def foresee(self, **request):
         return layout_run.foresee(Request(Layout(), **request), self.machine)
+
+
+def test_disks_are_flushed_before_anything_is_marked_as_finished_and_before_the_report(monkeypatch):
+    """LVM writes and flushes nothing: a power cut could leave the mark and not what it is for, or nothing of what was told to be done."""
+    finish = FinishLogicalVolumes("os", ("root",))
+    run = Run(monkeypatch, LayoutPlan((GROUP, MAKE, finish)), DONE)
+    assert run.apply().problem is None
+    events = [event for event in run.machine.events if event[0] in ("step", "flush")]
+    assert events == [("step", GROUP), ("step", MAKE), ("flush", ()), ("step", finish), ("flush", ())]
 
 
 def test_steps_are_done_in_their_order_and_looked_at(monkeypatch):
