@@ -25,7 +25,7 @@ options:
     required: true
   present:
     description:
-      - The texts of C(/etc/fstab), C(/etc/crypttab) and C(/etc/mdadm/mdadm.conf), each below a line C(### PATH).
+      - The texts of C(/etc/fstab), C(/etc/crypttab) and C(/etc/mdadm/mdadm.conf) or C(/etc/mdadm.conf), each below a line C(### PATH).
     type: str
     default: ''
   root:

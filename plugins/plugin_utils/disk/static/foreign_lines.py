@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ....module_utils.storage.fstab import without_escapes
 from ....module_utils.storage.gpt import partition_node
 from ....module_utils.storage.lvm import mapper_node
-from .host_files import CRYPTTAB, FSTAB, MDADM_CONF, below, sections, used_file_systems
+from .host_files import CRYPTTAB, FSTAB, MDADM_CONFS, below, sections, used_file_systems
 
 Plain = Mapping[str, t.Any]
 
@@ -41,7 +41,12 @@ def foreign_lines(schema: Plain, hardware: Plain, root: str, present: str) -> li
             if len(fields) > 1 and (fields[1].rstrip("/") or "/") in places
         ),
         *((CRYPTTAB, line, fields[1]) for line, fields in _lines(texts, CRYPTTAB) if len(fields) > 1 and fields[0] in titles),
-        *((MDADM_CONF, line, _array(fields)) for line, fields in _lines(texts, MDADM_CONF) if len(fields) > 2 and fields[1] in arrays),
+        *(
+            (path, line, _array(fields))
+            for path in MDADM_CONFS
+            for line, fields in _lines(texts, path)
+            if len(fields) > 2 and fields[1] in arrays
+        ),
     ]
     return [f"{table}: {line.strip()}" for table, line, source in found if not _is_ours(source, ours, others)]
 

@@ -26,7 +26,8 @@ Entry = Mapping[str, t.Any]
 
 FSTAB = "/etc/fstab"
 CRYPTTAB = "/etc/crypttab"
-MDADM_CONF = "/etc/mdadm/mdadm.conf"
+MDADM_CONFS = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
+"""Where Debian and those like it have it, and all others."""
 MOUNTINFO = "/proc/self/mountinfo"
 SWAP_TARGET = "[SWAP]"
 
@@ -235,7 +236,8 @@ def _container(entry: Entry, known: Entry, used: Sequence[Entry], settings: Sett
 def _array(entry: Entry, known: Entry, texts: Mapping[str, str]) -> Plain:
     uuid = mdadm_uuid(known["uuid"])
     line = f"ARRAY {entry['name']} metadata={entry.get('metadata') or '1.2'} UUID={uuid}"
-    configured = any(fields[0] == "ARRAY" and f"UUID={uuid}" in fields for fields in _lines(texts.get(MDADM_CONF, "")))
+    lines = [fields for path in MDADM_CONFS for fields in _lines(texts.get(path, ""))]
+    configured = any(fields[0] == "ARRAY" and f"UUID={uuid}" in fields for fields in lines)
     return {"name": entry["name"], "line": line, "uuid": uuid, "configured": configured}
 
 
