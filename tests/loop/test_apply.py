@@ -165,7 +165,13 @@ def test_a_disk_with_something_on_it_takes_a_word(bed):
     assert "precious" in refused.text
     assert output("blkid", "--probe", "--match-tag", "LABEL", "--output", "value", second).strip() == "precious"
     assert subprocess.run(["blkid", "--probe", first], capture_output=True, check=False).returncode == 2, "nothing is half done"
-    allowed = bed.apply(bareon_wipe=[second])
+    shown = bed.apply("--check", bareon_wipe=[second])
+    assert "precious" in shown.text
+    other = bed.apply(bareon_wipe=[second], bareon_confirm="0" * 32)
+    assert (other.changed, other.failed) == (0, 1)
+    digest = re.search(r"digest of what would be\s+destroyed now is\s+([0-9a-f]{32})", other.text)
+    assert digest is not None, other.text
+    allowed = bed.apply(bareon_wipe=[second], bareon_confirm=digest[1])
     assert allowed.failed == 0, allowed.text
     assert f"{bed.target}/data2" in mounts(bed.target)
 
