@@ -21,7 +21,12 @@ description:
     arrows are disks that move. Disks that stay are listed with the reason.
   - A stage can be chosen, so that large plans can be read. Pointing at a node shows its moves only, pointing at an arrow, or reaching it
     with the keyboard, shows what is moved. All moves are also there as a table.
-  - The page loads nothing and runs nothing, follows the light or dark setting of the reader, and can be read on a phone.
+  - A plan with more than 60 moves in a picture, or more than 12 pictures, is shown as an overview instead. Every node is a field whose
+    colour tells how much of its scarcest capacity is used, before and after. Below, moves between the same two nodes are drawn as one
+    ribbon with their number, those of a chosen node, stage or search, or else the ways with most moves. All moves and nodes are tables
+    that can be sorted.
+  - The page loads nothing, follows the light or dark setting of the reader, can be read on a phone, and prints. Only an overview runs a
+    script, for search and choice; it is part of the page, and without it the tables show everything.
 positional: _input
 options:
   _input:

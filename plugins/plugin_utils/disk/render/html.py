@@ -9,15 +9,13 @@ What is shown is worked out here; how it looks is the template's affair.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import pathlib
 import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...common.html import page_templates
+from ...common.html import page_templates, script_digest
 from ...common.units import format_mib
 from .geometry import SMALLEST_LEGIBLE, Paint, paints
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
@@ -132,7 +130,6 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
     planned = [(host, picture(host.plan, host.hardware, host.schema, host.why)) for host in members if host.plan is not None]
     groups = [_group(number, alike) for number, alike in enumerate(_alike(planned), start=1)]
     templates = page_templates(TEMPLATES)
-    # A browser runs the script of this digest and no other, whatever names of hosts hold.
     script = templates.get_template("fleet.js.j2").render()
     return templates.get_template("fleet.html.j2").render(
         title=shown(title),
@@ -143,7 +140,7 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
         conflicts=_failures(host for host in members if host.plan is None),
         differences=_failures(host for host in members if host.plan is not None),
         warnings=_warnings(planned),
-        digest=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        digest=script_digest(script),
     )
 
 

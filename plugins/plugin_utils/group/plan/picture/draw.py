@@ -43,6 +43,7 @@ class Row:
     before: tuple[Bar, ...] = ()
     after: tuple[Bar, ...] = ()
     words: tuple[str, ...] = ()
+    group: str = ""
 
 
 @dataclass(frozen=True)

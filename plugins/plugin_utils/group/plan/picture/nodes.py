@@ -17,15 +17,20 @@ METRICS = ("memory", "disk", "cpus", "load")
 def node_pictures(plan: Plain) -> list[Picture]:
     """Return the pictures of a plan as group actions return it, in the order of the groups of its nodes."""
     nodes = {node["node"]: node for node in plan["nodes"]}
-    rows = _rows(list(nodes.values()))
-    stages = stage_of(plan)
-    largest = max((move["data"] for move in plan["moves"]), default=0)
+    rows, moves = node_parts(plan)
+    largest = max((move.data for move in moves), default=0)
     found = []
     for groups in _connected(nodes, plan["moves"]):
-        here = [_move(move, stages[at]) for at, move in enumerate(plan["moves"]) if nodes[move["from"][0]]["group"] in groups]
-        members = {group: [rows[name] for name, node in nodes.items() if node["group"] == group] for group in groups}
-        found.append(draw(members, here, largest))
+        here = [move for move, told in zip(moves, plan["moves"]) if nodes[told["from"][0]]["group"] in groups]
+        found.append(draw({group: [row for row in rows if row.group == group] for group in groups}, here, largest))
     return found
+
+
+def node_parts(plan: Plain) -> tuple[list[Row], list[Move]]:
+    """Return a row for each node and what is drawn of each move, in the order of the plan."""
+    suffix = _common_suffix([node["node"] for node in plan["nodes"]])
+    stages = stage_of(plan)
+    return _rows(plan["nodes"], suffix), [_move(move, stages[at], suffix) for at, move in enumerate(plan["moves"])]
 
 
 def _connected(nodes: Mapping[str, Plain], moves: Iterable[Plain]) -> list[list[str]]:
@@ -48,8 +53,9 @@ def _connected(nodes: Mapping[str, Plain], moves: Iterable[Plain]) -> list[list[
     return list(sets.values())
 
 
-def _move(move: Plain, stage: int) -> Move:
-    way = f"{', '.join(move['from'])} → {', '.join(move['to'])}"
+def _move(move: Plain, stage: int, suffix: str) -> Move:
+    source, target = (", ".join(name.removesuffix(suffix) for name in move[end]) for end in ("from", "to"))
+    way = f"{source} → {target}"
     return Move(move["instance"], tuple(_ends(move)), stage, move["data"], way, move["kind"].replace("_", " "))
 
 
@@ -62,11 +68,10 @@ def _ends(move: Plain) -> list[tuple[str, str, str]]:
     return lines + [("mirror", lost[-1], name) for name in gained]
 
 
-def _rows(nodes: Sequence[Plain]) -> dict[str, Row]:
-    """Return the rows of all nodes by name; loads are drawn to the scale of the highest, names without what all end with."""
+def _rows(nodes: Sequence[Plain], suffix: str) -> list[Row]:
+    """Return the rows of all nodes; loads are drawn to the scale of the highest."""
     scale = max((node[when]["load"] for node in nodes for when in ("before", "after")), default=0)
-    suffix = _common_suffix([node["node"] for node in nodes])
-    return {node["node"]: _row(node, number, scale, suffix) for number, node in enumerate(nodes)}
+    return [_row(node, number, scale, suffix) for number, node in enumerate(nodes)]
 
 
 def _common_suffix(names: Sequence[str]) -> str:
@@ -88,6 +93,7 @@ def _row(node: Plain, number: int, scale: float, suffix: str) -> Row:
         before=before,
         after=after,
         words=(*words, counts[0] if counts[0] == counts[1] else " → ".join(counts)),
+        group=node["group"],
     )
 
 

@@ -12,15 +12,19 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ....common.html import page_templates
+from ....common.html import page_templates, script_digest
 from ....common.units import format_mib
-from .draw import Picture, Plain
+from .draw import Move, Picture, Plain, Row
 from .nodes import METRICS as NODE_METRICS
-from .nodes import node_pictures
+from .nodes import node_parts, node_pictures
+from .overview import STEPS, overview
 from .storages import METRICS as STORAGE_METRICS
-from .storages import storage_pictures
+from .storages import storage_parts, storage_pictures
 
 TEMPLATES = pathlib.Path(__file__).parents[2] / "templates"
+_MOST_ARROWS = 60
+"""How many arrows a board can have and still be read; plans with more are shown as an overview."""
+_MOST_BOARDS = 12
 _NO_ROOM = "there is a better storage, but no room on the way to it"
 
 
@@ -51,30 +55,31 @@ def moves_page(result: Plain, title: str = "Moves") -> str:
     if result.get("storages") is not None:
         score = ("off even levels", format_mib(plan["score_before"]), format_mib(plan["score_after"]))
         subject = _Subject(("disk", "disks"), ("storage", "storages"), STORAGE_METRICS, score)
-        return _page(result, title, subject, storage_pictures(plan, result["storages"]))
+        pictures = storage_pictures(plan, result["storages"])
+        return _page(result, title, subject, pictures, storage_parts(plan, result["storages"]))
     score = ("score of the cluster", f"{plan['score_before']:.4g}", f"{plan['score_after']:.4g}")
     subject = _Subject(("instance", "instances"), ("node", "nodes"), NODE_METRICS, score)
-    return _page(result, title, subject, node_pictures(plan))
+    return _page(result, title, subject, node_pictures(plan), node_parts(plan))
 
 
-def _page(result: Plain, title: str, subject: _Subject, pictures: Sequence[Picture]) -> str:
-    plan = result["plan"]
+def _page(result: Plain, title: str, subject: _Subject, pictures: Sequence[Picture], parts: tuple[Sequence[Row], Sequence[Move]]) -> str:
+    plan, templates = result["plan"], page_templates(TEMPLATES)
     groups = [one for one in result.get("groups") or () if "score_after" in one]
-    return (
-        page_templates(TEMPLATES)
-        .get_template("moves.html.j2")
-        .render(
-            title=title,
-            subject=subject,
-            pictures=pictures,
-            moves=len(plan["moves"]),
-            stages=len(plan["stages"]),
-            data=format_mib(sum(move["data"] for move in plan["moves"])),
-            group_scores={one["group"]: (one["score_before"], one["score_after"]) for one in groups},
-            problems=_problems(result),
-            staying=_staying(result),
-        )
-    )
+    said: Plain = {
+        "title": title,
+        "subject": subject,
+        "moves": len(plan["moves"]),
+        "stages": len(plan["stages"]),
+        "data": format_mib(sum(move["data"] for move in plan["moves"])),
+        "group_scores": {one["group"]: (one["score_before"], one["score_after"]) for one in groups},
+        "problems": _problems(result),
+        "staying": _staying(result),
+    }
+    boards = sum(1 for picture in pictures if picture.arrows)
+    if boards <= _MOST_BOARDS and all(len(picture.arrows) <= _MOST_ARROWS for picture in pictures):
+        return templates.get_template("moves_boards.html.j2").render(said, pictures=pictures, digest="")
+    digest = script_digest(templates.get_template("moves.js.j2").render())
+    return templates.get_template("moves_overview.html.j2").render(said, overview=overview(*parts), steps=STEPS, digest=digest)
 
 
 def _problems(result: Plain) -> list[Problem]:

@@ -23,13 +23,10 @@ def storage_pictures(plan: Plain, storages: Sequence[Plain]) -> list[Picture]:
 
     `storages` are those of its result.
     """
-    rows = _rows(storages)
-    name_of = {(storage["storage"], node): row.name for storage, row in zip(storages, rows) for node in storage["nodes"]}
+    rows, moves = storage_parts(plan, storages)
     sets: dict[str, list[Row]] = collections.defaultdict(list)
-    for storage, row in zip(storages, rows):
-        sets[_reached_by(storage)].append(row)
-    stages = stage_of(plan)
-    moves = [_move(move, stages[at], name_of) for at, move in enumerate(plan["moves"])]
+    for row in rows:
+        sets[row.group].append(row)
     largest = max((move.data for move in moves), default=0)
     found, others = [], list[Row]()
     for nodes, members in sets.items():
@@ -40,6 +37,14 @@ def storage_pictures(plan: Plain, storages: Sequence[Plain]) -> list[Picture]:
         else:
             others += members
     return [*found, draw({_OTHERS: others}, [], largest)] if others else found
+
+
+def storage_parts(plan: Plain, storages: Sequence[Plain]) -> tuple[list[Row], list[Move]]:
+    """Return a row for each storage and what is drawn of each move, in the order of the plan."""
+    rows = _rows(storages)
+    name_of = {(storage["storage"], node): row.name for storage, row in zip(storages, rows) for node in storage["nodes"]}
+    stages = stage_of(plan)
+    return rows, [_move(move, stages[at], name_of) for at, move in enumerate(plan["moves"])]
 
 
 def _reached_by(storage: Plain) -> str:
@@ -56,7 +61,7 @@ def _row(storage: Plain, number: int, many: bool) -> Row:
     label = f"{storage['storage']} of {listed(storage['nodes'], 1)}" if many else storage["storage"]
     before, after = (_bar(storage, when) for when in ("before", "after"))
     words = (change(before, after), f"reached by {listed(storage['nodes'], _MOST_NAMES)}")
-    return Row(f"{label} ({number})", label, number, before=(before,), after=(after,), words=words)
+    return Row(f"{label} ({number})", label, number, before=(before,), after=(after,), words=words, group=_reached_by(storage))
 
 
 def _bar(storage: Plain, when: str) -> Bar:
