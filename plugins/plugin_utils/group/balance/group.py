@@ -82,7 +82,7 @@ def _plan_balanced(
             longer = ()
         moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, options))
     plan = stages(state, moves, guard, assignment.most_at_node)
-    return _told(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time, found.refused)
+    return group_plan(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time, found.refused)
 
 
 def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], options: BalanceOptions) -> float:
@@ -94,12 +94,12 @@ def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], options:
 def _plan_like_hbal(state: ClusterState, assignment: Assignment, options: HbalOptions) -> GroupPlan:
     """Return hbal's moves, with the stages that their order allows."""
     moves = [step.move for step in steps_like_hbal(state.copy(), assignment.group, options)]
-    return _told(
+    return group_plan(
         state, assignment.group, stages(state, moves, Guard.at_every_step(state), assignment.most_at_node), ScoreMode.HTOOLS, (), True
     )
 
 
-def _told(
+def group_plan(
     state: ClusterState,
     group: int,
     plan: Plan,
@@ -108,6 +108,7 @@ def _told(
     in_time: bool,
     refused: Mapping[int, Refused] = types.MappingProxyType({}),
 ) -> GroupPlan:
+    """Return a plan with what it gains and copies."""
     scorer = Scorer(state, mode, state.group_nodes(group))
     after = after_moves(state, plan.moves)
     data = sum(copied_data(state, move) for move in plan.moves)

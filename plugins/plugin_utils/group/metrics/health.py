@@ -75,6 +75,20 @@ def find_problems(state: ClusterState, failures: list[NodeFailure]) -> list[Prob
     return [problem for finder in finders for problem in finder]
 
 
+def instances_down(state: ClusterState, group: int) -> list[int]:
+    """Return the instances of a group that are down because their node does not answer."""
+    dark = np.append(state.dark & (state.facts.nodes.group == group), False)
+    models = state.facts.instances.models
+    return [instance for instance in np.flatnonzero(dark[state.primary]).tolist() if models[instance].uses_memory]
+
+
+def instances_left_behind(state: ClusterState, group: int) -> list[int]:
+    """Return the instances of a group that have a node that is down or drained."""
+    leaving = np.append(state.offline & (state.facts.nodes.group == group), False)
+    result: list[int] = np.flatnonzero(leaving[state.primary] | leaving[state.secondary]).tolist()
+    return [instance for instance in result if state.primary[instance] != NOWHERE]
+
+
 def _on_node(state: ClusterState, kind: ProblemKind, node: int, short: float, says: str) -> Problem:
     return Problem(kind, int(state.facts.nodes.group[node]), state.facts.nodes.names[node], "", short, says)
 

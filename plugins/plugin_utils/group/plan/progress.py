@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import re
 import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,6 +27,7 @@ from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ...common.fields import refuse_less
+from ...common.files import replace_json
 
 Nodes = tuple[str, ...]
 
@@ -404,14 +404,8 @@ def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:
         "jobs": dict(progress.jobs),
         "failures": dict(progress.failures),
     }
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8") as file:
-            json.dump(told, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        replace_json(path, told)
     except OSError as error:
         raise InputError([Mistake("journal", f"cannot write {path}: {error.strerror or error}")]) from error
 

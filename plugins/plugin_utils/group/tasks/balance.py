@@ -26,13 +26,13 @@ from ..balance.hbal import HbalOptions
 from ..balance.model import BalanceOptions, Redundancy, Refused
 from ..balance.super_cluster import PRICES, Choice, joined_plan, not_beaten, preferred, rank_groups, worst_groups
 from ..balance.watch import SearchProgress, Watch
-from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
 from ..cluster.loads import read_loads, with_loads
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState
 from ..evacuate.evacuation import reasons_to_stay
 from ..evacuate.task import AcrossGroups, Scorers, Task
+from ..metrics.health import instances_down, instances_left_behind
 from ..metrics.score import ScoreMode
 from ..metrics.shared_redundancy import SharedReserve
 from ..metrics.verdicts import EXACT
@@ -184,7 +184,7 @@ def run_balance(
     """Return what the action group_balance documents; `show` is told how far a lone search is. Raises InputError with all mistakes."""
     request = read_request(loaded.cluster, arguments)
     resources = Resources(arguments.get("scheduler") or "", arguments.get("workers") or 0, request.seconds)
-    solver = _Solver(request, solve, resources, show)
+    solver = GroupSolver(request, solve, resources, show)
     if request.groups is None:
         plans = worst_groups(request.cluster, request.score, request.most_groups, solver.plans)
     else:
@@ -197,7 +197,7 @@ def run_balance(
         "scores": [
             {"group": _name(request.cluster, group), "score": score} for group, score in rank_groups(request.cluster, request.score)
         ],
-        "groups": [_group_to_plain(state, found) for found in plans],
+        "groups": [group_to_plain(state, found) for found in plans],
         "plan": plan_to_plain(state, plan, request.score),
         "unfinished": [_name(request.cluster, group) for group in solver.unfinished],
     }
@@ -208,7 +208,7 @@ def run_balance(
     return told | {"summary": summary(plans, told)} | exported
 
 
-class _Solver:
+class GroupSolver:
     """Plans groups within the time that is left; `unfinished` are those for which it was not enough."""
 
     def __init__(self, request: Request, solve: Solve, resources: Resources, show: Callable[[SearchProgress], None] | None = None) -> None:
@@ -258,11 +258,11 @@ def _name(cluster: Cluster, group: int) -> str:
     return cluster.groups[group].name
 
 
-def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
+def group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
     cluster = state.facts.cluster
     names = state.facts.instances.names
     after = after_moves(state, found.plan.moves)
-    staying = _on_offline_nodes(after, found.group)
+    staying = instances_left_behind(after, found.group)
     return {
         "group": _name(cluster, found.group),
         "score_before": found.score_before,
@@ -272,7 +272,7 @@ def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
         "blocked": [names[instance] for instance in found.blocked],
         "restarts": [names[instance] for instance in restarted(state, found.plan.moves)],
         "offline": [names[instance] for instance in staying],
-        "down": [names[instance] for instance in _down(after, found.group)],
+        "down": [names[instance] for instance in instances_down(after, found.group)],
         "redundancy": _redundancy(state, after, found),
         "refused": [
             *(_refused(cluster, instance, _why_it_stays(state, after, instance)) for instance in staying),
@@ -280,13 +280,6 @@ def _group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
         ],
         "complete": found.in_time,
     }
-
-
-def _down(state: ClusterState, group: int) -> list[int]:
-    """Return the instances of a group that are down because their node does not answer."""
-    dark = np.append(state.dark & (state.facts.nodes.group == group), False)
-    models = state.facts.instances.models
-    return [instance for instance in np.flatnonzero(dark[state.primary]).tolist() if models[instance].uses_memory]
 
 
 def _redundancy(state: ClusterState, after: ClusterState, found: GroupPlan) -> Plain:
@@ -299,7 +292,7 @@ def _redundancy(state: ClusterState, after: ClusterState, found: GroupPlan) -> P
     reasons = []
     if worse:
         members = state.group_nodes(found.group)
-        reasons += ["down"] if len(_down(after, found.group)) < len(_down(state, found.group)) else []
+        reasons += ["down"] if len(instances_down(after, found.group)) < len(instances_down(state, found.group)) else []
         reasons += ["limits"] if excess_of(after, members) < excess_of(state, members) else []
     return {
         "before": int(before[np.isfinite(before)].sum()),
@@ -326,13 +319,6 @@ def _stranding(state: ClusterState, why: Refused) -> Reason:
 
 def _refused(cluster: Cluster, instance: int, reasons: Sequence[Reason]) -> Plain:
     return {"instance": cluster.instances[instance].name, "reasons": [reason_to_plain(cluster, reason) for reason in reasons]}
-
-
-def _on_offline_nodes(after: ClusterState, group: int) -> list[int]:
-    """Return the instances of a group that have a node that is offline."""
-    dark = np.append(after.offline & (after.facts.nodes.group == group), False)
-    result: list[int] = np.flatnonzero(dark[after.primary] | dark[after.secondary]).tolist()
-    return [instance for instance in result if after.primary[instance] != NOWHERE]
 
 
 def _choice_to_plain(cluster: Cluster, choice: Choice, chosen: GroupPlan) -> Plain:

@@ -1,0 +1,90 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Follow a cluster on the controller: arguments, a record and the time to one call of plugin_utils.group, and its answer to a result."""
+
+from __future__ import annotations
+
+import functools
+import json
+import typing as t
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ..plugin_utils.bridge.cluster_source import load_any_cluster
+from ..plugin_utils.common.action import PlanningAction
+from ..plugin_utils.common.fields import read_all
+from ..plugin_utils.common.parallel import solve_each
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.follow.record import Moment, read_record, record_to_plain, write_record
+from ..plugin_utils.group.tasks.follow import run_follow
+
+
+class ActionModule(PlanningAction):
+    """group_follow: few moves, when groups have become uneven or something is wrong with them."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **CLUSTER_ARGUMENTS,
+        "state_file": {"type": "path", "required": True},
+        "groups": {"type": "list", "elements": "str"},
+        "measure": {"type": "str", "choices": ["imbalance", "score"], "default": "imbalance"},
+        "resources": {"type": "list", "elements": "str", "choices": ["memory", "disk", "cpus", "cpu_load"], "default": ["memory", "cpus"]},
+        "threshold": {"type": "float"},
+        "target": {"type": "float"},
+        "confirm": {"type": "float", "default": 0.0},
+        "cooldown": {"type": "float", "default": 3600.0},
+        "rest": {"type": "float", "default": 21600.0},
+        "urgent": {
+            "type": "list",
+            "elements": "str",
+            "choices": ["down", "drained", "limits", "n1"],
+            "default": ["down", "drained", "limits", "n1"],
+        },
+        "windows": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "days": {"type": "list", "elements": "str", "choices": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]},
+                "from": {"type": "str", "required": True},
+                "to": {"type": "str", "required": True},
+            },
+        },
+        "timezone": {"type": "str"},
+        "act": {"type": "bool", "default": True},
+        "now": {"type": "str"},
+        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
+        "max_moves": {"type": "int", "default": 10},
+        "max_data": {"type": "str"},
+        "min_gain": {"type": "float"},
+        "data_price": {"type": "float"},
+        "move_price": {"type": "float"},
+        "restart_price": {"type": "float"},
+        "disk_moves": {"type": "bool", "default": True},
+        "instance_moves": {"type": "bool", "default": True},
+        "redundancy": {"type": "str", "choices": ["keep", "price", "off"]},
+        "load": {"type": "dict"},
+        "node_load": {"type": "dict"},
+        "max_moves_at_node": {"type": "int"},
+        "time_limit": {"type": "float"},
+        "workers": {"type": "int", "default": 0},
+        "scheduler": {"type": "str"},
+    }
+    CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Say what is done now, and keep what the next run has to know."""
+        now = datetime.now(timezone.utc) if arguments["now"] is None else read_all(Moment(), arguments["now"], "now")
+        path = Path(self._loader.path_dwim(arguments["state_file"]))
+        before = read_record(path)
+        loaded = load_any_cluster(arguments, self._loader.path_dwim)
+        solve = functools.partial(solve_each, progress=self.show_progress)
+        followed = run_follow(loaded, arguments, before, now.replace(microsecond=0), solve, self.renew_progress)
+        changed = followed.record != before
+        if changed and not self._task.check_mode:
+            write_record(path, followed.record)
+        texts = [f"{json.dumps(record_to_plain(record), indent=1)}\n" if changed else "" for record in (before, followed.record)]
+        diff = {"before_header": str(path), "after_header": str(path), "before": texts[0], "after": texts[1]}
+        return {**followed.told, "changed": changed, "diff": diff}
