@@ -16,6 +16,7 @@ before it:
 - balance, evacuate, capacity: searches for better places, empty nodes, room for more;
 - redistribute: instances that go to other groups;
 - storages: disks that go to other storages;
+- follow: when any of this is worth doing again, from run to run;
 - tasks: one file for each action.
 
 arguments.py has what the modules take in common.

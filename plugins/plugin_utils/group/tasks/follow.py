@@ -124,7 +124,8 @@ class _Run:
 
     def choose(self, settled: Settled) -> _Chosen:
         """Return what is done about the groups, first about moves that are left of an earlier run."""
-        record, decisions = settled.record, self._decisions(settled.record)
+        decisions = self._decisions(settled.record)
+        record = self._noted(settled.record, decisions)
         if not self._wanted.act:
             return _Chosen(self._waiting(decisions, Why.LOOK), record)
         if settled.left and record.pending is not None:
@@ -132,8 +133,13 @@ class _Run:
                 return self._resumed(record, record.pending, decisions)
             record = dropped(record, self.where, self._now)
             decisions = self._decisions(record)
-        record = _noted(record, {self._name(group): decision.known for group, decision in decisions.items()})
         return self._repaired(record, decisions)
+
+    def _noted(self, record: Record, decisions: Mapping[int, Decision]) -> Record:
+        """Return the record with what is known of groups from now on."""
+        for group, decision in decisions.items():
+            record = record.with_group(self._name(group), decision.known)
+        return record
 
     def _decisions(self, record: Record) -> dict[int, Decision]:
         found = {}
@@ -198,7 +204,7 @@ class _Run:
                 now[group] = self._not_repaired(record.group(self._name(group)))
         if made:
             return _Chosen(self._waiting(now, Why.REPAIRS), self._with_plan(record, Purpose.REPAIR, made), tuple(made))
-        return self._balanced(_noted(record, {self._name(group): now[group].known for group in ill}), now)
+        return self._balanced(record, now)
 
     def _not_repaired(self, known: GroupRecord) -> Decision:
         """Return what is done for a group of which something is wrong that no move helps."""
@@ -364,12 +370,6 @@ class _Run:
             after = gauge.read(after_moves(self._state, found.plan.moves), group)
             told |= group_to_plain(self._state, found) | {"measure_after": after.value}
         return told | {"says": _says(told, self._wanted.rules)}
-
-
-def _noted(record: Record, known: Mapping[str, GroupRecord]) -> Record:
-    for name, one in known.items():
-        record = record.with_group(name, one)
-    return record
 
 
 def _says(told: Plain, rules: Rules) -> str:

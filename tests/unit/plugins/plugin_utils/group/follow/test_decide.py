@@ -1,0 +1,56 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Threshold, hysteresis, confirmation, cooldown and windows, one decision at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta, timezone
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.condition import Condition
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.decide import Action, Rules, Why, decide
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.record import GroupRecord
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.windows import Window, Windows
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=timezone.utc)
+EARLIER = NOW - timedelta(minutes=10)
+NIGHT = Windows((Window(frozenset(range(7)), time(22), time(5)),), timezone.utc)
+
+
+def rules(confirm=0, cooldown=0, windows=None):
+    return Rules(0.2, 0.1, timedelta(minutes=confirm), timedelta(minutes=cooldown), windows or Windows())
+
+
+@pytest.mark.parametrize(
+    ("value", "known", "options", "action", "why", "until"),
+    [
+        (0.2, GroupRecord(), {}, Action.CALM, None, None),
+        (0.21, GroupRecord(), {}, Action.BALANCE, None, None),
+        (0.15, GroupRecord(balancing=True), {}, Action.BALANCE, None, None),
+        (0.1, GroupRecord(balancing=True), {}, Action.CALM, None, None),
+        (0.21, GroupRecord(), {"confirm": 15}, Action.WAIT, Why.CONFIRM, NOW + timedelta(minutes=15)),
+        (0.21, GroupRecord(over_since=EARLIER), {"confirm": 15}, Action.WAIT, Why.CONFIRM, EARLIER + timedelta(minutes=15)),
+        (0.21, GroupRecord(over_since=EARLIER), {"confirm": 10}, Action.BALANCE, None, None),
+        (0.15, GroupRecord(balancing=True), {"confirm": 15}, Action.BALANCE, None, None),
+        (0.21, GroupRecord(acted=EARLIER), {"cooldown": 15}, Action.WAIT, Why.COOLDOWN, EARLIER + timedelta(minutes=15)),
+        (0.21, GroupRecord(acted=EARLIER), {"cooldown": 10}, Action.BALANCE, None, None),
+        (0.21, GroupRecord(), {"windows": NIGHT}, Action.WAIT, Why.WINDOW, NOW.replace(hour=22)),
+    ],
+)
+def test_what_is_uneven(value, known, options, action, why, until):
+    decision = decide(Condition(value, 1.0, (0.0, 0.0)), known, rules(**options), NOW)
+    assert (decision.action, decision.why, decision.until) == (action, why, until)
+
+
+def test_what_is_wrong_waits_for_nothing():
+    known = GroupRecord(acted=EARLIER)
+    decision = decide(Condition(0.0, 1.0, (0.0, 1.0)), known, rules(60, 60, NIGHT), NOW)
+    assert (decision.action, decision.known) == (Action.REPAIR, known)
+
+
+def test_a_peak_that_is_over_counts_no_more():
+    begun = decide(Condition(0.3, 1.0, ()), GroupRecord(), rules(15), NOW).known
+    assert begun.over_since == NOW
+    assert decide(Condition(0.2, 1.0, ()), begun, rules(15), NOW).known == GroupRecord()
