@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from ..schema.model import Layout
 from ..steps import requirements
 from ..steps.carry_out import carry_out, lacks_key
-from ..steps.kinds import FinishLogicalVolumes, FinishPartitions, Step
+from ..steps.kinds import CreateVolumeGroup, ExtendVolumeGroup, Step
 from ..steps.luks import Key, opens
 from ..steps.machine import Machine, StepFailed
 from .disks import find_disks
@@ -36,8 +36,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 _PARTIAL = "what is closed or stopped must be opened and examined first; only then are the next steps known"
 
-_MARKS = (FinishPartitions, FinishLogicalVolumes)
-"""Steps that say of others that they are done. LVM flushes nothing that it writes, so that a power cut could leave the mark alone."""
+NEEDING_ALL_WRITTEN = (CreateVolumeGroup, ExtendVolumeGroup)
+"""Steps that make of several devices one. LVM flushes nothing that it writes, so that a power cut could leave a group on one disk, and
+nothing of its physical volume on another."""
 
 _MOST_OPENINGS = 8
 """How often a stack can turn out to have more to open: an array on LUKS on an array is far fewer."""
@@ -139,7 +140,7 @@ def _carry_out_all(
         if stop_asked():
             return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
         try:
-            if isinstance(step, _MARKS):
+            if isinstance(step, NEEDING_ALL_WRITTEN):
                 machine.flush(disks)
             carry_out(step, machine, request.key)
             if _is_last_of_its_kind(plan.steps, position):

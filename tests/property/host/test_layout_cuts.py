@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import copy
+import random
 import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.tests.support.host.simulated.caches import run_until_cut
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, disks_of, ids, not_begun, run_until, state_of
@@ -116,6 +118,30 @@ def _run_all_until(host: SimulatedHost, schema: Plain, wipe: list[str], moment: 
         moment -= moments
 
 
+def tear_everywhere(host: SimulatedHost, schema: Plain, wipe: list[str], check: t.Callable[[SimulatedHost], None], seeds: int = 2) -> int:
+    """Cut the power at every moment of a run, so that what was not flushed is lost in parts, and complete it; returns at how many."""
+    layout = parse_static_schema(schema)
+    before, moments = state_of(host), 0
+    while True:
+        for seed in range(seeds):
+            cut, left = copy.deepcopy(host), moments
+            while True:
+                plan = plan_steps(layout, cut.present(), wipe)
+                assert not plan.refusals, plan.refusals
+                whole = copy.deepcopy(cut)
+                of_plan = sum(len(list(perform(whole, step))) for step in plan.steps)
+                if run_until_cut(cut, plan, left, random.Random(seed)):
+                    break
+                if not plan.steps:
+                    return moments
+                left -= of_plan
+            still = not_begun(cut, before, disks_of(schema)) if wipe else []
+            complete(cut, layout, [name for name in wipe if name in still])
+            check_layout(cut, layout, earlier=False)
+            check(cut)
+        moments += 1
+
+
 def nothing(_host: SimulatedHost) -> None:
     """There are no data yet."""
 
@@ -123,6 +149,11 @@ def nothing(_host: SimulatedHost) -> None:
 @pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs])
 def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
     assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
+
+
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
+def test_on_empty_disks_that_lose_what_was_not_flushed(make: t.Callable[[], SchemaMaker]) -> None:
+    assert tear_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
 
 
 @pytest.mark.parametrize(
@@ -156,6 +187,7 @@ def test_over_a_group_of_the_same_name(make: t.Callable[[], SchemaMaker]) -> Non
         volume["partitions"][0]["uuid"] = f"00000000-0000-4000-8000-{volume['name'][-3:].encode().hex():>012}"
     complete(host, parse_static_schema(earlier.schema), [])
     assert cut_everywhere(host, schema, ids(disks_of(schema)), nothing) > 15
+    assert tear_everywhere(host, schema, ids(disks_of(schema)), nothing, seeds=1) > 15
 
 
 def test_over_whole_disks_in_an_array_and_in_a_group() -> None:
@@ -179,6 +211,7 @@ def test_a_disk_that_joins_a_group(make: t.Callable[[], SchemaMaker], encrypted:
     schema = joined_by_a_disk(maker, encrypted)
     layout = parse_static_schema(schema)
     assert cut_everywhere(host, schema, [], lambda cut: check_data(cut, layout)) > 10
+    assert tear_everywhere(host, schema, [], lambda cut: check_data(cut, layout)) > 10
 
 
 def test_a_btrfs_on_two_disks_that_grows_on_one_of_them() -> None:
@@ -206,3 +239,4 @@ def test_an_encrypted_space_that_grows() -> None:
     maker.schema["lvs"][0]["size"] += 280
     layout = parse_static_schema(maker.schema)
     assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 5
+    assert tear_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 5

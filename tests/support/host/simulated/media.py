@@ -116,6 +116,11 @@ class Media:
                 for offset in [offset for offset in there if place <= offset < place + extent.size]:
                     del there[offset]
 
+    def replace(self, disk: str, marks: dict[int, Mark]) -> None:
+        """Have a disk say something else, as one does that has lost writes."""
+        self._changed()
+        self.marks[disk] = marks
+
     def copy(self, source: Block, target: Block) -> None:
         """Write all that is on one device onto another one, as md does with a new member."""
         self._changed()
