@@ -10,7 +10,7 @@ that moves; a provider that is as declared is not written at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...common.errors import Mistakes
 from ...common.libraries import sa
@@ -21,6 +21,7 @@ from .guards import guard_providers, guard_topology
 from .import_world import ensure_aggregates, ensure_names
 from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
 from .read import StoredProvider, batches, read_children, read_providers, read_users, run_batches
+from .retry import LostRace
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
 
@@ -45,10 +46,11 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
         stored = _find(connection, changes)
     moved = moved_numbers(stored, parents)
     refuse_loops(connection, changes, stored, parents)
-    _guard(connection, changes, stored, parents)
+    held = _guard(connection, changes, stored, parents)
     _insert_new(connection, changes, stored)
     guarded = _find(connection, changes)
     changes = _from_now_on(asked, guarded)
+    _refuse_overtaken(changes, stored, guarded, parents, held, moved)
     _rename(connection, changes, guarded)
     write_parents(connection, {provider.uuid: provider.parent for provider in guarded.values()}, parents)
     present = {provider.id for provider in stored.values()}
@@ -106,11 +108,33 @@ def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderCha
 
 def _guard(
     connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
-) -> None:
+) -> set[int]:
+    """Guard the providers that differ from what is declared, and all below those that move; return the numbers of all of them."""
     known = [(change, stored[change.reference]) for change in changes if change.reference in stored]
     below = numbers_below(connection, moved_numbers(stored, parents))
     differing = {provider.id: change.generation for change, provider in known if _differs(change, provider, parents)}
     guard_providers(connection, {**dict.fromkeys(below), **differing})
+    return {*below, *differing}
+
+
+def _refuse_overtaken(
+    changes: Sequence[ProviderChange],
+    stored: Mapping[str, StoredProvider],
+    guarded: Mapping[str, StoredProvider],
+    parents: Mapping[str, str | None],
+    held: Collection[int],
+    moved: Collection[int],
+) -> None:
+    """Raise LostRace where a provider was as declared when it was read, so that it is not guarded, and has changed since."""
+    for change in changes:
+        provider = guarded.get(change.reference)
+        if provider is None:
+            raise LostRace
+        if change.reference not in stored:
+            continue
+        has_moved = parents.get(provider.uuid, provider.parent) != provider.parent and provider.id not in moved
+        if has_moved or (provider.id not in held and _differs(change, provider, parents)):
+            raise LostRace
 
 
 def _differs(change: ProviderChange, provider: StoredProvider, parents: Mapping[str, str | None]) -> bool:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import GenerationMoved
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.inventories import StillInUse
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import Inventory
 
 AGGREGATE = "11111111-2222-4333-8444-555555555555"
@@ -171,3 +174,24 @@ def test_inventory_that_can_never_be_satisfied_is_warned_of(bench, inventory, sa
     (warning,) = bench.put({"name": "host", "inventories": {"VCPU": inventory}}).warnings
     assert warning.startswith("providers[0].inventories.VCPU: nothing can ever be taken")
     assert says in warning
+
+
+@pytest.mark.parametrize("elsewhere", [{"parent": "other"}, {"traits": ["HW_NUMA_ROOT"]}, None])
+def test_what_changes_after_it_was_found_as_declared_is_declared_again(bench, monkeypatch, elsewhere):
+    """Nothing guards a provider that needs no change; somebody else changes or removes it before this transaction looks again."""
+    bench.put({"name": "host"}, {"name": "other"}, {"name": "card", "parent": "host", "traits": [], "inventories": {"PGPU": 1}})
+    declared = {"name": "card", "parent": "host", "traits": [], "inventories": {"PGPU": 1}}
+    guard = providers._guard
+
+    def overtaken(connection, *read):
+        held = guard(connection, *read)
+        monkeypatch.setattr(providers, "_guard", guard)
+        change = providers.remove_providers if elsewhere is None else providers.put_providers
+        change(connection, parse_changes([{"name": "card", **(elsewhere or {})}], "providers"))
+        return held
+
+    monkeypatch.setattr(providers, "_guard", overtaken)
+    bench.put(declared)
+    card = by_name(bench)["card"]
+    assert (card.parent, card.traits, set(card.inventories)) == (by_name(bench)["host"].uuid, frozenset(), {"PGPU"})
+    assert bench.ledger.read(audit) == []
