@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from functools import partial
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
@@ -33,7 +35,6 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.mo
 from ansible_collections.bareon.allocator.tests.support.provider.worlds import made_uuid
 
 ZONES = [made_uuid(f"zone{number}") for number in range(3)]
-CONSUMER = made_uuid("consumer")
 ANYTHING = {name: option.get("default") for name, option in REQUEST_ARGUMENTS.items()}
 FLAT = {"groups": {"": {"resources": {"VCPU": 2, "MEMORY_MB": 4096}, "required": ["HW_CPU_X86_AVX2"], "member_of": [ZONES[0]]}}}
 NUMA = {"resources": {"VCPU": 2, "MEMORY_MB": 4096}}
@@ -112,7 +113,7 @@ def ask(url, shape, question):
         request = {**ANYTHING, **SHAPES[shape][2]}
         whose = ("project", "user", "consumer_type", "consumer_generation")
         owned = dict.fromkeys((*whose, "allocations", "generations", "candidates", "inventories", "consumers"))
-        arguments = {**database, **owned, "consumer": CONSUMER, "state": "present", "retries": 40, "request": request}
+        arguments = {**database, **owned, "consumer": str(uuid.uuid4()), "state": "present", "retries": 40, "request": request}
         found = int(run_provider_allocation(arguments, dry_run=False)["changed"])
     else:
         found = len(run_provider_candidates({**database, **ANYTHING, **SHAPES[shape][2], **asked, "summaries": False})["candidates"])
@@ -125,7 +126,9 @@ def measure(url, shape, repeat):
     """Yield a row for each question, the median of some processes."""
     for question, (target, _arguments) in QUESTIONS.items():
         command = [sys.executable, __file__, "--database", url, "--shapes", shape, "--ask", question]
-        runs = [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _unused in range(repeat)]
+        # What names the ledger for a whole play has its driver loaded before Ansible forks.
+        asking = partial(subprocess.run, command, check=True, capture_output=True, text=True, env={**os.environ, "BAREON_DATABASE": url})
+        runs = [json.loads(asking().stdout) for _unused in range(repeat)]
         middle = sorted(runs, key=lambda run: run["ms"])[len(runs) // 2]
         yield {"shape": shape, "question": question, **middle, "met": middle["ms"] <= target * 1000 and middle["mb"] <= MEGABYTES}
 

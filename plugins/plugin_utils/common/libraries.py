@@ -12,6 +12,7 @@ dear to load and seldom needed is announced with `expect` and taken as `librarie
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -100,6 +101,12 @@ _MODULES = {
 }
 _PARTS = {"sqlalchemy": ("sqlalchemy.dialects.sqlite",)}
 """What a library would load when it is first used: in every process that Ansible forks, instead of once before."""
+_DRIVERS = {
+    "postgresql": ("psycopg", "sqlalchemy.dialects.postgresql"),
+    "mysql": ("pymysql", "sqlalchemy.dialects.mysql"),
+    "mariadb": ("pymysql", "sqlalchemy.dialects.mysql"),
+}
+"""What SQLAlchemy would load when it first connects, by the kind of database that BAREON_DATABASE names."""
 
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
 _BOUND = re.compile(r"(>=|!=)\s*([\d.]+)")
@@ -169,8 +176,17 @@ def __getattr__(name: str) -> t.Any:
             importlib.import_module(part)
     except ImportError as error:
         loaded = _Absent(_causes.setdefault(module.partition(".")[0], error))
+    if module == "sqlalchemy":
+        _load_driver(os.environ.get("BAREON_DATABASE", ""))
     globals()[name] = loaded
     return loaded
+
+
+def _load_driver(database: str) -> None:
+    """Load the driver of a database once, before Ansible forks; one that is missing is told of by whoever connects."""
+    for part in _DRIVERS.get(re.split(r"[+:]", database, maxsplit=1)[0], ()):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(part)
 
 
 def expect(module: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import typing as t
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -69,19 +69,22 @@ class Part:
 
 def find_candidates(index: Index, request: Request, options: SearchOptions | None = None, rank: Rank = mean_depth) -> Answer:
     """Return at most `request.limit` candidates for a request that was checked against the index' names; columns are chosen by rank."""
-    return find_in_parts([Part(index)], request, options, rank)
+    return find_in_parts(lambda _found: [Part(index)], request, options, rank)
 
 
-def find_in_parts(parts: Iterable[Part], request: Request, options: SearchOptions | None = None, rank: Rank = mean_depth) -> Answer:
+def find_in_parts(
+    parts: Callable[[Sized], Iterable[Part]], request: Request, options: SearchOptions | None = None, rank: Rank = mean_depth
+) -> Answer:
     """Do the same in a world that comes in parts, which are asked for while candidates are missing.
 
-    The candidates are those of the whole world, in its order, if the parts' trees come in that order.
+    The candidates are those of the whole world, in its order, if the parts' trees come in that order. `parts` is given the list of the
+    candidates, which grows as they are found.
     """
     options = options or SearchOptions()
     budget = Budget(options.budget)
-    searches = (search for part in parts for search in _tree_searches(part, request, options, rank, budget))
-    choices = budget.each(joined(searches, options.order))
     found: list[Candidate] = []
+    searches = (search for part in parts(found) for search in _tree_searches(part, request, options, rank, budget))
+    choices = budget.each(joined(searches, options.order))
     anchors: list[tuple[Index, int]] = []
     truncated = False
     try:

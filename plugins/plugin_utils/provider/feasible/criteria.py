@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from ...common.libraries import sa
 from ..candidates.columns import column_amounts
+from ..ledger.statements import select_rows
 from ..request.model import UNSUFFIXED, Group, Request
 from ..world.names import aggregate_uuid
 
@@ -105,9 +106,8 @@ def numbers_in(numbers: Iterable[int]) -> str:
 
 
 def rows(connection: sa.Connection, sql: Sql) -> Sequence[t.Any]:
-    """Return the rows that a statement selects. Building it with SQLAlchemy would take longer than running it."""
-    text = sql.text if connection.dialect.name == "sqlite" else sql.text.replace("%", "%%").replace("?", "%s")
-    return connection.exec_driver_sql(text, sql.values).all()
+    """Return the rows that a statement selects."""
+    return select_rows(connection, sql.text, sql.values)
 
 
 def make_criteria(request: Request, trees: Mapping[str, int], kept: Mapping[int, int], sharing: Collection[int]) -> Criteria:

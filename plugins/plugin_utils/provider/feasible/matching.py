@@ -21,6 +21,6 @@ def read_matching(connection: sa.Connection, group: Group) -> set[int]:
         named = read_numbers(connection, [group.in_tree])
         number = named[group.in_tree][0] if named else 0
         found = rows(connection, Sql(f"SELECT root_id FROM resource_providers WHERE id = {number}"))
-        tree = found[0].root_id if found else 0
+        tree = found[0][0] if found else 0
     says = condition_on_provider(group, tree).of("p")
     return {number for (number,) in rows(connection, Sql(f"{_PROVIDERS} WHERE {says.text}", says.values))}

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from functools import partial
 
 from ...common.libraries import sa
 from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
@@ -18,11 +20,11 @@ from ..request.model import Request
 from ..world.model import Inventory, Provider, World
 from ..world.names import SHARING_TRAIT
 from .criteria import Sql, make_criteria, numbers_in, rows
-from .roots import Finder
+from .roots import Counts, Finder
 
 _FIRST_TREES, _MOST_TREES = 8, 1024
 _STEPS = 8
-"""In how many steps as many trees are loaded as candidates are wanted: a tree may have several, so that most need not be loaded."""
+"""The first of as many trees as candidates are wanted: each may have several. What they have tells how many more are loaded."""
 
 Held = Mapping[tuple[int, str], int]
 """What counts as free although it is in use: amounts by provider's number and class."""
@@ -34,15 +36,16 @@ class Asker:
 
     connection: sa.Connection
     holding: Holding | None = None
+    counts: Counts = field(default_factory=dict, compare=False)
 
     def find(self, request: Request, options: SearchOptions) -> Answer:
         """Return what find_candidates would return of the whole world."""
-        return find_in_parts(self._parts(request, options.order), request, options)
+        return find_in_parts(partial(self._parts, request, options.order), request, options)
 
-    def _parts(self, request: Request, order: str) -> Iterator[Part]:
+    def _parts(self, request: Request, order: str, candidates: Sized) -> Iterator[Part]:
         held: Held = self.holding.amounts if self.holding else {}
         kept = self._roots_of({number for number, _name in held})
-        finder = Finder(self.connection, make_criteria(request, self._trees(request), kept, self._sharing(kept)))
+        finder = Finder(self.connection, make_criteria(request, self._trees(request), kept, self._sharing(kept)), self.counts)
         asked: Counter[str] = Counter()
         for group in request.groups:
             for name, amount in group.resources:
@@ -56,15 +59,18 @@ class Asker:
             found = finder.by_share(asked, of_trees, order)
         limit = _MOST_TREES if request.limit is None else request.limit
         # To spread takes one candidate of each tree, so that as many trees are needed.
-        steps = 1 if request.limit is None or order == "spread" or limit < _STEPS * _FIRST_TREES else _STEPS
-        size = min(max(_FIRST_TREES, limit // steps), _MOST_TREES)
+        size = _within(limit if request.limit is None or order == "spread" else limit // _STEPS)
+        least, loaded = _FIRST_TREES, 0
         waiting: list[int] = []
         for roots in found:
             waiting += roots
-            while len(waiting) >= size:
+            while len(waiting) >= min(size, limit):
                 yield read_part(self.connection, waiting[:size], asked, held)
-                waiting, steps = waiting[size:], steps - 1
-                size = size if steps > 0 else min(4 * size, _MOST_TREES)
+                loaded, waiting, least = loaded + len(waiting[:size]), waiting[size:], 2 * least
+                many = 4 * size
+                if request.limit is not None and len(candidates):
+                    many = max(least, math.ceil((limit - len(candidates)) * loaded / len(candidates)))
+                size = _within(many)
         if waiting:
             yield read_part(self.connection, waiting, asked, held)
 
@@ -79,13 +85,17 @@ class Asker:
         if not numbers:
             return {}
         found = rows(self.connection, Sql(f"SELECT id, root_id FROM resource_providers WHERE id IN ({numbers_in(numbers)})"))
-        return {row.id: row.root_id for row in found}
+        return dict(found)
 
     def _sharing(self, numbers: Collection[int]) -> list[int]:
         if not numbers:
             return []
         text = f"SELECT provider_id FROM provider_traits WHERE trait = ? AND provider_id IN ({numbers_in(numbers)})"
         return [number for (number,) in rows(self.connection, Sql(text, (SHARING_TRAIT,)))]
+
+
+def _within(trees: int) -> int:
+    return min(max(_FIRST_TREES, trees), _MOST_TREES)
 
 
 def read_part(connection: sa.Connection, roots: Sequence[int], classes: Collection[str], held: Held) -> Part:

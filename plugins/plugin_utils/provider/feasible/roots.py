@@ -28,17 +28,24 @@ _COUNTED = (1_000, 100_000)
 """How far criteria are counted to find the rarest."""
 
 
+Counts = dict[tuple[str, Sql, int], int]
+"""How many rows of a table are as said, counted no further than a number: known for the whole transaction."""
+
+
 @dataclass
 class Finder:
-    """Finds roots in one read transaction; what it learns of aggregates holds for all of it."""
+    """Finds roots in one read transaction; what it learns of aggregates and criteria serves all of it."""
 
     connection: sa.Connection
     criteria: Criteria
+    counts: Counts = field(default_factory=dict)
     _offers: dict[Criterion, dict[str, bool]] = field(default_factory=dict)
+    _passed: dict[Criterion, tuple[int, int]] = field(default_factory=dict)
+    """Of how many roots a criterion held, and of how many it was asked."""
 
     def by_name(self, limit: int | None) -> Iterator[list[int]]:
         """Yield the roots' numbers in the order of their names, in pieces; about `limit` are wanted, None for all."""
-        if limit is None or self._trees is not None:
+        if limit is None or self._trees is not None or self._are_at_most(limit):
             yield self._named(self._complete(None) or [], "")
             return
         last, size, walked, hits, looked = "", max(_FIRST_PAGE, min(2 * limit, 1024)), 0, 0, False
@@ -92,6 +99,16 @@ class Finder:
                 only = {criterion.tree} if only is None else only & {criterion.tree}
         return only
 
+    def _are_at_most(self, limit: int) -> bool:
+        """Whether a trait or an aggregate leaves no more roots than so many; where few are wanted, counting is not worth it."""
+        return limit >= _WALKED_AT_LEAST and any(
+            self._count(atom, limit + 1) <= limit
+            for criterion in self.criteria.wanted
+            if not self._is_offered(criterion)
+            for atom in criterion.atoms
+            if atom.table != "inventories"
+        )
+
     def _page(self, last: str, size: int) -> Sequence[t.Any]:
         text = "SELECT id, name FROM resource_providers WHERE parent_id IS NULL AND name > ? ORDER BY parent_id, name LIMIT ?"
         return rows(self.connection, Sql(text, (last, size)))
@@ -112,11 +129,23 @@ class Finder:
             says = atom.says.of("d")
             text = f"SELECT d.provider_id FROM {atom.table} d WHERE {says.text} AND d.provider_id IN ({numbers_in(left)})"
             left -= {number for (number,) in rows(self.connection, Sql(text, says.values))}
-        for criterion in self.criteria.wanted:
+        for criterion in self._strictest_first():
             if not left:
                 break
-            left &= self._having(criterion, left)
+            asked, left = len(left), left & self._having(criterion, left)
+            before = self._passed.get(criterion, (0, 0))
+            self._passed[criterion] = (before[0] + len(left), before[1] + asked)
         return left | (self.criteria.held & set(roots))
+
+    def _strictest_first(self) -> list[Criterion]:
+        """Return the criteria in the order in which they leave the least to ask of the others, those that may be shared last."""
+
+        def share(criterion: Criterion) -> tuple[bool, float]:
+            # Most hosts have room; not all have a trait.
+            passed, asked = self._passed.get(criterion, (1, 1 if criterion.atoms[0].table == "inventories" else 2))
+            return self._is_offered(criterion), passed / asked
+
+        return sorted(self.criteria.wanted, key=share)
 
     def _having(self, criterion: Criterion, roots: set[int]) -> set[int]:
         says = criterion.found("d")
@@ -212,6 +241,8 @@ class Finder:
 
     def count_together(self, atoms: Sequence[Atom], most: int) -> int:
         """Return how many providers have all of the atoms, counted no further than `most`."""
+        if len(atoms) == 1:
+            return self._count(atoms[0], most)
         together = Criterion(tuple(atoms))
         _count, leading = min((self._count(atom, most), number) for number, atom in enumerate(atoms))
         says = together.found("d", leading)
@@ -220,6 +251,12 @@ class Finder:
         return int(rows(self.connection, Sql(text, says.values))[0][0])
 
     def _count(self, atom: Atom, most: int) -> int:
+        known = atom.table, atom.says, most
+        if known not in self.counts:
+            self.counts[known] = self._counted(atom, most)
+        return self.counts[known]
+
+    def _counted(self, atom: Atom, most: int) -> int:
         says = atom.says.of("d")
         text = f"SELECT COUNT(*) FROM (SELECT 1 FROM {atom.table} d WHERE {_by_room(atom)}{says.text} LIMIT {most}) counted"
         return int(rows(self.connection, Sql(text, says.values))[0][0])

@@ -36,7 +36,7 @@ def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated
     `truncated` says that the search which found `have` candidates did not come to its end.
     """
     connection = asker.connection
-    finder = Finder(connection, make_criteria(request, {}, {}, ()))
+    finder = Finder(connection, make_criteria(request, {}, {}, ()), asker.counts)
     groups: dict[str, list[Plain]] = {}
     first: Plain | None = None
     for suffix, criterion in criteria_of_groups(request):

@@ -27,6 +27,7 @@ from .retry import mysql_code, sqlite_code
 from .url import describe, without_secrets
 
 _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
+_POSTGRESQL_PLANS = "SET jit = off; SET max_parallel_workers_per_gather = 0; SET random_page_cost = 1.1"
 _LONGEST_WAIT = 31536000
 """A year, in seconds: what servers are told where there is no deadline."""
 _POLL_SECONDS = 0.004
@@ -174,7 +175,9 @@ def _whole_seconds(deadline: Deadline) -> int:
 
 def _make_server_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
     backend = url.get_backend_name()
-    engine = sa.create_engine(url, isolation_level="READ COMMITTED", connect_args={"charset": "utf8mb4"} if backend == "mysql" else {})
+    # SQLAlchemy asks PostgreSQL for a type that no table here has.
+    options: dict[str, t.Any] = {"connect_args": {"charset": "utf8mb4"}} if backend == "mysql" else {"use_native_hstore": False}
+    engine = sa.create_engine(url, isolation_level="READ COMMITTED", **options)
 
     def prepare(connection: t.Any, _record: t.Any) -> None:
         (_prepare_mysql if backend == "mysql" else _prepare_postgresql)(connection, _whole_seconds(deadline))
@@ -240,10 +243,14 @@ def _begin_sqlite(connection: sa.Connection, deadline: Deadline) -> None:
 
 
 def _prepare_postgresql(connection: t.Any, seconds: int) -> None:
-    """Let the server give up what its client has given up; compiling a statement takes longer than to run any of ours."""
+    """Let the server give up what its client has given up, and plan for statements that want a few rows by way of an index.
+
+    To compile one of them, or to begin processes for it, takes longer than to run it. A server that expects a disk that is slow to seek
+    would read the whole of an index first.
+    """
     mode, connection.autocommit = connection.autocommit, True
     limits = f"SET lock_timeout = '{seconds}s'; SET idle_in_transaction_session_timeout = '{seconds}s'"
-    connection.execute(f"{limits}; SET jit = off")
+    connection.execute(f"{limits}; {_POSTGRESQL_PLANS}")
     connection.autocommit = mode
 
 

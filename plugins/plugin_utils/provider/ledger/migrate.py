@@ -12,6 +12,7 @@ from pathlib import Path
 from ...common import libraries
 from ...common.errors import Unavailable
 from ...common.libraries import sa
+from .statements import select_rows
 
 libraries.expect("alembic")
 
@@ -21,6 +22,11 @@ NEWEST = "named"
 _LOCK = 0x62617265
 """Any number that no other program uses for an advisory lock of the same database: the letters `bare`."""
 _LOCK_SECONDS = 60
+_HAS_REVISION = {
+    "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'",
+    "postgresql": "SELECT 1 WHERE to_regclass('alembic_version') IS NOT NULL",
+    "mysql": "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'alembic_version'",
+}
 
 
 def read_scripts(directory: Path = MIGRATIONS) -> libraries.alembic_script.ScriptDirectory:
@@ -30,10 +36,11 @@ def read_scripts(directory: Path = MIGRATIONS) -> libraries.alembic_script.Scrip
 
 def current_revision(connection: sa.Connection) -> str | None:
     """Return the revision of a database's tables, None when it has none."""
-    if not sa.inspect(connection).has_table("alembic_version"):
+    # An inspector of SQLAlchemy takes as long as a whole search.
+    if not select_rows(connection, _HAS_REVISION[connection.dialect.name]):
         return None
-    revision: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
-    return revision
+    found = select_rows(connection, "SELECT version_num FROM alembic_version")
+    return str(found[0][0]) if found else None
 
 
 def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptDirectory) -> None:

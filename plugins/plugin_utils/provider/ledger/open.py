@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -44,8 +44,7 @@ class Ledger:
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
-        with closing(KeptConnection(reading(self.engine))) as opened:
-            return self._run(opened, work, Outcome())
+        return self._run(self._reader, work, Outcome())
 
     def write(self, work: Callable[[sa.Connection], T], outcome: Outcome | None = None) -> T:
         """Return what `work` returns, all of its changes made at once or none.
@@ -53,14 +52,21 @@ class Ledger:
         Lost races are run again. Raises NoSolution when every attempt was lost, Unavailable (OutcomeUnknown where the changes may have
         been made), and what `work` raises. What is in doubt is noted in `outcome`, which is else that of the task.
         """
+        # The server is not asked for a second connection.
+        self._reader.close()
         return self._run(self._writer, _taken_back(work) if self.dry_run else work, outcome or self.outcome)
 
     def close(self) -> None:
         """Close all connections."""
+        self._reader.close()
         self._writer.close()
         self.engine.dispose()
         if self.watchdog is not None:
             self.watchdog.close()
+
+    @cached_property
+    def _reader(self) -> KeptConnection:
+        return KeptConnection(reading(self.engine))
 
     @cached_property
     def _writer(self) -> KeptConnection:

@@ -15,7 +15,7 @@ from functools import cache
 from ...common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, known_names
-from .statements import Statement, fill, padded, slots
+from .statements import Statement, fill, padded, select_rows, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
 
 _BATCH = 4096
@@ -151,7 +151,7 @@ def read_known_names(connection: sa.Connection) -> KnownNames:
 
 def read_aggregate_names(connection: sa.Connection) -> dict[str, str]:
     """Return the names of the aggregates that have one, by UUID."""
-    return {row.uuid: row.name for row in connection.exec_driver_sql("SELECT uuid, name FROM aggregates")}
+    return dict(select_rows(connection, "SELECT uuid, name FROM aggregates"))
 
 
 def has_more_providers(connection: sa.Connection, count: int) -> bool:
@@ -206,7 +206,7 @@ def read_neighbourhood(connection: sa.Connection, holding: Holding) -> World:
 
 def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int] | None) -> World:
     rows = list(_rows(connection, "SELECT id, uuid, name, generation, parent_id FROM resource_providers", "id", numbers, "ORDER BY id"))
-    uuids = {row.id: row.uuid for row in rows}
+    uuids = {row[0]: row[1] for row in rows}
     columns = ", ".join(column.name for column in _INVENTORY_COLUMNS)
     stocks = _inventories_of(_rows(connection, f"SELECT provider_id, resource_class, {columns} FROM inventories", "provider_id", numbers))
     trait_sets = _sets_of(_rows(connection, "SELECT provider_id, trait FROM provider_traits", "provider_id", numbers))
@@ -232,16 +232,16 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
 
 
 def _rows(connection: sa.Connection, chosen: str, column: str, numbers: Collection[int] | None, order: str = "") -> Iterable[t.Any]:
-    """Return all rows, or those of some providers. To build such statements with SQLAlchemy would take longer than to run them."""
+    """Return all rows, or those of some providers."""
     if numbers is None:
         return connection.exec_driver_sql(f"{chosen} {order}")
-    parts = (connection.exec_driver_sql(f"{chosen} WHERE {column} IN ({_listed(part)}) {order}") for part in batches(sorted(numbers)))
+    parts = (select_rows(connection, f"{chosen} WHERE {column} IN ({_listed(part)}) {order}") for part in batches(sorted(numbers)))
     return [row for part in parts for row in part]
 
 
 def _column(connection: sa.Connection, chosen: str) -> list[t.Any]:
     """Return the one column that is selected."""
-    return list(connection.exec_driver_sql(chosen).scalars())
+    return [value for (value,) in select_rows(connection, chosen)]
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -103,9 +103,10 @@ def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any])
         refuse_unknown_trees_in_database(connection, placed_groups(asked))
     asked = replace(asked, limit=asked.limit or _TRIED_AT_ONCE)
     holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
-    answer = Asker(connection, holding).find(asked, search_options(request))
+    asker = Asker(connection, holding)
+    answer = asker.find(asked, search_options(request))
     if not answer.candidates:
-        why = explain_in_database(connection, asked, answer, holding) if request["explain_below"] else {}
+        why = explain_in_database(asker, asked, answer) if request["explain_below"] else {}
         raise NoSolution(" ".join(why.get("says", ())) or "there is no candidate", {"why": why})
     return answer
 

@@ -21,7 +21,6 @@ from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
 from ..ledger.open import open_ledger
 from ..ledger.read import (
-    Holding,
     has_more_providers,
     read_aggregate_names,
     read_identities,
@@ -64,8 +63,9 @@ def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path |
 def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
     request = parse_request(arguments, read_known_names(connection))
     refuse_unknown_trees_in_database(connection, placed_groups(request))
-    answer = Asker(connection).find(request, search_options(arguments))
-    result = describe(answer, arguments, lambda: explain_in_database(connection, request, answer))
+    asker = Asker(connection)
+    answer = asker.find(request, search_options(arguments))
+    result = describe(answer, arguments, lambda: explain_in_database(asker, request, answer))
     return {**result, "summaries": summaries(read_trees(connection, _allotted(answer)))} if arguments["summaries"] else result
 
 
@@ -124,14 +124,14 @@ def refuse_unknown_trees(groups: Sequence[tuple[str, Group]], known: Container[s
     mistakes.check()
 
 
-def explain_in_database(connection: sa.Connection, request: Request, answer: Answer, holding: Holding | None = None) -> dict[str, t.Any]:
-    """Return why a request has only the candidates of the answer; what a consumer has, its `holding`, counts as free."""
-    have = len(answer.candidates)
+def explain_in_database(asker: Asker, request: Request, answer: Answer) -> dict[str, t.Any]:
+    """Return why a request has only the candidates that the asker has found."""
+    connection, holding, have = asker.connection, asker.holding, len(answer.candidates)
     if has_more_providers(connection, EXPLAINED_WHOLE):
         trees = [group.in_tree for group in request.groups if group.in_tree is not None]
         names = {reference: name for reference, (_number, _uuid, name) in read_identities(connection, trees).items()}
         named = with_names(request, read_aggregate_names(connection), names)
-        return explain_from_indexes(Asker(connection, holding), named, have, truncated=answer.truncated)
+        return explain_from_indexes(asker, named, have, truncated=answer.truncated)
     world = read_world(connection)
     others = {uuid: held for uuid, held in world.allocations.items() if holding is None or uuid != holding.consumer.uuid}
     return explain(build_index(replace(world, allocations=others)), _named_in(world, request), have=have)

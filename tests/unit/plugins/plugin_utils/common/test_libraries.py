@@ -108,3 +108,25 @@ def test_every_requirement_has_bounds_that_are_understood() -> None:
         parsed = Requirement(requirement)
         assert {clause.operator for clause in parsed.specifier} <= {">=", "!="}
         assert len(libraries._BOUND.findall(requirement)) == len(parsed.specifier)
+
+
+@pytest.mark.parametrize(
+    ("database", "loaded"),
+    [
+        ("postgresql+psycopg://ledger@db/ledger", ["psycopg", "sqlalchemy.dialects.postgresql"]),
+        ("mariadb://ledger@db/ledger", ["pymysql", "sqlalchemy.dialects.mysql"]),
+        ("ledger.sqlite", []),
+        ("", []),
+    ],
+)
+def test_the_driver_of_the_named_ledger_is_loaded_before_it_is_used(database, loaded, monkeypatch):
+    asked = []
+    monkeypatch.setattr(libraries.importlib, "import_module", asked.append)
+    libraries._load_driver(database)
+    assert asked == loaded
+
+
+def test_a_driver_that_is_not_there_is_left_to_who_connects(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    libraries._load_driver("postgresql://db/ledger")
+    refuse_missing()
