@@ -215,6 +215,20 @@ def test_balance_prints_groups_and_commands(tmp_path):
     assert "gnt-instance replace-disks" in text
 
 
+def test_follow_decides_for_the_sample_and_goes_on_with_what_it_decided(tmp_path):
+    text = play("follow", tmp_path, follow_now="2026-03-02T08:00:00Z")
+    assert "group-01: repairs what is wrong (down, drained, n1)" in text
+    reports = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "follow" / "reports").iterdir()}
+    assert set(reports) == {"2026-03-02T080000Z.html", "2026-03-02T080000Z.json"}
+    told = json.loads(reports["2026-03-02T080000Z.json"])
+    assert told["plan"]["moves"][0]["instance"] in reports["2026-03-02T080000Z.html"]
+    kept = (tmp_path / "follow" / "state.json").read_text(encoding="utf-8")
+    again = play("follow", tmp_path, follow_now="2026-03-02T08:05:00Z")
+    assert "group-01: goes on with the moves of an earlier run" in again
+    assert "changed=0" in again
+    assert (tmp_path / "follow" / "state.json").read_text(encoding="utf-8") == kept
+
+
 def test_machines_without_a_system_are_planned_from_records(tmp_path):
     """Each host has a record of another source; none of them exists, and none is asked."""
     (tmp_path / "records").mkdir()
