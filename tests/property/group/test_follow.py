@@ -6,9 +6,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import json
 import random
+import typing as t
+from collections.abc import Iterator
 from datetime import timedelta
 
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.tests.support.group.follower import Follower, by_lot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -112,3 +118,55 @@ def test_a_run_that_is_cut_off_goes_on_with_the_same_plan(seed, steps):
     cut.carry_out(first)
     assert cut.places() == whole.places()
     assert not cut.run(EVERY)["plan"]["moves"], "the cooldown has begun"
+
+
+ODD = (
+    None,
+    True,
+    -1,
+    0,
+    1e22,
+    10**400,
+    float("nan"),
+    "",
+    "x",
+    "0001-01-01T00:00:00+14:00",
+    "9999-12-31T23:59:59-12:00",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    ["x"],
+)
+
+
+def places(told: t.Any, path: tuple[t.Any, ...] = ()) -> Iterator[tuple[t.Any, ...]]:
+    """Yield the way to everything that a record holds."""
+    for key, value in told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ():
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+def written() -> tuple[Follower, dict[str, t.Any]]:
+    """Return a follower with a record that has something of everything."""
+    follower = Follower(by_lot(3), threshold=0.05, cooldown=3600.0, rest=7200.0, max_moves=2, urgent=[])
+    follower.settle()
+    follower.run(61)
+    return follower, json.loads(follower.text)
+
+
+FOLLOWER, WRITTEN = written()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(list(places(WRITTEN))), st.sampled_from(ODD))
+def test_a_damaged_record_is_used_or_refused_with_a_sentence(path, odd):
+    damaged: t.Any = copy.deepcopy(WRITTEN)
+    inner = damaged
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = odd
+    follower = Follower(FOLLOWER.told, **FOLLOWER.arguments)
+    follower.now, follower.text = FOLLOWER.now, json.dumps(damaged)
+    with contextlib.suppress(InputError):
+        follower.run(1)

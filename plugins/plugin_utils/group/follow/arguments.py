@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from datetime import time, timedelta, tzinfo
 
 from ...common.errors import Mistakes
-from ...common.fields import refuse_less
+from ...common.fields import HUGE, refuse_less
 from .condition import Measure
 from .decide import Rules
 from .windows import DAYS, Window, Windows
 
 _LEAST = {"threshold": 0, "target": 0, "confirm": 0, "cooldown": 0, "rest": 0}
+_SPANS = ("confirm", "cooldown", "rest")
+_LONGEST = 10 * 365 * 86400
 _USUAL_THRESHOLD = 0.15
 _MINUTES = 24 * 60
 
@@ -25,6 +27,7 @@ _MINUTES = 24 * 60
 def read_rules(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> Rules:
     """Return when a group is changed; what is wrong is added to the mistakes."""
     refuse_less(arguments, _LEAST, mistakes)
+    spans = {name: _span(arguments.get(name), name, mistakes) for name in _SPANS}
     threshold, target = arguments.get("threshold"), arguments.get("target")
     if threshold is None:
         threshold = _USUAL_THRESHOLD
@@ -37,10 +40,19 @@ def read_rules(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> Rules:
     return Rules(
         threshold=threshold,
         target=target,
-        confirm=timedelta(seconds=arguments.get("confirm") or 0),
-        cooldown=timedelta(seconds=arguments.get("cooldown") or 0),
+        confirm=spans["confirm"],
+        cooldown=spans["cooldown"],
+        rest=spans["rest"],
         windows=Windows(_windows(arguments.get("windows") or (), mistakes), _zone(arguments.get("timezone"), mistakes)),
     )
+
+
+def _span(seconds: float | None, name: str, mistakes: Mistakes) -> timedelta:
+    if seconds is None or not 0 <= seconds <= _LONGEST:
+        if seconds is not None and _LONGEST < seconds < HUGE:
+            mistakes.add(name, f"is {seconds:g}; must be at most {_LONGEST}, which are ten years in seconds")
+        return timedelta()
+    return timedelta(seconds=seconds)
 
 
 def _zone(name: str | None, mistakes: Mistakes) -> tzinfo | None:

@@ -51,12 +51,13 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class Rules:
-    """Beyond `threshold` a group is balanced until `target`; times between and before are as long as they say."""
+    """Beyond `threshold` a group is balanced until `target`; the spans are before that, between its runs, and for an instance."""
 
     threshold: float
     target: float
     confirm: timedelta
     cooldown: timedelta
+    rest: timedelta
     windows: Windows
 
 

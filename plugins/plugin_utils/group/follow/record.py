@@ -22,11 +22,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Anything, Kind, ListOf, MappingOf, Row, Table, Text, Truth, Whole, Word
+from ...common.fields import Anything, Kind, ListOf, MappingOf, Number, Row, Table, Text, Truth, Whole, Word
 from ...common.files import replace_json
 from ..plan.progress import MovePlan, read_plan
 
 VERSION = 1
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 
 class Purpose(StrEnum):
@@ -96,12 +97,15 @@ class Moment(Kind):
     blank = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
     def read(self, value: t.Any) -> datetime:
-        """Return the time."""
+        """Return the time, in UTC."""
         try:
             moment = datetime.fromisoformat(value) if isinstance(value, str) else self.refuse(value)
         except ValueError:
             self.refuse(value)
-        return moment if moment.tzinfo is not None else self.refuse(value)
+        # Far from these years, sums of times and spans would leave what can be reckoned with.
+        if moment.tzinfo is None or not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+            self.refuse(value)
+        return moment.astimezone(timezone.utc)
 
     def json_schema(self) -> dict[str, t.Any]:
         """Return the JSON Schema."""
@@ -118,6 +122,19 @@ _PENDING = Table(
         Row("plan", Anything(), required=True),
     ],
 )
+_MOVE = Table(
+    "a move",
+    [
+        Row("instance", Text(), required=True),
+        Row("kind", Text(), required=True),
+        Row("from", ListOf(Text(), least=1), required=True),
+        Row("to", ListOf(Text(), least=1), required=True),
+        Row("group", Text(), required=True),
+        Row("data", Number(0), required=True),
+    ],
+    others=True,
+)
+"""What is told of a move; its steps are read where they are carried out."""
 _RECORD = Table(
     "the record",
     [
@@ -162,6 +179,9 @@ def record_from_plain(told: t.Any) -> Record:
         if not isinstance(pending.plan, Mapping):
             raise InputError([Mistake("pending.plan", "must be a plan with moves and stages")])
         pending.moves()
+        for position, move in enumerate(pending.plan["moves"]):
+            _MOVE.read_nested(move, f"pending.plan.moves[{position}]", mistakes)
+        mistakes.check()
     groups = {name: GroupRecord(**known) for name, known in values["groups"].items()}
     return Record(groups, values["moved"], pending)
 

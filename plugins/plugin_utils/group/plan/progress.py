@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import refuse_less
+from ...common.fields import is_number, refuse_less, shown
 from ...common.files import replace_json
 
 Nodes = tuple[str, ...]
@@ -285,8 +285,8 @@ def _read_move(told: t.Any, place: str, kinds: Collection[str], mistakes: Mistak
         mistakes.add(place, "must have an instance and, in `from`, its nodes")
         return None
     data = told.get("data", 0)
-    if isinstance(data, bool) or not isinstance(data, (int, float)):
-        mistakes.add(f"{place}.data", f"is {data!r}; must be MiB as a number")
+    if not is_number(data):
+        mistakes.add(f"{place}.data", f"is {shown(data)}; must be MiB as a number")
         return None
     if not isinstance(told.get("steps"), list) or not told["steps"]:
         mistakes.add(f"{place}.steps", "must list at least one step")
@@ -340,7 +340,11 @@ def _check_stages(moves: Sequence[Mapping[str, t.Any]], stages: Sequence[Sequenc
         if position not in stage_of:
             mistakes.add(f"plan.moves[{position}]", "is in no stage")
             continue
-        for earlier in move.get("after", []):
+        after = move.get("after", [])
+        if not isinstance(after, list):
+            mistakes.add(f"plan.moves[{position}].after", "is not a list of positions of moves")
+            continue
+        for earlier in after:
             if not isinstance(earlier, int) or stage_of.get(earlier, len(stages)) >= stage_of[position]:
                 mistakes.add(f"plan.moves[{position}].after", f"names move {earlier}, which is not in an earlier stage")
 

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import typing as t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ...common.errors import InputError, Mistakes
 from ...common.parallel import Resources
@@ -57,7 +56,6 @@ class _Wanted:
     request: Request
     rules: Rules
     gauge: Gauge
-    rest: timedelta
     act: bool
 
 
@@ -105,7 +103,7 @@ def _read(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Wanted:
         shared_n1=arguments.get("redundancy") != Redundancy.OFF,
     )
     act = arguments.get("act")
-    return _Wanted(request, rules, gauge, timedelta(seconds=arguments.get("rest") or 0), act is None or bool(act))
+    return _Wanted(request, rules, gauge, act is None or bool(act))
 
 
 class _Run:
@@ -248,7 +246,7 @@ class _Run:
 
     def _resting(self, record: Record) -> Cluster:
         """Return the cluster with a rule that instances stay which were moved a short while ago."""
-        since = self._now - self._wanted.rest
+        since = self._now - self._wanted.rules.rest
         names = tuple(instance.name for instance in self._cluster.instances if since < record.moved.get(instance.name, since))
         rule = Rule(_RESTING, RuleKind.IGNORE, instances=names)
         return dataclasses.replace(self._cluster, rules=(*self._cluster.rules, rule)) if names else self._cluster
@@ -296,7 +294,7 @@ class _Run:
         """Return the record with a plan that is pending; of moves that are long past nothing is kept."""
         plan = plan_to_plain(self._state, joined_plan(made), self._wanted.request.score)
         kept = {key: plan[key] for key in ("moves", "stages")}
-        since = self._now - self._wanted.rest
+        since = self._now - self._wanted.rules.rest
         moved = {name: moment for name, moment in record.moved.items() if moment > since}
         pending = Pending(self._now, purpose, tuple(self._name(found.group) for found in made), kept)
         return dataclasses.replace(record, moved=moved, pending=pending)
@@ -342,7 +340,7 @@ class _Run:
         after = with_places(self._state, dict(moves))
         told = plan_to_plain(self._state, _NO_MOVES, self._wanted.request.score)
         ends = plan_to_plain(after, _NO_MOVES, self._wanted.request.score)
-        commands = list(itertools.chain.from_iterable(move.get("commands", ()) for move in pending.plan["moves"]))
+        commands = [step.command for move in pending.moves().moves for step in move.steps if step.command]
         groups = {self._cluster.group_positions()[group] for group in pending.groups}
         return {
             **told,

@@ -34,9 +34,10 @@ def test_times_of_the_day_are_read_as_yaml_gives_them(given, wanted):
 
 def test_all_mistakes_are_told_at_once():
     windows = [{"from": "25:00", "to": "5 pm"}, {"from": "22:60", "to": "-1:00"}]
-    _rules, mistakes = read(measure="score", target=3.0, cooldown=-1.0, windows=windows, timezone="Mars/Olympus")
+    _rules, mistakes = read(measure="score", target=3.0, cooldown=-1.0, rest=1e300, windows=windows, timezone="Mars/Olympus")
     assert [mistake.partition(":")[0] for mistake in mistakes] == [
         "cooldown",
+        "rest",
         "threshold",
         "target",
         "windows[0].from",
@@ -45,4 +46,4 @@ def test_all_mistakes_are_told_at_once():
         "windows[1].to",
         "timezone",
     ]
-    assert "must be a time of the day such as '22:00'" in mistakes[3]
+    assert "must be a time of the day such as '22:00'" in mistakes[4]

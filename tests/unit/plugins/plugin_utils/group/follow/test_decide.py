@@ -20,7 +20,7 @@ NIGHT = Windows((Window(frozenset(range(7)), time(22), time(5)),), timezone.utc)
 
 
 def rules(confirm=0, cooldown=0, windows=None):
-    return Rules(0.2, 0.1, timedelta(minutes=confirm), timedelta(minutes=cooldown), windows or Windows())
+    return Rules(0.2, 0.1, timedelta(minutes=confirm), timedelta(minutes=cooldown), timedelta(), windows or Windows())
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.reco
 )
 
 NOW = datetime(2026, 3, 1, 4, 0, tzinfo=timezone.utc)
-MOVE = {"instance": "web", "from": ["a"], "data": 0, "steps": [{"kind": "migrate", "to": ["b"]}]}
+STEP = {"kind": "migrate", "to": ["b"]}
+MOVE = {"instance": "web", "kind": "failover_to_any", "from": ["a"], "to": ["b"], "group": "g", "data": 0, "steps": [STEP]}
 FULL = Record(
     groups={"g": GroupRecord(over_since=NOW, balancing=True, acted=NOW - timedelta(hours=2))},
     moved={"web": NOW},
