@@ -16,10 +16,11 @@ import os
 import re
 import typing as t
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from .steps.machine import LONG_PATIENCE, Machine, StepFailed
 from .storage.boot_loader import Legs, legs_of
+from .storage.unlock import PASSPHRASE, TANG, TPM2, methods_of_root
 
 STAMP = "var/lib/bareon.allocator/boot.json"
 """Where in the system is written what it was made to start from, last."""
@@ -47,6 +48,8 @@ class InitramfsTool:
     program: str
     command: tuple[str, ...]
     needs: Mapping[str, tuple[str, str]]
+    opens: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The file without which what it makes does not open LUKS by a method, and what has it."""
 
 
 _INITRAMFS_TOOLS = (
@@ -58,6 +61,7 @@ _INITRAMFS_TOOLS = (
             "mds": ("usr/share/initramfs-tools/hooks/mdadm", "package mdadm"),
             "lvs": ("usr/share/initramfs-tools/hooks/lvm2", "package lvm2"),
         },
+        {TANG: ("usr/share/initramfs-tools/hooks/clevis", "package clevis-initramfs")},
     ),
     InitramfsTool(
         "usr/bin/dracut",
@@ -66,6 +70,10 @@ _INITRAMFS_TOOLS = (
             "luks": ("usr/sbin/cryptsetup", "package cryptsetup"),
             "mds": ("usr/sbin/mdadm", "package mdadm"),
             "lvs": ("usr/sbin/lvm", "package lvm2"),
+        },
+        {
+            TANG: ("usr/bin/clevis", "package clevis-dracut"),
+            TPM2: ("usr/bin/systemd-cryptenroll", "systemd's cryptsetup"),
         },
     ),
     InitramfsTool(
@@ -76,6 +84,7 @@ _INITRAMFS_TOOLS = (
             "mds": ("usr/bin/mdadm", "package mdadm, and its hook in /etc/mkinitcpio.conf"),
             "lvs": ("usr/bin/lvm", "package lvm2, and its hook in /etc/mkinitcpio.conf"),
         },
+        {TPM2: ("usr/bin/systemd-cryptenroll", "systemd, and the hook sd-encrypt in /etc/mkinitcpio.conf")},
     ),
 )
 
@@ -168,12 +177,28 @@ def _lacks(
     for kind, (file, package) in tool.needs.items() if tool is not None else ():
         if schema.get(kind) and not here.has(file):
             yield f"there is no {file} in {here.root}, without which the system does not find its disks: install {package} in it"
+    if tool is not None:
+        yield from _unopened(methods_of_root(schema), here, tool)
     if grub is None:
         yield f"there is no grub-install in {here.root}: install GRUB in it (on Debian grub2-common, grub-pc-bin, grub-efi-amd64-bin)"
     targets = ([_BIOS] if legs.bios else []) + ([_efi(processor)[0]] if legs.esps else [])
     for target in targets:
         if grub is not None and not here.has(f"usr/lib/grub/{target}"):
             yield f"GRUB in {here.root} has nothing for {target}: install its package"
+
+
+def _unopened(methods: frozenset[str], here: _Folder, tool: InitramfsTool) -> Iterator[str]:
+    """Say it where root is to be opened by a TPM or a server, the initramfs does neither, and nobody is expected to type a passphrase."""
+    wanted = [method for method in (TPM2, TANG) if method in methods]
+    if not wanted or PASSPHRASE in methods or any(method in tool.opens and here.has(tool.opens[method][0]) for method in wanted):
+        return
+    able = [f"{tool.opens[method][1]} in it, for {method}" for method in wanted if method in tool.opens]
+    program = tool.program.rpartition("/")[2]
+    what = f"the root file system is to be opened by {' or '.join(wanted)}, which what {program} makes in {here.root}"
+    if able:
+        yield f"{what} does not: install {' or '.join(able)}"
+    else:
+        yield f"{what} cannot do: list a passphrase in unlock, or have dracut in it"
 
 
 def _efi(processor: str) -> tuple[str, str]:

@@ -25,6 +25,9 @@ author:
 requirements:
   - root on the host
   - C(cryptsetup) 2.4 or newer
+  - C(clevis) and, for what opens the containers at a start, C(clevis-systemd), for O(containers[].unlock[].method=tang)
+  - C(systemd-cryptenroll) of systemd 252 or newer, the libraries of TPMs (C(tpm2-tools) brings them along), and cryptsetup's plugin for
+    systemd's tokens, for O(containers[].unlock[].method=tpm2)
 options:
   containers:
     description:
@@ -61,15 +64,35 @@ options:
               - V(recovery) is a recovery key of 256 random bits, in letters that lie on the same keys of most keyboards. It is returned by
                 the run that makes it, and by no other. What it is for, its token says as C(systemd-cryptenroll) would.
             type: str
-            choices: [passphrase, key_file, recovery]
+              - V(tang) is a server in the network, which helps to open it and learns nothing by that. The server is asked by C(clevis), and
+                gives back what was encrypted for it before anything is added.
+              - V(tpm2) is the TPM 2 of the machine, in which C(systemd-cryptenroll) seals a key. It gives the key out as long as the
+                registers O(containers[].unlock[].pcrs) are as they are now.
+            type: str
+            choices: [tpm2, tang, key_file, passphrase, recovery]
             required: true
+          pcrs:
+            description:
+              - Of V(tpm2), the registers that must be as they are when the key is sealed. V(7) is secure boot, and what may sign what
+                starts. V(0) and V(2) are the firmware, V(4) the boot loader and the kernel, with which every update changes them.
+              - Default is V([7]). None at all, V([]), only ties the container to this machine.
+            type: list
+            elements: int
+          url:
+            description: Of V(tang), the address of the server.
+            type: str
+          thumbprint:
+            description:
+              - Of V(tang), the thumbprint by SHA-256 of the key that the server signs with, as C(tang-show-keys) tells it on the server.
+              - Where the server gets new keys, a new thumbprint here has the container bound to these.
+            type: str
           path:
             description: The path of the key file.
             type: path
   luks_key:
     description:
       - A passphrase that opens the containers now, or that is to open those with the method V(passphrase).
-      - It is taken as it is, no newline is added, and goes to C(cryptsetup) by its standard input or a pipe. It shows nowhere.
+      - It is taken as it is, no newline is added, and goes to C(cryptsetup) by its standard input or in memory. It shows nowhere.
     type: str
   luks_key_file:
     description:
@@ -93,19 +116,21 @@ options:
       - What is removed from the headers where O(containers[].unlock) does not have it.
       - V(keys) are all slots without a token, which is passphrases and key files. Those stay that O(luks_key) or a key file opens, if the
         method is listed. Without O(luks_key) all of them stay where V(passphrase) is listed.
-      - V(recovery) are recovery keys.
+      - V(recovery), V(tang) and V(tpm2) are what their tokens say, as far as it is another server or other registers.
     type: list
     elements: str
-    choices: [keys, recovery]
+    choices: [keys, recovery, tang, tpm2]
     default: []
   renew:
     description:
       - What is made anew by this run though it is there, after which the old one is removed. As it is done by every run, it is something to
         ask for once.
       - V(recovery) makes a new recovery key, for example after one was used.
+      - V(tpm2) seals a new key with the registers as they are now, for example after an update of the firmware.
+      - V(tang) binds to the server anew.
     type: list
     elements: str
-    choices: [recovery]
+    choices: [recovery, tang, tpm2]
     default: []
   root:
     description:
@@ -163,6 +188,23 @@ EXAMPLES = r"""
           - method: passphrase
           - method: recovery
     luks_key: "{{ vault_luks_key }}"
+    recovery_key_directory: ~/recovery-keys
+  become: true
+
+- name: Have the TPM and a server in the network open a container, and take away the key that it was made with
+  bareon.allocator.disk_keys:
+    containers:
+      - device: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1
+        name: data
+        unlock:
+          - method: tpm2
+            pcrs: [7]
+          - method: tang
+            url: http://tang.example
+            thumbprint: NQnBuKHtSZmKFyMTAv1KPUpJ8CQBW7VwiNUxhWSfwkw
+          - method: recovery
+    luks_key: "{{ vault_luks_key }}"
+    take_away: [keys]
     recovery_key_directory: ~/recovery-keys
   become: true
 
@@ -281,6 +323,8 @@ def main() -> t.NoReturn:
     """Change the keys, and tell what was changed."""
     method: dict[str, t.Any] = {
         "method": {"type": "str", "required": True, "choices": list(KEYS_OF_METHODS)},
+        "pcrs": {"type": "list", "elements": "int"},
+        **{key: {"type": "str"} for key in ("url", "thumbprint")},
         "path": {"type": "path"},
     }
     container: dict[str, t.Any] = {
@@ -311,6 +355,8 @@ def main() -> t.NoReturn:
         module.fail_json(msg="only root can read and change what is on disks; use become")
     request = checked_request(module)
     report = run(module, request)
+    for note in report.notes:
+        module.warn(note)
     result = as_result(report, request, module.check_mode)
     if report.problem is not None:
         module.fail_json(msg=report.problem, **result)

@@ -205,10 +205,22 @@ options:
         suboptions:
           method:
             description:
-              - V(passphrase), V(key_file) or V(recovery), as in O(bareon.allocator.disk_keys#module:containers[].unlock[].method).
-              - The start of the machine takes the key file that is named here, and asks for anything else at the console.
+              - V(tpm2), V(tang), V(key_file), V(passphrase) or V(recovery), as in
+                O(bareon.allocator.disk_keys#module:containers[].unlock[].method).
+              - The start of the machine takes the TPM or the key file that is named here. What neither opens it asks for at the console,
+                and the server of V(tang) answers.
             type: str
             required: true
+          pcrs:
+            description: The registers of V(tpm2), as O(bareon.allocator.disk_keys#module:containers[].unlock[].pcrs). Default is V([7]).
+            type: list
+            elements: int
+          url:
+            description: The address of the server of V(tang).
+            type: str
+          thumbprint:
+            description: The thumbprint of the key that this server signs with.
+            type: str
           path:
             description: The path of the file of V(key_file) on the host, which is made where there is none.
             type: str

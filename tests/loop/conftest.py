@@ -25,6 +25,8 @@ TOOLS = {
     "mkfs.xfs": "xfsprogs",
     "mkfs.btrfs": "btrfs-progs",
     "mkfs.f2fs": "f2fs-tools",
+    "clevis": "clevis",
+    "/usr/libexec/tangd": "tang-common",
 }
 
 

@@ -18,6 +18,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.keys.options impo
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.report import as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import Report, apply, foresee
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.tang import new_keys, serving
 
 OLD, NEW = "correct horse", "battery staple"
 PASSPHRASE, RECOVERY = {"method": "passphrase"}, {"method": "recovery"}
@@ -201,6 +202,29 @@ def test_what_somebody_added_after_a_cut_stays(device: str, tmp_path: Path) -> N
     assert set(header(device)["keyslots"]) == {"0", header(device)["tokens"]["0"]["slot"]}
     done(device, RECOVERY, luks_key=NEW)
     assert opens(device, NEW.encode())
+
+
+def test_tang_opens_it_for_clevis_and_for_new_keys_of_its_own(device: str, tmp_path: Path) -> None:
+    thumbprint = new_keys(tmp_path / "tang")
+    with serving(tmp_path / "tang") as url:
+        method = {"method": "tang", "url": url, "thumbprint": thumbprint}
+        _result, report = go(device, {**method, "thumbprint": "A" * 43}, luks_key=OLD)
+        assert "Could not have Tang at" in str(report.problem)
+        assert set(header(device)["keyslots"]) == {"0"}
+        done(device, method, luks_key=OLD, take_away=["keys"])
+        passed = subprocess.run(["clevis", "luks", "pass", "-d", device, "-s", "1"], stdout=subprocess.PIPE, check=True).stdout
+        assert opens(device, passed)
+        assert not opens(device, OLD.encode())
+        # Nobody knows a key any more, but the server helps to add one.
+        done(device, method, PASSPHRASE, luks_key=NEW)
+        assert opens(device, NEW.encode())
+        for file in (tmp_path / "tang").glob("*.jwk"):
+            file.rename(file.with_name(f".{file.name}"))
+        new = {**method, "thumbprint": new_keys(tmp_path / "tang")}
+        result = done(device, new, PASSPHRASE, luks_key=NEW, take_away=["tang"])
+        assert [step["kind"] for step in result["steps"]] == ["enrol", "take_away"]
+    shown = subprocess.run(["clevis", "luks", "list", "-d", device], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert url in shown
 
 
 def test_luks_1_is_refused_by_name(device: str) -> None:

@@ -42,7 +42,14 @@ ODD = (
 SCHEMA = [
     {"id": "boot", "type": "partition", "size": 512, "mount": "/boot", "fs_type": "ext4", "fs_label": "b", "boot": True},
     {"id": "mirror", "type": "raid", "level": "raid1", "legs": 2, "min_size": 100, "weight": 2},
-    {"id": "g", "type": "vg", "contains": ["root", {"id": "mirror"}], "max_pvs": 3, "encrypt": False},
+    {
+        "id": "g",
+        "type": "vg",
+        "contains": ["root", {"id": "mirror"}],
+        "max_pvs": 3,
+        "encrypt": True,
+        "unlock": [{"method": "tpm2", "pcrs": [7]}, {"method": "recovery"}],
+    },
     {"id": "root", "type": "lv", "min_size": "1 GiB", "max_size": "50 %", "mount": "/", "optional": False},
     {
         **{"id": "store", "type": "btrfs", "min_size": 300, "legs": 2, "level": "raid1", "mount_options": "noatime"},
@@ -206,18 +213,31 @@ def test_the_action_plans_what_is_not_damaged() -> None:
     assert not run_disk_plan(OPTIONS).get("failed")
 
 
+OPENED = Planner(
+    [
+        {
+            **{"id": "safe", "type": "partition", "size": 500, "mount": "/safe", "fs_type": "ext4", "encrypt": True},
+            "unlock": [
+                {"method": "tpm2", "pcrs": [7]},
+                {"method": "tang", "url": "http://tang", "thumbprint": "A" * 43},
+                {"method": "key_file", "path": "/etc/key"},
+                {"method": "recovery"},
+            ],
+        }
+    ]
+).plan(HARDWARE)
 SPREAD = Planner([entry for entry in SCHEMA if entry["type"] == "btrfs"]).plan(HARDWARE)
 
 
 @settings(max_examples=400, deadline=None)
-@given(damaged(whole_plan("bios")) | damaged(SPREAD), st.sampled_from(WRITERS), st.booleans())
+@given(damaged(whole_plan("bios")) | damaged(SPREAD) | damaged(OPENED), st.sampled_from(WRITERS), st.booleans())
 def test_plans_for_installers(plan: t.Any, writer: tuple[Target, dict[str, t.Any]], lossy: bool) -> None:
     target, options = writer
     answered_or_refused(lambda: write_plan(target, plan, None, lossy=lossy, **options))
 
 
 @settings(max_examples=400, deadline=None)
-@given(damaged(whole_plan("bios")) | damaged(SPREAD), damaged(HARDWARE), st.booleans())
+@given(damaged(whole_plan("bios")) | damaged(SPREAD) | damaged(OPENED), damaged(HARDWARE), st.booleans())
 def test_plans_and_facts_that_are_compared(plan: t.Any, facts: t.Any, whole: bool) -> None:
     answered_or_refused(lambda: drift(["a"], {"a": whole_plan("bios") if whole else plan}.get, {"a": facts}.get).to_plain())
 

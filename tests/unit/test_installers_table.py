@@ -77,7 +77,11 @@ WRITTEN: dict[str, list[Plain]] = {
         plan({"id": "os", "type": "vg", "contains": ["root"], "extent_size": 32}, {**DATA, "id": "root", "type": "lv", "size": 1024})
     ],
     "LUKS": [plan({**DATA, "encrypt": True})],
-    "`unlock` but for a passphrase": [plan({**DATA, "encrypt": True, "unlock": [{"method": "passphrase"}, {"method": "recovery"}]})],
+    "`unlock` by a TPM": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tpm2"}]})],
+    "`unlock` by Tang": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tang", "url": "http://t", "thumbprint": "A" * 43}]})],
+    "`unlock` by a key file, a recovery key": [
+        plan({**DATA, "encrypt": True, "unlock": [method]}) for method in ({"method": "key_file", "path": "/k"}, {"method": "recovery"})
+    ],
     "ext2, ext3": [plan({**DATA, "fs_type": kind}) for kind in ("ext2", "ext3")],
     "ext4, xfs, vfat, swap": [plan({**DATA, "fs_type": kind}) for kind in ("ext4", "xfs", "vfat")]
     + [plan({"id": "swap", "type": "partition", "size": 1000, "fs_type": "swap"})],

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from ..steps.kinds import Step
 from ..steps.luks import Key
-from ..storage.unlock import KEY_FILE, PASSPHRASE, Method
-from .header import KEYS, Header, Token
+from ..storage.unlock import KEY_FILE, PASSPHRASE, RECOVERY, TANG, TPM2, Method
+from .header import KEYS, OTHER, Header, Token
 
-GOING = (KEYS, "recovery")
+GOING = (KEYS, RECOVERY, TANG, TPM2)
 """What can be taken away by name."""
-RENEWED = ("recovery",)
+RENEWED = (RECOVERY, TANG, TPM2)
 """What can be made anew by name: the others become new by another passphrase, file or word of the wish."""
 
 
@@ -106,7 +106,7 @@ class TakeAway(Step):
         return f"take away {what} ({METHOD_WORDS[self.method]}) of the LUKS container {self.name}"
 
 
-METHOD_WORDS = {KEYS: "a passphrase or key file", "recovery": "a recovery key", "other": "something else"}
+METHOD_WORDS = {KEYS: "a passphrase or key file", RECOVERY: "a recovery key", TANG: "Tang", TPM2: "the TPM", OTHER: "something else"}
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _slots(method: Method, header: Header, present: Present, request: Request) -
             return frozenset(slot for slot in header.slots if header.method_of(slot) == KEYS and slot not in by_files)
         opened = present.opened.get(method)
         return frozenset() if opened is None or opened not in header.slots else frozenset((opened,))
-    return frozenset(slot for token in header.of(method.kind) for slot in token.slots if slot in header.slots)
+    return frozenset(slot for token in header.of(method) for slot in token.slots if slot in header.slots)
 
 
 def _going(container: Container, header: Header, stay: frozenset[int], request: Request) -> Iterator[TakeAway]:

@@ -10,6 +10,7 @@ leaves is marked, therefore, and the next run removes it and begins again: nobod
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import typing as t
@@ -18,10 +19,10 @@ from dataclasses import dataclass, field
 
 from ..steps.luks import Key
 from ..steps.machine import Machine, StepFailed
-from ..storage.unlock import PASSPHRASE, RECOVERY, Method
+from ..storage.unlock import PASSPHRASE, RECOVERY, TANG, TPM2, Method
 from .changes import DropUnfinished, Enrol, TakeAway
-from .header import TOKENS, UNFINISHED, read_header
-from .material import key_file_content, recovery_key, slot_opened
+from .header import TOKENS, UNFINISHED, Header, read_header
+from .material import encrypted_by_tang, key_file_content, recovery_key, slot_opened, tang_key, tpm_opens
 
 _QUICK = ("--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000")
 """Nobody guesses a key of 256 random bits, so that there is no use in making every try slow."""
@@ -48,13 +49,17 @@ class _Material:
 
 def enrol(step: Enrol, machine: Machine, unlocking: Key, passphrase: bytes, root: str) -> Enrolled:
     """Fill a free slot by a method; `unlocking` opens the container now. Raises StepFailed."""
-    material = _material(step.method, machine, passphrase, root)
+    material = None if step.method.kind == TPM2 else _material(step.method, machine, passphrase, root)
     header = read_header(machine, step.device)
     slot, tokens = header.free_slot, header.free_tokens
     if slot is None or len(tokens) < len(_TOKENS_OF_A_SLOT):
         raise StepFailed(f"all key slots or tokens of {step.device} are taken")
     mark, number = tokens[: len(_TOKENS_OF_A_SLOT)]
     _import(machine, step.device, mark, {"type": UNFINISHED, "keyslots": [], "slot": str(slot)})
+    if material is None:
+        slot = _enrol_tpm(step, machine, unlocking, header)
+        machine.change(["cryptsetup", "token", "remove", f"--token-id={mark}", step.device])
+        return Enrolled(slot)
     _add_key(machine, step.device, slot, unlocking, material)
     if slot_opened(machine, step.device, material.key, slot) != slot:
         raise StepFailed(f"{step.method.words} does not open key slot {slot} of {step.device}, though it was added there")
@@ -70,10 +75,26 @@ def _material(method: Method, machine: Machine, passphrase: bytes, root: str) ->
     if method.kind == RECOVERY:
         text = recovery_key()
         return _Material(Key(text.encode()), {}, quick=True, shown=text)
+    if method.kind == TANG:
+        key = tang_key()
+        return _Material(Key(key), {"jwe": encrypted_by_tang(machine, method, key)}, quick=True)
     path = path_below(root, method.path)
     if machine.resolve(path) is None:
         machine.create_secret(path, key_file_content())
     return _Material(Key(file=path))
+
+
+def _enrol_tpm(step: Enrol, machine: Machine, unlocking: Key, before: Header) -> int:
+    """Have systemd seal a key of its own in the TPM; it takes the first slot that is free. Return the slot."""
+    words = ["systemd-cryptenroll", "--tpm2-device=auto", f"--tpm2-pcrs={'+'.join(map(str, step.method.pcrs))}"]
+    with contextlib.ExitStack() as stack:
+        path = unlocking.file or stack.enter_context(machine.handed(unlocking.passphrase))
+        machine.change([*words, f"--unlock-key-file={path}", step.device])
+    known = {token.number for token in before.tokens}
+    new = [token for token in read_header(machine, step.device).of(step.method) if token.number not in known]
+    if len(new) != 1 or not tpm_opens(machine, step.device, new[0].number):
+        raise StepFailed(f"{step.method.words} does not open {step.device}, though systemd-cryptenroll has added it")
+    return new[0].slots[0]
 
 
 def path_below(root: str, path: str) -> str:

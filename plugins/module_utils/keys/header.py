@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..steps.machine import Machine, StepFailed
-from ..storage.unlock import RECOVERY
+from ..storage.unlock import RECOVERY, TANG, TPM2, Method
+from .jwe import tang_of, thumbprints
 
 UNFINISHED = "bareon.unfinished"
 """The type of a token that names a slot whose key may not be what it is to be: a run that adds keys was cut off."""
@@ -20,7 +21,7 @@ UNFINISHED = "bareon.unfinished"
 KEYS, OTHER = "keys", "other"
 """What opens a slot that has no token: a passphrase or a key file, nobody can tell; and one with a token of a kind that is not known."""
 
-TOKENS = {RECOVERY: "systemd-recovery"}
+TOKENS = {RECOVERY: "systemd-recovery", TANG: "clevis", TPM2: "systemd-tpm2"}
 """The types of tokens by method. They are those of systemd and Clevis, which open the containers by them."""
 
 _SLOTS = 32
@@ -35,6 +36,24 @@ class Token:
     type: str
     slots: tuple[int, ...]
     data: Mapping[str, t.Any]
+
+    @property
+    def method(self) -> str:
+        """What it opens by, or OTHER; Clevis knows more than Tang."""
+        if self.type == TOKENS[TANG]:
+            return TANG if tang_of(self.data.get("jwe")) is not None else OTHER
+        return next((method for method, kind in TOKENS.items() if kind == self.type), OTHER)
+
+    def fits(self, wanted: Method) -> bool:
+        """Return whether it is what a method asks for: the same server with the same key, the same registers and no PIN."""
+        if self.method != wanted.kind:
+            return False
+        if wanted.kind == TANG:
+            tang = tang_of(self.data.get("jwe")) or {}
+            return str(tang.get("url", "")).rstrip("/") == wanted.url and wanted.thumbprint in thumbprints(tang)
+        if wanted.kind == TPM2:
+            return set(self.data.get("tpm2-pcrs") or ()) == set(wanted.pcrs) and not self.data.get("tpm2-pin")
+        return True
 
 
 @dataclass(frozen=True)
@@ -62,16 +81,16 @@ class Header:
 
     def method_of(self, slot: int) -> str:
         """Return the method that a slot is for, KEYS or OTHER."""
-        types = [token.type for token in self.tokens if slot in token.slots]
-        return next((method for method, kind in TOKENS.items() if kind in types), OTHER if types else KEYS)
+        methods = [token.method for token in self.tokens if slot in token.slots]
+        return next((method for method in methods if method != OTHER), OTHER if methods else KEYS)
 
     def kind(self, method: str) -> tuple[Token, ...]:
         """Return the tokens of a method."""
-        return tuple(token for token in self.tokens if token.type == TOKENS.get(method))
+        return tuple(token for token in self.tokens if token.method == method)
 
-    def of(self, method: str) -> tuple[Token, ...]:
-        """Return the tokens of a method that open something."""
-        return tuple(token for token in self.kind(method) if set(token.slots) & set(self.slots))
+    def of(self, method: Method) -> tuple[Token, ...]:
+        """Return the tokens that open something by just this method."""
+        return tuple(token for token in self.tokens if set(token.slots) & set(self.slots) and token.fits(method))
 
 
 def read_header(machine: Machine, device: str) -> Header:

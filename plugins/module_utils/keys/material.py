@@ -2,22 +2,29 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Keys that are tried, and keys that are made. They go to tools by their input or by a pipe: never as a word, never onto a disk."""
+"""Keys that are tried, and keys that are made. They go to tools by their input or in memory: never as a word, never onto a disk."""
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import typing as t
+from collections.abc import Mapping
 
 from ..steps.luks import Key
-from ..steps.machine import Machine
+from ..steps.machine import Machine, StepFailed
+from ..storage.unlock import Method
+from .jwe import compact, parse_compact
 
 _MODHEX = "cbdefghijklnrtuv"
 """Letters that lie on the same keys of most keyboards, as systemd writes recovery keys."""
 _RECOVERY_BYTES = 32
 _GROUP = 8
 _KEY_FILE_BYTES = 64
+_TANG_BYTES = 32
+_NETWORK_PATIENCE = 180
+_ANY_CODE = range(256)
 _WRONG = 2
 
 
@@ -30,6 +37,34 @@ def recovery_key() -> str:
 def key_file_content() -> bytes:
     """Return what a new key file holds."""
     return secrets.token_bytes(_KEY_FILE_BYTES)
+
+
+def tang_key() -> bytes:
+    """Return a key for Clevis to encrypt, 256 random bits as letters, which it hands on as a line."""
+    return secrets.token_urlsafe(_TANG_BYTES).encode()
+
+
+def encrypted_by_tang(machine: Machine, method: Method, key: bytes) -> dict[str, str]:
+    """Return a key encrypted for the Tang server of a method; raises StepFailed where that does not sign as it should."""
+    given = json.dumps({"url": method.url, "thp": method.thumbprint}, separators=(",", ":"))
+    try:
+        parts = parse_compact(machine.change(["clevis", "encrypt", "tang", given], key, patience=_NETWORK_PATIENCE))
+    except ValueError as error:
+        raise StepFailed(str(error)) from error
+    if decrypted(machine, parts) != key:
+        raise StepFailed(f"Tang at {method.url} does not give back what was encrypted for it")
+    return parts
+
+
+def decrypted(machine: Machine, parts: Mapping[str, str]) -> bytes:
+    """Return what Clevis has encrypted; raises StepFailed where the server does not help."""
+    return machine.change(["clevis", "decrypt"], compact(parts).encode(), patience=_NETWORK_PATIENCE).encode()
+
+
+def tpm_opens(machine: Machine, device: str, token: int) -> bool:
+    """Return whether the TPM opens a container by a token now; nothing is opened, and nothing changed."""
+    words = ["cryptsetup", "open", "--test-passphrase", "--verbose", "--type=luks", "--token-only", f"--token-id={token}", device]
+    return "unlocked" in machine.change(words, accepted=_ANY_CODE)
 
 
 def slot_opened(machine: Machine, device: str, key: Key, slot: t.Optional[int] = None) -> t.Optional[int]:

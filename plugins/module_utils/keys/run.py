@@ -16,11 +16,14 @@ from dataclasses import dataclass, field, replace
 from ..steps.kinds import Step
 from ..steps.luks import Key
 from ..steps.machine import Machine, StepFailed
-from ..storage.unlock import KEY_FILE, PASSPHRASE, Method
+from ..storage.unlock import KEY_FILE, PASSPHRASE, TANG, TPM2, Method
 from .changes import Changes, Container, DropUnfinished, Enrol, Present, Request, TakeAway, plan_changes, seen_to_open
 from .enrol import Enrolled, drop_unfinished, enrol, path_below, take_away
 from .header import read_header
-from .material import slot_opened
+from .material import decrypted, slot_opened, tpm_opens
+
+_TOOLS = {TANG: "clevis", TPM2: "systemd-cryptenroll"}
+_TPM = "/dev/tpmrm0"
 
 
 @dataclass(frozen=True)
@@ -34,20 +37,23 @@ class Report:
     failed: t.Optional[Step] = None
     problem: t.Optional[str] = None
     recovery_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def foresee(request: Request, machine: Machine) -> Report:
     """Return the report of a run that changes nothing. A container that is not there yet would be new."""
     present = {one.name: _look(one, request, machine, may_lack=True) for one in request.containers}
+    present = {one.name: _with_tang(one, present[one.name], request, machine) for one in request.containers}
     plans = [plan_changes(one, present[one.name], request) for one in request.containers]
-    return _planned(present, plans)
+    return replace(_planned(present, plans), notes=_lacking(plans, machine))
 
 
 def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
     """Do all there is to do; raises StepFailed only where nothing was changed yet."""
     present = {one.name: _look(one, request, machine) for one in request.containers}
+    present = {one.name: _with_tang(one, present[one.name], request, machine) for one in request.containers}
     plans = [plan_changes(one, present[one.name], request) for one in request.containers]
-    report = _planned(present, plans)
+    report = _planned(present, [*plans, Changes(problems=_lacking(plans, machine))])
     for container, changes in zip(request.containers, plans):
         for step in changes.steps:
             if report.problem is not None:
@@ -56,6 +62,15 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) ->
         if changes.steps and report.problem is None:
             report = _checked(report, container, request, machine)
     return report
+
+
+def _lacking(plans: t.Sequence[Changes], machine: Machine) -> tuple[str, ...]:
+    """Return what the host lacks for the changes."""
+    kinds = {step.method.kind for plan in plans for step in plan.steps if isinstance(step, Enrol)}
+    lacking = [f"there is no {tool} on this host" for kind, tool in _TOOLS.items() if kind in kinds and not machine.has(tool)]
+    if TPM2 in kinds and machine.resolve(_TPM) is None:
+        lacking.append(f"there is no {_TPM}: this machine has no TPM 2, or its firmware has not switched it on")
+    return tuple(lacking)
 
 
 def _planned(present: Mapping[str, Present], plans: t.Sequence[Changes]) -> Report:
@@ -86,6 +101,37 @@ def _look(container: Container, request: Request, machine: Machine, may_lack: bo
     return present
 
 
+def _with_tang(container: Container, present: Present, request: Request, machine: Machine) -> Present:
+    """Return a container for which Tang gives a key, where keys are to be changed and none that was given opens it."""
+    if present.header is None or present.unlocking is not None or not plan_changes(container, present, request).problems:
+        return present
+    for token in present.header.kind(TANG):
+        try:
+            key = Key(decrypted(machine, token.data["jwe"]))
+            slot = slot_opened(machine, container.device, key)
+        except StepFailed:
+            continue
+        if slot is not None:
+            return replace(present, unlocking=key, unlocking_slot=slot)
+    return present
+
+
+def _proven(container: Container, changes: Changes, machine: Machine) -> bool:
+    """Return whether the TPM or Tang opens a slot that stays, by a token of the wish."""
+    header = read_header(machine, container.device)
+    for token in header.tokens:
+        if not changes.kept & set(token.slots):
+            continue
+        if token.method == TPM2 and tpm_opens(machine, container.device, token.number):
+            return True
+        if token.method == TANG:
+            try:
+                return slot_opened(machine, container.device, Key(decrypted(machine, token.data["jwe"]))) in changes.kept
+            except StepFailed:
+                continue
+    return False
+
+
 def _tried(container: Container, request: Request, machine: Machine) -> t.Iterator[tuple[t.Optional[Method], Key]]:
     """Give the keys to try: first those that are wanted as they are, with their methods, then others, until one opens."""
     given = request.key.of(container.name)
@@ -114,7 +160,7 @@ def _carried_out(
     pending = tuple(other for other in report.pending if other is not step)
     present = report.now[container.name]
     try:
-        enrolled = _carry_out(step, present, changes, request, machine)
+        enrolled = _carry_out(step, container, present, changes, request, machine)
     except StepFailed as error:
         return replace(report, pending=pending, failed=step, problem=f"Could not {step.says}: {error}")
     report = replace(report, pending=pending, done=(*report.done, step))
@@ -125,7 +171,9 @@ def _carried_out(
     return replace(report, now={**report.now, container.name: now}, recovery_keys={**report.recovery_keys, **shown})
 
 
-def _carry_out(step: Step, present: Present, changes: Changes, request: Request, machine: Machine) -> t.Optional[Enrolled]:
+def _carry_out(
+    step: Step, container: Container, present: Present, changes: Changes, request: Request, machine: Machine
+) -> t.Optional[Enrolled]:
     if isinstance(step, DropUnfinished):
         drop_unfinished(step, machine)
     elif isinstance(step, Enrol):
@@ -133,7 +181,7 @@ def _carry_out(step: Step, present: Present, changes: Changes, request: Request,
             raise StepFailed("no key that is given opens it")
         return enrol(step, machine, present.unlocking, request.key.passphrase, request.root)
     elif isinstance(step, TakeAway):
-        if not seen_to_open(changes, present):
+        if not seen_to_open(changes, present) and not _proven(container, changes, machine):
             raise StepFailed("nothing of what stays was seen to open the container, so that nothing is taken away; give a key that stays")
         take_away(step, machine)
     return None

@@ -80,6 +80,16 @@ class Item:
             return ()
         return tuple(value)
 
+    def wholes(self, key: str) -> tuple[int, ...]:
+        """Return a list of whole numbers, none when it is absent."""
+        value = self._values.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, (list, tuple)) or not all(isinstance(part, int) and not isinstance(part, bool) for part in value):
+            self.mistake(key, f"must be a list of whole numbers, not {value!r}")
+            return ()
+        return tuple(value)
+
     def chosen(self, key: str, choices: Iterable[str], default: t.Optional[str] = None) -> str:
         """Return one of the choices."""
         choices = tuple(choices)

@@ -28,4 +28,5 @@ def read_methods(item: Item) -> tuple[Method, ...]:
 
 def _values(part: Item) -> dict[str, t.Any]:
     values: dict[str, t.Any] = {"method": part.chosen("method", KEYS_OF_METHODS)}
-    return {**values, **{key: part.text(key) for key in METHOD_KEYS[1:] if part.has(key)}}
+    read = {key: part.wholes if key == "pcrs" else part.text for key in METHOD_KEYS[1:]}
+    return {**values, **{key: of_kind(key) for key, of_kind in read.items() if part.has(key)}}

@@ -65,7 +65,7 @@ class Machine(Host, t.Protocol):
         """Run a command with `given` as its input and return its output; raises CommandFailed unless its code is one of `accepted`."""
 
     def handed(self, content: bytes) -> contextlib.AbstractContextManager[str]:
-        """Give a path at which the next command finds a secret, once: it is on no disk, and no other process sees it."""
+        """Give a path at which commands find a secret: it is on no disk, and they alone see it."""
 
     def create_secret(self, path: str, content: bytes) -> None:
         """Make a file that only root can read, whole or not at all, and its directory; raises StepFailed, also where there is one."""
@@ -128,15 +128,15 @@ class LocalMachine(LocalHost):
 
     @contextlib.contextmanager
     def handed(self, content: bytes) -> Iterator[str]:
-        """See Machine. What fits into a pipe, as keys do, is written before anybody reads."""
-        reading, writing = os.pipe()
+        """See Machine. A file that is in memory only: systemd seeks in what it reads, which a pipe does not let it."""
+        handle = os.memfd_create("key")
+        os.fchmod(handle, 0o600)
         try:
-            with contextlib.closing(os.fdopen(writing, "wb")) as pipe:
-                pipe.write(content)
-            os.set_inheritable(reading, True)
-            yield f"/proc/self/fd/{reading}"
+            os.write(handle, content)
+            os.set_inheritable(handle, True)
+            yield f"/proc/self/fd/{handle}"
         finally:
-            os.close(reading)
+            os.close(handle)
 
     def create_secret(self, path: str, content: bytes) -> None:
         """See Machine. A link, unlike a new name, never takes the place of a file that is there."""

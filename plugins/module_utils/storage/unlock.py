@@ -11,34 +11,66 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-PASSPHRASE, KEY_FILE, RECOVERY = "passphrase", "key_file", "recovery"
-KEYS_OF_METHODS: t.Mapping[str, tuple[str, ...]] = {PASSPHRASE: (), KEY_FILE: ("path",), RECOVERY: ()}
+PASSPHRASE, KEY_FILE, RECOVERY, TANG, TPM2 = "passphrase", "key_file", "recovery", "tang", "tpm2"
+KEYS_OF_METHODS: t.Mapping[str, tuple[str, ...]] = {
+    TPM2: ("pcrs",),
+    TANG: ("url", "thumbprint"),
+    KEY_FILE: ("path",),
+    PASSPHRASE: (),
+    RECOVERY: (),
+}
 """The methods, and the keys that each takes beside `method`."""
 
-REQUIRED_KEYS: t.Mapping[str, tuple[str, ...]] = {KEY_FILE: ("path",)}
-_ONCE = (PASSPHRASE, RECOVERY)
+REQUIRED_KEYS: t.Mapping[str, tuple[str, ...]] = {KEY_FILE: ("path",), TANG: ("url", "thumbprint")}
+_ONCE = (PASSPHRASE, RECOVERY, TPM2)
+
+SECURE_BOOT_PCR = 7
+"""What the firmware measures of secure boot: whether it is on, and who may sign what starts. It stays the same over updates of kernels."""
+_PCRS = 24
+_URL = r"^https?://[A-Za-z0-9.:_~\[\]-]+(/[A-Za-z0-9.:_~/-]*)?$"
+_THUMBPRINT = r"^[A-Za-z0-9_-]{43}$"
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to open a container: `path` is that of a key file on the host."""
+    """One way to open a container.
+
+    `path` is that of a key file on the host, `url` that of a Tang server, `thumbprint` the one of the key that it signs with. `pcrs` are
+    the registers of a TPM that must be as they are now.
+    """
 
     kind: str
     path: str = ""
+    url: str = ""
+    thumbprint: str = ""
+    pcrs: tuple[int, ...] = (SECURE_BOOT_PCR,)
 
     @property
     def words(self) -> str:
         """Return it in words."""
-        return {PASSPHRASE: "a passphrase", KEY_FILE: f"the key file {self.path}", RECOVERY: "a recovery key"}[self.kind]
+        registers = f" (PCR {'+'.join(map(str, self.pcrs))})" if self.pcrs else ""
+        return {
+            PASSPHRASE: "a passphrase",
+            KEY_FILE: f"the key file {self.path}",
+            RECOVERY: "a recovery key",
+            TANG: f"Tang at {self.url}",
+            TPM2: f"the TPM{registers}",
+        }[self.kind]
 
     def plain(self) -> dict[str, t.Any]:
         """Return it as it stands in a schema."""
-        return {"method": self.kind, **{key: getattr(self, key) for key in KEYS_OF_METHODS[self.kind]}}
+        values = {key: getattr(self, key) for key in KEYS_OF_METHODS[self.kind]}
+        return {"method": self.kind, **{key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}}
 
 
 def method_of(values: Mapping[str, t.Any]) -> Method:
     """Return the method of values without mistakes."""
-    return Method(values["method"], **{key: values[key] for key in KEYS_OF_METHODS[values["method"]] if values.get(key) is not None})
+    own = {key: values[key] for key in KEYS_OF_METHODS[values["method"]] if values.get(key) is not None}
+    if "pcrs" in own:
+        own["pcrs"] = tuple(sorted(set(own["pcrs"])))
+    if "url" in own:
+        own["url"] = own["url"].rstrip("/")
+    return Method(values["method"], **own)
 
 
 def mistakes_in(values: Mapping[str, t.Any]) -> Iterator[tuple[str, str]]:
@@ -53,6 +85,12 @@ def mistakes_in(values: Mapping[str, t.Any]) -> Iterator[tuple[str, str]]:
             yield key, f"is nothing for {kind}, which takes {', '.join(own) or 'no more keys'}"
     if values.get("path") and "path" in own and not re.match(r"^/[^\s]*[^\s/]$", values["path"]):
         yield "path", f"is {values['path']!r}; must be an absolute path without blanks, such as /etc/keys/data.key"
+    if values.get("url") and "url" in own and not re.match(_URL, values["url"]):
+        yield "url", f"is {values['url']!r}; must be a URL such as http://tang.example"
+    if values.get("thumbprint") and "thumbprint" in own and not re.match(_THUMBPRINT, values["thumbprint"]):
+        yield "thumbprint", f"is {values['thumbprint']!r}; must be the thumbprint of a signing key by SHA-256, as tang-show-keys tells it"
+    if any(not 0 <= register < _PCRS for register in values.get("pcrs") or ()):
+        yield "pcrs", f"is {values['pcrs']!r}; must be a list of numbers from 0 to {_PCRS - 1}"
 
 
 def doubles_in(methods: Sequence[Mapping[str, t.Any]]) -> Iterator[tuple[int, str]]:
@@ -66,4 +104,24 @@ def doubles_in(methods: Sequence[Mapping[str, t.Any]]) -> Iterator[tuple[int, st
 
 def crypttab_key(methods: Iterable[Mapping[str, t.Any]]) -> str:
     """Return the key file that crypttab has to name, empty where it names none."""
-    return next((str(method["path"]) for method in methods if method["method"] == KEY_FILE), "")
+    kinds = {str(method["method"]): method for method in methods}
+    # Beside a TPM the field would name a file with a key that the TPM has sealed.
+    return str(kinds[KEY_FILE]["path"]) if KEY_FILE in kinds and TPM2 not in kinds else ""
+
+
+def crypttab_options(methods: Iterable[Mapping[str, t.Any]], before_network: bool) -> list[str]:
+    """Return the options that crypttab has to have; what is opened before there is a network is not waited for with it."""
+    kinds = {str(method["method"]) for method in methods}
+    return [*(["tpm2-device=auto"] if TPM2 in kinds else []), *(["_netdev"] if TANG in kinds and not before_network else [])]
+
+
+def methods_of_root(schema: Mapping[str, t.Any]) -> frozenset[str]:
+    """Return the methods that a static schema has for what the root file system lies on; none where it says nothing of them."""
+    mounts = [
+        (each.get("device"), mount.get("mount")) for each in schema.get("fss") or () for mount in (each, *(each.get("subvolumes") or ()))
+    ]
+    devices = {device for device, mount in mounts if mount == "/"}
+    groups = {volume["vgname"] for volume in schema.get("lvs") or () if volume.get("device") in devices}
+    devices |= {device for group in schema.get("vgs") or () if group["name"] in groups for device in group["pvnames"]}
+    below = [each for each in schema.get("luks") or () if f"/dev/mapper/{each.get('name')}" in devices]
+    return frozenset(str(method["method"]) for each in below for method in each.get("unlock") or ())

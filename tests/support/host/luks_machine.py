@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import re
@@ -14,8 +15,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import Outcome
+from ansible_collections.bareon.allocator.plugins.module_utils.keys.jwe import thumbprints
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import PATIENCE, CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+
+
+def jwe(url: str, key: dict[str, str], content: bytes) -> str:
+    """Return what Clevis would give for a server; nothing is encrypted."""
+    tang = {"url": url, "adv": {"keys": [key]}}
+    return ".".join([encoded(json.dumps({"clevis": {"pin": "tang", "tang": tang}}).encode()), "", "iv", encoded(content), "tag"])
+
+
+def encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 class CutOff(BaseException):
@@ -35,11 +51,16 @@ class SimulatedHeader:
 
 
 class LuksMachine(RecordingMachine):
-    """`headers` are by device, `secrets` the content of files by path. After `left` changes the power goes."""
+    """`headers` are by device, `secrets` the content of files by path. After `left` changes the power goes.
+
+    `servers` are the keys that Tang servers sign with, by URL; `registers_hold` says whether the TPM gives out what it has sealed.
+    """
 
     def __init__(self, headers: dict[str, SimulatedHeader], secrets: dict[str, bytes] | None = None, left: int = 10**6) -> None:
         super().__init__()
-        self.headers, self.secrets, self.left = headers, dict(secrets or {}), left
+        self.headers, self.secrets, self.left = headers, {"/dev/tpmrm0": b"", **(secrets or {})}, left
+        self.servers: dict[str, dict[str, str]] = {}
+        self.registers_hold = True
 
     @contextlib.contextmanager
     def handed(self, content: bytes) -> Iterator[str]:
@@ -90,8 +111,31 @@ class LuksMachine(RecordingMachine):
         return ""
 
     def other(self, command: Sequence[str], given: bytes) -> str:
-        """Answer another tool than cryptsetup."""
-        raise CommandFailed(command, None, f"there is no {command[0]} on this host ({len(given)} bytes)")
+        """Answer Clevis, for which the server is any that `servers` has with its signing key, and systemd-cryptenroll."""
+        if command[:2] == ["clevis", "encrypt"]:
+            return jwe(json.loads(command[3])["url"], self._trusted(json.loads(command[3])), given)
+        if command[:2] == ["clevis", "decrypt"]:
+            protected, _key, _iv, sealed, _tag = given.decode().split(".")
+            self._trusted({"url": json.loads(decoded(protected))["clevis"]["tang"]["url"], "thp": None})
+            return decoded(sealed).decode()
+        if command[0] == "systemd-cryptenroll":
+            self._spend()
+            header, options = self.headers[command[-1]], dict(re.findall(r"--([a-z0-9-]+)=(\S*)", " ".join(command)))
+            assert self.secrets[options["unlock-key-file"]] in header.slots.values(), "the key opens nothing"
+            slot = next(number for number in range(32) if number not in header.slots)
+            token = next(number for number in range(32) if number not in header.tokens)
+            header.slots[slot] = b"sealed"
+            registers = [int(register) for register in options["tpm2-pcrs"].split("+") if register]
+            header.tokens[token] = {"type": "systemd-tpm2", "keyslots": [str(slot)], "tpm2-pcrs": registers}
+            return ""
+        raise CommandFailed(command, None, f"there is no {command[0]} on this host")
+
+    def _trusted(self, asked: dict[str, str | None]) -> dict[str, str]:
+        """Return the key that a server signs with; it is the one that is asked for."""
+        key = self.servers.get(str(asked["url"]))
+        if key is None or asked["thp"] not in (None, *thumbprints({"adv": {"keys": [key]}})):
+            raise StepFailed(f"{asked['url']} does not answer, or is not trusted")
+        return key
 
     def _spend(self) -> None:
         if self.left == 0:
@@ -103,6 +147,9 @@ class LuksMachine(RecordingMachine):
 
     def _opened(self, device: str, options: dict[str, str], given: bytes, accepted: Sequence[int], command: Sequence[str]) -> str:
         assert "test-passphrase" in options
+        if "token-only" in options:
+            token = self.headers[device].tokens[int(options["token-id"])]
+            return "Key slot unlocked." if self.registers_hold and token["keyslots"] else ""
         assert "disable-external-tokens" in options, "a TPM would open it whatever the key is"
         wanted, key = options.get("key-slot"), self._key(options, given)
         found = [slot for slot, known in self.headers[device].slots.items() if known == key and wanted in (None, str(slot))]

@@ -16,6 +16,7 @@ import typing as t
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.identity import BY_ID
+from ....module_utils.storage.unlock import TANG, TPM2
 from .layout import Array, Container, Disk, Filesystem, Layout, Partition
 from .losses import Losses, lose_methods, lose_subvolumes, note_boot_flags
 from .write import Target
@@ -61,7 +62,7 @@ def _storage(layout: Layout, losses: Losses, key_file: str | None, tpm2: bool) -
     nodes = _nodes(layout)
     note_boot_flags(layout, losses, "Ignition")
     lose_subvolumes(layout, losses, "Ignition")
-    lose_methods(layout, losses, "Ignition")
+    lose_methods(layout, losses, "Ignition", (TANG, TPM2))
     for space in dict.fromkeys([group.space for group in layout.groups] + [volume.space for volume in layout.volumes]):
         losses.lose(space, "Ignition cannot make LVM")
     filesystems = [entry for filesystem in layout.filesystems for entry in _filesystem(filesystem, layout, nodes, losses)]
@@ -115,15 +116,26 @@ def _array(array: Array, nodes: dict[str, str], losses: Losses) -> Json:
 def _container(container: Container, nodes: dict[str, str], losses: Losses, key_file: str | None, tpm2: bool) -> Json:
     if container.kept:
         losses.refuse(container.space, "its data must be kept, and Ignition would need the key that opens it now")
-    if key_file is None and not tpm2:
+    clevis = _clevis(container, losses, tpm2)
+    if key_file is None and not clevis:
         losses.note(f"{container.space}: without key_file or tpm2 Ignition keeps the key of LUKS in the root file system")
     return {
         "name": container.name,
         "device": nodes[container.below],
         "wipeVolume": True,
         **({"keyFile": {"source": key_file}} if key_file is not None else {}),
-        **({"clevis": {"tpm2": True}} if tpm2 else {}),
+        **({"clevis": clevis} if clevis else {}),
     }
+
+
+def _clevis(container: Container, losses: Losses, tpm2: bool) -> Json:
+    """Return what opens a container beside a key; any of it does."""
+    servers = [{"url": method.url, "thumbprint": method.thumbprint} for method in container.unlock if method.kind == TANG]
+    sealed = [method for method in container.unlock if method.kind == TPM2]
+    for method in sealed:
+        if method.pcrs:
+            losses.note(f"{container.space}: Ignition binds to the TPM whatever its registers are, not to {method.words}")
+    return {**({"tpm2": True} if tpm2 or sealed else {}), **({"tang": servers} if servers else {})}
 
 
 def _filesystem(filesystem: Filesystem, layout: Layout, nodes: dict[str, str], losses: Losses) -> list[Json]:

@@ -10,7 +10,7 @@ from collections.abc import Container
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.lvm import EXTENT
-from ....module_utils.storage.unlock import PASSPHRASE
+from ....module_utils.storage.unlock import PASSPHRASE, SECURE_BOOT_PCR, TPM2
 from ...common.errors import Mistakes
 from ...common.words import listed
 from .layout import Layout
@@ -81,14 +81,23 @@ def lose_subvolumes(layout: Layout, losses: Losses, who: str) -> None:
             losses.lose(filesystem.space, f"{who} cannot make subvolumes such as {names}")
 
 
-def lose_methods(layout: Layout, losses: Losses, who: str) -> None:
-    """Lose what is to open LUKS beside the key that it is made with."""
+def lose_methods(layout: Layout, losses: Losses, who: str, able: Container[str] = ()) -> None:
+    """Lose what is to open LUKS beside the key that it is made with; `able` are kinds of methods that are written."""
     for container in layout.containers:
-        others = [method.words for method in container.unlock if method.kind != PASSPHRASE]
+        others = [method.words for method in container.unlock if method.kind != PASSPHRASE and method.kind not in able]
         if others and not container.kept:
             losses.lose(
                 container.space, f"{who} makes LUKS with one key, not with {listed(others)}; disk_keys adds that when the system runs"
             )
+
+
+def note_registers(layout: Layout, losses: Losses) -> None:
+    """Tell where systemd-repart has to be told of the registers of a TPM."""
+    for container in layout.containers:
+        for method in container.unlock:
+            if method.kind == TPM2 and method.pcrs != (SECURE_BOOT_PCR,):
+                option = f"--tpm2-pcrs={'+'.join(map(str, method.pcrs))}"
+                losses.note(f"{container.space}: systemd-repart takes the registers of the TPM from its option {option}")
 
 
 def lose_quotas(layout: Layout, losses: Losses, who: str) -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.units import MIB
+from ....module_utils.storage.unlock import TPM2
 from .layout import Array, Container, Disk, Filesystem, Group, Layout, Partition
-from .losses import Losses, lose_methods, lose_quotas
+from .losses import Losses, lose_methods, lose_quotas, note_registers
 from .write import Target
 
 ENCRYPTIONS = ("key-file", "tpm2", "key-file+tpm2")
@@ -27,7 +28,8 @@ def write(layout: Layout, losses: Losses, *, disk: str | None, encrypt: str) -> 
     if chosen is None:
         return {}
     lose_quotas(layout, losses, "systemd-repart")
-    lose_methods(layout, losses, "systemd-repart")
+    lose_methods(layout, losses, "systemd-repart", (TPM2,) if TPM2 in encrypt else ())
+    note_registers(layout, losses)
     files = {}
     # The order of names is that of partitions.
     width = max(3, len(str(len(chosen.partitions) * 10)))

@@ -18,7 +18,7 @@ from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from ....module_utils.storage.fstab import with_escapes, without_escapes
 from ....module_utils.storage.lvm import mapper_node
-from ....module_utils.storage.unlock import crypttab_key
+from ....module_utils.storage.unlock import TANG, TPM2, crypttab_key, crypttab_options
 
 Plain = dict[str, t.Any]
 Layout = Mapping[str, t.Any]
@@ -35,6 +35,9 @@ _SECTION = "### "
 _ALL = "all"
 _DEFAULTS = "defaults"
 _NO_KEY = "none"
+_OF_INITRAMFS = ("/", "/usr")
+_TOOLS_OF_METHODS = {TANG: ("clevis", "clevis-luks-unlock", "clevis-luks-askpass"), TPM2: ("systemd-cryptenroll", "tpm2")}
+"""The last of each stands for what opens it at a start: Clevis' answer to systemd's question, and the libraries of TPMs."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Settings:
     key_files: Mapping[str, str] = field(default_factory=dict)
     key_file: str = _NO_KEY
     crypttab_options: str = "luks"
+    after_network: frozenset[str] = frozenset()
+    """Devices that are there when there is a network; these follow from the layout."""
 
 
 def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
@@ -61,7 +66,11 @@ def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
     of the host's tables, each below a line `### PATH`. Raises KeyError with the name of what has no UUID.
     """
     texts = sections(present)
-    settings = replace(settings, nofail=(*settings.nofail, *_stood_in_for(layout["schema"])))
+    settings = replace(
+        settings,
+        nofail=(*settings.nofail, *_stood_in_for(layout["schema"])),
+        after_network=frozenset(_after_network(layout["schema"])),
+    )
     used = [(entry, _known(layout, "filesystems", entry["device"])) for entry in used_file_systems(layout["schema"])]
     mounted = sorted((pair for pair in used if pair[0]["mount"] != SWAP), key=lambda pair: _depth(pair[0]["mount"]))
     return {
@@ -185,12 +194,16 @@ def _options(entry: Entry, settings: Settings) -> str:
     asked_for = str(entry.get("fstab_options") or _DEFAULTS)
     # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
     private = asked_for == _DEFAULTS and entry["fs_type"] == "vfat" and entry["mount"] in ESP_PLACES
-    return _with_nofail("umask=0077" if private else asked_for, _may_fail(entry, settings))
+    options = _with_nofail("umask=0077" if private else asked_for, _may_fail(entry, settings))
+    late = entry["device"] in settings.after_network and entry["fs_type"] != SWAP and "_netdev" not in options.split(",")
+    return f"{options},_netdev" if late else options
 
 
 def _may_fail(entry: Entry, settings: Settings) -> bool:
     """Return whether the start does not wait for a file system."""
     names = {entry["mount"], entry.get("space_id"), _ALL if entry["mount"] != "/" else None}
+    if entry["fs_type"] == SWAP and entry["device"] in settings.after_network:
+        return True
     return bool(names & set(settings.nofail)) or "nofail" in str(entry.get("fstab_options") or "").split(",")
 
 
@@ -225,12 +238,32 @@ def _container(entry: Entry, known: Entry, used: Sequence[Entry], settings: Sett
     may_fail = bool(names & set(settings.nofail)) or (bool(used) and all(_may_fail(each, settings) for each in used))
     unlock = entry.get("unlock") or ()
     by_default = (crypttab_key(unlock) or _NO_KEY) if unlock else settings.key_file
-    asked_for = settings.key_files.get(name) or settings.key_files.get(str(entry.get("space_id"))) or by_default
+    asked_for = _asked_by_name(entry, settings) or by_default
     lines = _lines(texts.get(CRYPTTAB, ""))
     there = next((fields[2] for fields in lines if fields[:2] == [name, source] and len(fields) > 2), _NO_KEY)
     key_file = asked_for if asked_for != _NO_KEY else there
-    fields = [name, source, key_file, _with_nofail(settings.crypttab_options, may_fail)]
+    if TPM2 in {method["method"] for method in unlock} and not _asked_by_name(entry, settings):
+        key_file = _NO_KEY
+    options = ",".join([settings.crypttab_options, *crypttab_options(unlock, _before_network(used))])
+    fields = [name, source, key_file, _with_nofail(options, may_fail)]
     return {"name": name, "line": " ".join(fields), "configured": fields in lines}
+
+
+def _asked_by_name(entry: Entry, settings: Settings) -> str | None:
+    return settings.key_files.get(entry["name"]) or settings.key_files.get(str(entry.get("space_id")))
+
+
+def _before_network(used: Sequence[Entry]) -> bool:
+    """Return whether what is used is opened by the initramfs, which has a network by its own means or none."""
+    return any(entry["mount"] in _OF_INITRAMFS for entry in used)
+
+
+def _after_network(schema: Mapping[str, t.Any]) -> Iterable[str]:
+    """Give the devices that are there when a server has opened what they lie on. The start must not wait for them before."""
+    for container in schema.get("luks") or ():
+        used = _used_on(schema, container["name"])
+        if TANG in [method["method"] for method in container.get("unlock") or ()] and not _before_network(used):
+            yield from (entry["device"] for entry in used)
 
 
 def _array(entry: Entry, known: Entry, texts: Mapping[str, str]) -> Plain:
@@ -250,10 +283,12 @@ def mdadm_uuid(uuid: str) -> str:
 def needed_tools(schema: Mapping[str, t.Any]) -> list[str]:
     """Return the commands that a layout takes, in a fixed order."""
     kinds = [str(entry["fs_type"]) for entry in schema.get("fss") or ()]
+    methods = {method["method"] for container in schema.get("luks") or () for method in container.get("unlock") or ()}
     tools: tuple[tuple[str, t.Any], ...] = (
         ("sfdisk", schema.get("parteds")),
         ("mdadm", schema.get("mds")),
         ("cryptsetup", schema.get("luks")),
+        *((tool, method in methods) for method, tools in _TOOLS_OF_METHODS.items() for tool in tools),
         ("lvm", schema.get("vgs")),
         *((f"mkfs.{kind}", kind != SWAP) for kind in sorted(set(kinds))),
     )

@@ -124,6 +124,29 @@ def test_what_a_start_takes_and_the_system_lacks_is_named(schema, missing, says)
     assert says in refusal
 
 
+def with_root(*methods):
+    container = {"name": "os-crypt", "device": "a-part2", "unlock": [{"method": method} for method in methods]}
+    volumes = {"vgs": [{"name": "os", "pvnames": ["/dev/mapper/os-crypt"]}], "lvs": [{"vgname": "os", "device": "/dev/mapper/os-root"}]}
+    return {**BIOS, "luks": [container], **volumes, "fss": [{"device": "/dev/mapper/os-root", "mount": "/", "fs_type": "ext4"}]}
+
+
+@pytest.mark.parametrize(
+    ("methods", "says"),
+    [
+        (["tang", "recovery"], "what update-initramfs makes in /target does not: install package clevis-initramfs in it, for tang"),
+        (["tpm2", "recovery"], "what update-initramfs makes in /target cannot do: list a passphrase in unlock, or have dracut in it"),
+        (["tpm2", "passphrase"], ""),
+        (["passphrase"], ""),
+    ],
+)
+def test_what_opens_root_has_to_be_known_to_its_initramfs(methods, says):
+    _found, refusals = plan(with_root(*methods))
+    assert [says in refusal for refusal in refusals] == ([True] if says else [])
+    hooks = "/target/usr/share/initramfs-tools/hooks"
+    able = {**FOLDERS, hooks: [*FOLDERS[hooks], "clevis"]}
+    assert bool(plan(with_root(*methods), able)[1]) == ("tpm2" in methods and "passphrase" not in methods)
+
+
 def test_what_the_layout_does_not_have_is_not_asked_for():
     assert plan(BIOS, {**FOLDERS, "/target/usr/share/initramfs-tools/hooks": []})[1] == ()
     assert plan(BIOS, without("x86_64-efi"))[1] == ()

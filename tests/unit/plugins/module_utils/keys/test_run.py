@@ -11,6 +11,7 @@ import json
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.keys.jwe import thumbprints
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.options import request_of
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.report import as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import apply, foresee
@@ -23,6 +24,11 @@ OLD, NEW = "correct horse", "battery staple"
 DEVICE = "/dev/sda1"
 FILE = "/etc/keys/data.key"
 PASSPHRASE, RECOVERY, KEY_FILE = {"method": "passphrase"}, {"method": "recovery"}, {"method": "key_file", "path": FILE}
+SIGNS = {"kty": "EC", "crv": "P-521", "x": "AAx", "y": "AAy", "alg": "ES512"}
+(THUMBPRINT,) = thumbprints({"adv": {"keys": [SIGNS]}})
+URL = "http://tang.example"
+TANG: Plain = {"method": "tang", "url": f"{URL}/", "thumbprint": THUMBPRINT}
+TPM: Plain = {"method": "tpm2"}
 DEFAULTS = {
     **dict.fromkeys(("luks_key", "luks_key_file", "luks_old_key", "luks_old_key_file")),
     **{"luks_key_files": {}, "take_away": [], "renew": [], "root": "/"},
@@ -31,6 +37,12 @@ DEFAULTS = {
 
 def fresh() -> dict[str, SimulatedHeader]:
     return {DEVICE: SimulatedHeader({0: OLD.encode()})}
+
+
+def machine_with(headers: dict[str, SimulatedHeader] | None = None, **how: t.Any) -> LuksMachine:
+    machine = LuksMachine(fresh() if headers is None else headers, **how)
+    machine.servers[URL] = SIGNS
+    return machine
 
 
 def request(*unlock: Plain, **options: t.Any) -> t.Any:
@@ -56,30 +68,34 @@ def says(result: Plain) -> list[str]:
         ([PASSPHRASE], {"luks_key": NEW, "luks_old_key": OLD}, [OLD, NEW]),
         ([PASSPHRASE], {"luks_key": NEW, "luks_old_key": OLD, "take_away": ["keys"]}, [NEW]),
         ([KEY_FILE], {"luks_key": OLD, "take_away": ["keys"]}, []),
+        ([TANG], {"luks_key": OLD}, [OLD]),
+        ([TPM, TANG, RECOVERY], {"luks_key": OLD, "take_away": ["keys"]}, []),
         ([KEY_FILE, PASSPHRASE, RECOVERY], {"luks_key": NEW, "luks_old_key": OLD, "take_away": ["keys", "recovery"]}, [NEW]),
     ],
 )
 def test_what_is_wanted_is_there_whenever_the_power_went(unlock: list[Plain], options: Plain, keys: list[str]) -> None:
-    whole = LuksMachine(fresh())
+    whole = machine_with(fresh())
     assert go(whole, *unlock, **options)["problem"] is None
     assert go(whole, *unlock, **options)["changed"] is False
     for left in range(10**6 - whole.left):
-        machine = LuksMachine(fresh(), left=left)
+        machine = machine_with(fresh(), left=left)
         with pytest.raises(CutOff):
             go(machine, *unlock, **options)
+        header = machine.headers[DEVICE]
         known = {OLD.encode(), NEW.encode(), machine.secrets.get(FILE)}
-        assert known & set(machine.headers[DEVICE].slots.values()), "nobody has a key any more"
+        assert known & set(header.slots.values()) or len(header.tokens) == len(unlock), "nobody has a key any more"
         machine.left = 10**6
         assert go(machine, *unlock, **options)["problem"] is None
         assert go(machine, *unlock, **options)["changed"] is False
-        header = machine.headers[DEVICE]
-        assert sorted(token["type"] for token in header.tokens.values()) == ["systemd-recovery"] * (RECOVERY in unlock)
+        types = {"recovery": "systemd-recovery", "tang": "clevis", "tpm2": "systemd-tpm2"}
+        wanted = sorted(types[one["method"]] for one in unlock if one["method"] in types)
+        assert sorted(token["type"] for token in header.tokens.values()) == wanted
         assert len(header.slots) == len(keys) + len(header.tokens) + (KEY_FILE in unlock)
         assert set(map(str.encode, keys)) <= set(header.slots.values())
 
 
 def test_a_recovery_key_shows_in_one_place_only() -> None:
-    machine = LuksMachine(fresh())
+    machine = machine_with(fresh())
     result = go(machine, RECOVERY, luks_key=OLD)
     key = result["recovery_keys"].pop("data")
     assert machine.headers[DEVICE].slots[1] == key.encode()
@@ -98,7 +114,7 @@ def test_a_recovery_key_shows_in_one_place_only() -> None:
 
 
 def test_a_run_that_fails_tells_the_recovery_key_that_it_made() -> None:
-    result = go(LuksMachine(fresh()), RECOVERY, luks_key=OLD, take_away=["keys"])
+    result = go(machine_with(fresh()), RECOVERY, luks_key=OLD, take_away=["keys"])
     assert result["problem"] is None, "the new recovery key was seen to open it"
     machine = LuksMachine({DEVICE: SimulatedHeader({slot: str(slot).encode() for slot in range(31)})})
     result = go(machine, RECOVERY, KEY_FILE, luks_key="3")
@@ -108,7 +124,7 @@ def test_a_run_that_fails_tells_the_recovery_key_that_it_made() -> None:
 
 
 def test_a_recovery_key_is_made_anew_by_itself() -> None:
-    machine = LuksMachine(fresh())
+    machine = machine_with(fresh())
     first = go(machine, RECOVERY, luks_key=OLD, take_away=["keys"])["recovery_keys"]["data"]
     second = go(machine, RECOVERY, luks_key=first, renew=["recovery"])["recovery_keys"]["data"]
     assert list(machine.headers[DEVICE].slots.values()) == [second.encode()]
@@ -116,7 +132,7 @@ def test_a_recovery_key_is_made_anew_by_itself() -> None:
 
 
 def test_nothing_is_taken_away_unless_something_that_stays_was_seen_to_open() -> None:
-    machine = LuksMachine(fresh())
+    machine = machine_with(fresh())
     go(machine, RECOVERY, luks_key=OLD)
     result = go(machine, RECOVERY, luks_key=OLD, take_away=["keys"])
     assert "nothing of what stays was seen to open the container" in result["problem"]
@@ -125,7 +141,7 @@ def test_nothing_is_taken_away_unless_something_that_stays_was_seen_to_open() ->
 
 
 def test_without_a_key_that_opens_nothing_is_begun() -> None:
-    machine = LuksMachine(fresh())
+    machine = machine_with(fresh())
     before = copy.deepcopy(machine.headers)
     assert "none of the keys that are given opens data on /dev/sda1; give one" in go(machine, RECOVERY, luks_key=NEW)["problem"]
     assert "data is to have a passphrase: give it as luks_key" in go(LuksMachine({DEVICE: SimulatedHeader({})}), PASSPHRASE)["problem"]
@@ -133,7 +149,7 @@ def test_without_a_key_that_opens_nothing_is_begun() -> None:
 
 
 def test_any_passphrase_will_do_where_none_is_given() -> None:
-    machine = LuksMachine(fresh())
+    machine = machine_with(fresh())
     assert go(machine, PASSPHRASE, take_away=["keys"]) | {"diff": None} == {
         "changed": False,
         "steps": [],
@@ -145,7 +161,7 @@ def test_any_passphrase_will_do_where_none_is_given() -> None:
 
 
 def test_slots_of_others_stay() -> None:
-    machine = LuksMachine(fresh())
+    machine = machine_with(fresh())
     machine.headers[DEVICE].slots[1] = b"of a token"
     machine.headers[DEVICE].tokens[0] = {"type": "systemd-fido2", "keyslots": ["1"]}
     result = go(machine, PASSPHRASE, luks_key=OLD, take_away=["keys", "recovery"])
@@ -154,7 +170,7 @@ def test_slots_of_others_stay() -> None:
 
 
 def test_check_mode_foresees_steps_and_keys() -> None:
-    machine = LuksMachine(fresh())
+    machine = machine_with(fresh())
     asked = request(PASSPHRASE, RECOVERY, luks_key=NEW, luks_old_key=OLD, take_away=["keys"])
     result = as_result(foresee(asked, machine), asked, True)
     assert machine.headers == fresh()
@@ -186,3 +202,78 @@ def test_all_mistakes_are_told_at_once() -> None:
         "containers[1].name: data stands there already",
         "luks_key_file: /nowhere is not a key file on this host",
     )
+
+
+def test_tang_that_signs_otherwise_is_refused_and_nothing_is_added() -> None:
+    machine = machine_with()
+    machine.servers[URL] = {**SIGNS, "x": "AAz"}
+    assert "does not answer, or is not trusted" in go(machine, TANG, luks_key=OLD)["problem"]
+    assert machine.headers == fresh()
+
+
+def test_new_keys_of_the_server_are_bound_by_a_new_thumbprint() -> None:
+    machine = machine_with()
+    go(machine, TANG, luks_key=OLD, take_away=["keys"])
+    new = {**SIGNS, "x": "AAz"}
+    machine.servers[URL] = new
+    (thumbprint,) = thumbprints({"adv": {"keys": [new]}})
+    # Nobody has a passphrase any more: Tang itself opens what is to be changed.
+    result = go(machine, {**TANG, "thumbprint": thumbprint}, take_away=["tang"])
+    assert says(result) == [
+        "have Tang at http://tang.example open the LUKS container data",
+        "take away key slot 1 (Tang) of the LUKS container data",
+    ]
+    assert go(machine, {**TANG, "thumbprint": thumbprint}, take_away=["tang"])["changed"] is False
+
+
+def test_other_registers_are_sealed_beside_those_that_are_there() -> None:
+    machine = machine_with()
+    go(machine, TPM, luks_key=OLD)
+    assert go(machine, {**TPM, "pcrs": [7]}, luks_key=OLD)["changed"] is False
+    result = go(machine, {**TPM, "pcrs": [7, 4]}, luks_key=OLD)
+    assert says(result) == ["have the TPM (PCR 4+7) open the LUKS container data"]
+    assert sorted(token["tpm2-pcrs"] for token in machine.headers[DEVICE].tokens.values()) == [[4, 7], [7]]
+    go(machine, {**TPM, "pcrs": [7, 4]}, luks_key=OLD, take_away=["tpm2"])
+    assert [token["tpm2-pcrs"] for token in machine.headers[DEVICE].tokens.values()] == [[4, 7]]
+
+
+def test_a_tpm_whose_registers_have_changed_takes_a_new_key() -> None:
+    machine = machine_with()
+    key = go(machine, TPM, RECOVERY, luks_key=OLD, take_away=["keys"])["recovery_keys"]["data"]
+    assert go(machine, TPM, RECOVERY, luks_key=key, renew=["tpm2"])["problem"] is None
+    assert len(machine.headers[DEVICE].slots) == len(machine.headers[DEVICE].tokens) == 2
+
+
+def test_what_the_tpm_does_not_open_does_not_count() -> None:
+    machine = machine_with()
+    machine.registers_hold = False
+    assert "the TPM (PCR 7) does not open /dev/sda1" in go(machine, TPM, luks_key=OLD, take_away=["keys"])["problem"]
+    assert OLD.encode() in machine.headers[DEVICE].slots.values()
+    machine.registers_hold = True
+    go(machine, TPM, luks_key=OLD)
+    machine.registers_hold = False
+    assert "nothing of what stays was seen to open" in go(machine, TPM, luks_key=OLD, take_away=["keys"])["problem"]
+    machine.registers_hold = True
+    assert go(machine, TPM, luks_key=OLD, take_away=["keys"])["problem"] is None
+
+
+def test_what_the_host_lacks_is_told_before_anything_is_done() -> None:
+    machine = machine_with()
+    machine.tools = {"cryptsetup"}
+    del machine.secrets["/dev/tpmrm0"]
+    problem = go(machine, TPM, TANG, luks_key=OLD)["problem"]
+    for says in (
+        "there is no clevis on this host",
+        "there is no systemd-cryptenroll on this host",
+        "there is no /dev/tpmrm0: this machine has no TPM 2",
+    ):
+        assert says in problem
+    assert machine.headers == fresh()
+    assert len(foresee(request(TPM, TANG, luks_key=OLD), machine).notes) == 3
+
+
+def test_what_clevis_binds_to_otherwise_is_left_alone() -> None:
+    machine = machine_with({DEVICE: SimulatedHeader({0: OLD.encode(), 1: b"sss"}, {0: {"type": "clevis", "keyslots": ["1"], "jwe": {}}})})
+    result = go(machine, PASSPHRASE, luks_key=OLD, take_away=["keys", "tang", "tpm2"])
+    assert result["changed"] is False
+    assert result["containers"][0]["unlisted"] == [{"slot": 1, "opened_by": "other"}]

@@ -12,10 +12,10 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.unlock import Method
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, ignition
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.reasons import reasons_of
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_files import Settings, host_files
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_files import Settings, host_files, needed_tools
 from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan
 
 Plain = dict[str, t.Any]
@@ -40,12 +40,16 @@ def mistakes(*spaces: Plain) -> str:
 
 def lines(made: Plain, settings: Settings | None = None, present: str = "") -> list[str]:
     """Return the lines of crypttab for a plan that was carried out."""
-    schema = made["schema"]
-    known = {
-        "containers": [{"name": one["name"], "uuid": f"u-{one['name']}"} for one in schema["luks"]],
-        "filesystems": [{"device": one["device"], "uuid": "u"} for one in schema["fss"]],
+    found = host_files({"schema": made["schema"], **known(made)}, settings or Settings(), present)
+    return [one["line"] for one in found["containers"]]
+
+
+def known(made: Plain) -> Plain:
+    """Return what disk_layout tells of a plan."""
+    return {
+        "containers": [{"name": one["name"], "uuid": f"u-{one['name']}"} for one in made["schema"]["luks"]],
+        "filesystems": [{"device": one["device"], "uuid": "u"} for one in made["schema"]["fss"]],
     }
-    return [one["line"] for one in host_files({"schema": schema, **known}, settings or Settings(), present)["containers"]]
 
 
 def test_methods_go_from_the_space_to_the_container() -> None:
@@ -79,16 +83,21 @@ def test_every_mistake_is_told() -> None:
         {"path": "/b"},
         RECOVERY,
         {**FILE, "path": "a b"},
+        {"method": "tang", "url": "tang"},
+        {"method": "tpm2", "pcrs": [24]},
     ]
     assert mistakes({**DATA, "encrypt": False, "unlock": [RECOVERY]}) == "schema[0].unlock: says what opens LUKS, so it needs encrypt: true"
     told = mistakes({**DATA, "unlock": unlock})
     for says in (
-        "schema[0].unlock[0].method: is 'smell'; must be one of passphrase, key_file, recovery",
+        "schema[0].unlock[0].method: is 'smell'; must be one of tpm2, tang, key_file, passphrase, recovery",
         "schema[0].unlock[1].path: is missing; key_file takes it",
         "schema[0].unlock[2].path: is nothing for recovery, which takes no more keys",
         "schema[0].unlock[3].method: is missing",
         "schema[0].unlock[4].method: recovery stands there already",
         "schema[0].unlock[5].path: is 'a b'; must be an absolute path without blanks",
+        "schema[0].unlock[6].thumbprint: is missing; tang takes it",
+        "schema[0].unlock[6].url: is 'tang'; must be a URL such as http://tang.example",
+        "schema[0].unlock[7].pcrs[0]: is 24; must be a whole number from 0 to 23",
     ):
         assert says in told
 
@@ -99,7 +108,7 @@ def test_the_host_says_the_same_of_a_static_schema() -> None:
     with pytest.raises(SchemaMistakes) as error:
         parse_static_schema({**made, "luks": [{**container, "unlock": [{"method": "key_file"}, {"method": "smell"}]}]})
     assert error.value.mistakes == (
-        "luks[0].unlock[1].method: must be one of passphrase, key_file, recovery, not 'smell'",
+        "luks[0].unlock[1].method: must be one of tpm2, tang, key_file, passphrase, recovery, not 'smell'",
         "luks[0].unlock[0].path: is missing; key_file takes it",
     )
 
@@ -113,8 +122,39 @@ def test_crypttab_names_the_key_file_that_opens_it_and_not_the_one_that_made_it(
     assert lines(plan({**DATA, "unlock": [FILE]}), asked_for) == ["data-crypt UUID=u-data-crypt /etc/own luks"]
 
 
+def test_crypttab_and_fstab_wait_for_the_network_with_tang_but_not_for_root() -> None:
+    tang = {"method": "tang", "url": "http://tang.example", "thumbprint": "A" * 43}
+    made = plan(
+        {**DATA, "unlock": [tang]}, {"id": "swap", "type": "partition", "size": 500, "fs_type": "swap", "encrypt": True, "unlock": [tang]}
+    )
+    assert lines(made) == [
+        "data-crypt UUID=u-data-crypt none luks,_netdev",
+        "swap-crypt UUID=u-swap-crypt none luks,_netdev,nofail",
+    ]
+    found = host_files({"schema": made["schema"], **known(made)}, Settings())
+    assert [mount["opts"] for mount in (*found["mounts"], *found["swaps"])] == ["defaults,_netdev", "defaults,nofail"]
+    root = plan({**DATA, "mount": "/", "unlock": [tang]})
+    assert lines(root) == ["data-crypt UUID=u-data-crypt none luks"]
+    assert [mount["opts"] for mount in host_files({"schema": root["schema"], **known(root)}, Settings())["mounts"]] == ["defaults"]
+
+
+def test_crypttab_asks_the_tpm() -> None:
+    made = plan({**DATA, "unlock": [{"method": "tpm2", "pcrs": [7, 4]}, FILE]})
+    assert made["schema"]["luks"][0]["unlock"][0] == {"method": "tpm2", "pcrs": [4, 7]}
+    there = "### /etc/crypttab\ndata-crypt UUID=u-data-crypt /etc/old luks\n"
+    assert lines(made, present=there) == ["data-crypt UUID=u-data-crypt none luks,tpm2-device=auto"]
+    assert needed_tools(made["schema"])[:4] == ["sfdisk", "cryptsetup", "systemd-cryptenroll", "tpm2"]
+
+
 def test_the_reasons_of_a_space_say_what_opens_it() -> None:
     assert reasons_of({**DATA, "unlock": [FILE, RECOVERY]}, 1000)[-2:] == ("encrypted with LUKS", "opened by key_file or recovery")
+
+
+def test_ignition_writes_tang_and_the_tpm() -> None:
+    made = plan({**DATA, "unlock": [{"method": "tpm2"}, {"method": "tang", "url": "http://t", "thumbprint": "A" * 43}]})
+    written = write_plan(ignition.TARGET, made, None, lossy=False, key_file=None, tpm2=False)
+    assert written.value["storage"]["luks"][0]["clevis"] == {"tpm2": True, "tang": [{"url": "http://t", "thumbprint": "A" * 43}]}
+    assert [warning for warning in written.warnings if "whatever its registers are" in warning]
 
 
 def test_installers_leave_it_to_the_running_system() -> None:
