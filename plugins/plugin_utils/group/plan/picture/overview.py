@@ -107,17 +107,17 @@ def _heat_row(row: Row, leaving: int, coming: int) -> HeatRow:
 
 
 def _heat(bars: Sequence[Bar]) -> Heat:
-    pressure = max((bar.used + bar.reserved for bar in capacities(bars)), default=0.0)
+    pressure = max((drawn.used + drawn.reserved for drawn in capacities(bars)), default=0.0)
     return Heat(f"{pressure:.0%}", sum(pressure > step + _ROUNDING for step in STEPS))
 
 
 def capacities(bars: Sequence[Bar]) -> list[Bar]:
     """Return the bars that are parts of a capacity; a load is drawn to the scale of the highest one."""
-    return [bar for bar in bars if bar.metric != "load"]
+    return [drawn for drawn in bars if drawn.metric != "load"]
 
 
 def _percents(bars: Sequence[Bar]) -> list[str]:
-    return [f"{bar.used:.0%}" for bar in capacities(bars)]
+    return [f"{drawn.used:.0%}" for drawn in capacities(bars)]
 
 
 def _change(before: str, after: str) -> str:

@@ -190,3 +190,13 @@ def test_all_mistakes_are_told_at_once():
     with pytest.raises(InputError) as error:
         follower().run(target=3.0, groups=["nope"], max_data="much", min_gain=-1.0)
     assert sorted(mistake.place for mistake in error.value.mistakes) == ["groups[0]", "max_data", "min_gain", "target"]
+
+
+def test_moves_that_are_left_give_way_to_repairs_of_another_group():
+    nodes = {**NODES, "x": "h", "y": "h"}
+    one = follower([*crowded(), *crowded(1, primary="x", prefix="j")], nodes, threshold=0.3, target=0.2)
+    one.carry_out(one.run()["plan"], 1)
+    one.told["nodes"][3]["offline"] = True
+    told = one.settle(5)
+    assert (action(told, "h"), told["resumed"]) == (("repair", None), False)
+    assert [move["instance"] for move in told["plan"]["moves"]] == ["j0"]
