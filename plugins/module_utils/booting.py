@@ -60,6 +60,7 @@ _INITRAMFS_TOOLS = (
             "luks": ("usr/share/initramfs-tools/hooks/cryptroot", "package cryptsetup-initramfs"),
             "mds": ("usr/share/initramfs-tools/hooks/mdadm", "package mdadm"),
             "lvs": ("usr/share/initramfs-tools/hooks/lvm2", "package lvm2"),
+            "thin_pools": ("usr/share/initramfs-tools/hooks/thin-provisioning-tools", "package thin-provisioning-tools"),
         },
         {TANG: ("usr/share/initramfs-tools/hooks/clevis", "package clevis-initramfs")},
     ),
@@ -70,6 +71,7 @@ _INITRAMFS_TOOLS = (
             "luks": ("usr/sbin/cryptsetup", "package cryptsetup"),
             "mds": ("usr/sbin/mdadm", "package mdadm"),
             "lvs": ("usr/sbin/lvm", "package lvm2"),
+            "thin_pools": ("usr/sbin/thin_check", "package device-mapper-persistent-data, or thin-provisioning-tools"),
         },
         {
             TANG: ("usr/bin/clevis", "package clevis-dracut"),
@@ -83,6 +85,7 @@ _INITRAMFS_TOOLS = (
             "luks": ("usr/bin/cryptsetup", "package cryptsetup, and its hook in /etc/mkinitcpio.conf"),
             "mds": ("usr/bin/mdadm", "package mdadm, and its hook in /etc/mkinitcpio.conf"),
             "lvs": ("usr/bin/lvm", "package lvm2, and its hook in /etc/mkinitcpio.conf"),
+            "thin_pools": ("usr/bin/thin_check", "package thin-provisioning-tools"),
         },
         {TPM2: ("usr/bin/systemd-cryptenroll", "systemd, and the hook sd-encrypt in /etc/mkinitcpio.conf")},
     ),

@@ -57,6 +57,9 @@ options:
         description:
           - V(vg) is a volume group, with one physical volume on each disk that it lies on, or on arrays that it contains.
           - V(lv) is a logical volume.
+          - V(thin_pool) is room in a V(vg) that the volumes in it take as they are written to. Bounds are those of the room for data. What
+            LVM keeps beside that, the metadata and their spare, is counted.
+          - V(thin) is a volume in a V(thin_pool). Its O(schema[].size), which it needs, is what it seems to have.
           - V(partition) lies on exactly one disk.
           - V(partitions) lies on as many disks as useful, one partition on each. Bounds hold for the sum.
           - V(raid) is an array with legs of the same size on different disks. Bounds are those of the room for data in its legs.
@@ -65,7 +68,7 @@ options:
           - V(esp) and V(bios_grub) lie on every disk that the machine starts from.
         type: str
         required: true
-        choices: [vg, lv, partition, partitions, raid, btrfs, esp, bios_grub]
+        choices: [vg, lv, thin_pool, thin, partition, partitions, raid, btrfs, esp, bios_grub]
       size:
         description: The exact size. It stands for both bounds.
         type: raw
@@ -93,10 +96,30 @@ options:
         type: raw
       contains:
         description:
-          - What is in a V(vg), as a list of IDs or of dictionaries with C(id).
+          - What is in a V(vg) or in a V(thin_pool), as a list of IDs or of dictionaries with C(id).
           - A V(raid) in this list is not made of the group, but carries it.
         type: list
         elements: raw
+      overcommit:
+        description:
+          - How many times its size the volumes of a V(thin_pool) may come to, from 1 to 1000. A pool is made as large as that asks for, and
+            by default as large as all its volumes together.
+          - When a pool is full, writes to all of its volumes fail, so that with more than 1 somebody has to watch it. A warning says how
+            much is given out.
+        type: float
+        default: 1.0
+      metadata_size:
+        description:
+          - The room for the metadata of a V(thin_pool), at least 2 MiB. LVM takes as much once more, for a spare to repair them into.
+          - Default is 64 bytes for each chunk. More of it serves many snapshots.
+        type: raw
+      chunk_size:
+        description:
+          - What a V(thin_pool) gives out at once, a multiple of 64 KiB up to 1 GiB, such as V(256 KiB). A number is MiB. A pool that is
+            there keeps the chunks that it has.
+          - Default is 64 KiB, doubled until the metadata are at most 128 MiB, as LVM does. Where a pool is to grow to many times its size
+            later, give it the chunks that it will need then.
+        type: raw
       max_pvs:
         description: On how many disks a V(vg) may lie at most.
         type: int
@@ -559,8 +582,14 @@ plan:
           type: list
           elements: dict
           returned: always
+        thin_pools:
+          description:
+            - The thin pools, where there are any. C(size) is for data, C(metadata_size) is there twice, C(chunk_size) is KiB.
+          type: list
+          elements: dict
+          returned: if there are thin pools
         lvs:
-          description: The logical volumes.
+          description: The logical volumes. One with a C(pool) is in that thin pool, and its size is what it seems to have.
           type: list
           elements: dict
           returned: always

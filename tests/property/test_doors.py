@@ -45,11 +45,13 @@ SCHEMA = [
     {
         "id": "g",
         "type": "vg",
-        "contains": ["root", {"id": "mirror"}],
+        "contains": ["root", {"id": "mirror"}, "pool"],
         "max_pvs": 3,
         "encrypt": True,
         "unlock": [{"method": "tpm2", "pcrs": [7]}, {"method": "recovery"}],
     },
+    {"id": "pool", "type": "thin_pool", "contains": ["t"], "overcommit": 2, "metadata_size": 4, "chunk_size": "64 KiB"},
+    {"id": "t", "type": "thin", "size": 400, "mount": "/t"},
     {"id": "root", "type": "lv", "min_size": "1 GiB", "max_size": "50 %", "mount": "/", "optional": False},
     {
         **{"id": "store", "type": "btrfs", "min_size": 300, "legs": 2, "level": "raid1", "mount_options": "noatime"},
@@ -226,7 +228,9 @@ OPENED = Planner(
         }
     ]
 ).plan(HARDWARE)
-SPREAD = Planner([entry for entry in SCHEMA if entry["type"] == "btrfs"]).plan(HARDWARE)
+SPREAD = Planner(
+    [entry for entry in SCHEMA if entry["type"] in ("btrfs", "thin_pool", "thin")] + [{"id": "g", "type": "vg", "contains": ["pool"]}]
+).plan(HARDWARE)
 
 
 @settings(max_examples=400, deadline=None)

@@ -76,6 +76,13 @@ WRITTEN: dict[str, list[Plain]] = {
     "extents of LVM": [
         plan({"id": "os", "type": "vg", "contains": ["root"], "extent_size": 32}, {**DATA, "id": "root", "type": "lv", "size": 1024})
     ],
+    "thin pools of LVM": [
+        plan(
+            {"id": "os", "type": "vg", "contains": ["pool"]},
+            {"id": "pool", "type": "thin_pool", "contains": ["root"]},
+            {**DATA, "id": "root", "type": "thin"},
+        )
+    ],
     "LUKS": [plan({**DATA, "encrypt": True})],
     "`unlock` by a TPM": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tpm2"}]})],
     "`unlock` by Tang": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tang", "url": "http://t", "thumbprint": "A" * 43}]})],

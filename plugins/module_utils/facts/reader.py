@@ -225,6 +225,9 @@ def _read_signatures(host: Host, tree: Tree, device: Device, known: Mapping[str,
     """Return the device with what is written on it: by its node, a partition without one through its disk, else what udev knows."""
     if device.inactive:
         return replace(device, read=True)
+    if device.is_part:
+        # What is on a volume in a pool shows on the pool's data as well, where the volume's first chunk happens to lie.
+        return replace(device, read=True, signatures=(), filesystem=None)
     if device.dev is not None and device.dev in known:
         return _with_signatures(device, known[device.dev])
     if not device.row.get("suspended") and device.dev is not None:

@@ -30,6 +30,7 @@ _PREFERRED_SOURCE = {"serial": ("udev", "lsblk", "sysfs"), "model": ("udev", "ls
 """lsblk's serial of a SCSI disk changed with its version, its model of an ATA disk, too; udev's own did not."""
 
 _SOURCES = ("lsblk", "udev", "sysfs")
+_PART_OF_VOLUME = re.compile(r"LVM-[A-Za-z0-9]{64}-")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class Device:
     def inactive(self) -> bool:
         """Whether it is an md array that the kernel has put together and not started: it holds its members, and has no size."""
         return self.running and not self.size and self.kind.startswith(("raid", "linear", "md"))
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of a logical volume that nobody uses by itself, as the data of a thin pool: see libblkid on DM_UUID."""
+        return self.kind == "lvm" and self.running and _PART_OF_VOLUME.match(str(self.row.get("dm-uuid") or "")) is not None
 
     @property
     def logical_block(self) -> int:

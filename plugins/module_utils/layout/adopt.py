@@ -185,7 +185,9 @@ def _add_group(found: Adopted, present: Present, group: VolumeGroup) -> None:
 def _add_volume(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume) -> None:
     device, physical = present.device_of(volume), {known.device for known in group.physical}
     title = f"the logical volume {group.name}/{volume.name}"
-    if device is None or not device.running:
+    if volume.is_pool or volume.pool:
+        found.leave_out(title, "it is a thin pool, or in one")
+    elif device is None or not device.running:
         found.leave_out(title, "it is not active")
     elif not set(device.parents) <= physical or any(child.kind == "lvm" for child in present.tree.children(device.name)):
         found.leave_out(title, "it is not a linear volume")

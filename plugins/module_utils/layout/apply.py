@@ -14,7 +14,7 @@ import fcntl
 import os
 import signal
 import typing as t
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..schema.model import Layout
@@ -171,7 +171,13 @@ def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str
     """Return all refusals, first the tools that are missing: what they would have told of the disks is what the others may lack."""
     found = (*plan.refusals, *_unconfirmed(request, plan))
     layout = request.layout
-    tools = [tool for tool, things in (("pvcreate", layout.groups), ("cryptsetup", layout.containers), ("mdadm", layout.arrays)) if things]
+    needed: tuple[tuple[str, Sequence[t.Any]], ...] = (
+        ("pvcreate", layout.groups),
+        ("thin_check", layout.pools),
+        ("cryptsetup", layout.containers),
+        ("mdadm", layout.arrays),
+    )
+    tools = [tool for tool, things in needed if things]
     return (*requirements.missing_tools(machine, tools), *found) if found else ()
 
 

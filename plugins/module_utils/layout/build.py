@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from ..facts.tree import Device
 from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredPhysicalVolume, DesiredVolume, Layout
 from ..steps.kinds import (
+    UNFINISHED,
     AddMembers,
     ClearSignatures,
     CreateArray,
     CreateLogicalVolume,
     CreatePhysicalVolume,
     CreateSubvolumes,
+    CreateThinPool,
+    CreateThinVolume,
     CreateVolumeGroup,
     ExtendLogicalVolume,
+    ExtendPoolMetadata,
     ExtendVolumeGroup,
     FinishLogicalVolumes,
     FinishPartitions,
@@ -43,11 +47,11 @@ from ..storage import derived
 from ..storage.btrfs import outer_first
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
-from .capacity import EXTENT, array_head, size_of
+from .capacity import EXTENT, array_head, extents_for, size_of
 from .contents import Action, Stack, has_small_member, joining_of, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import PartitionMatch, Status
 from .present import Present
-from .volume_groups import GroupPlan, VolumeAction, VolumePlan
+from .volume_groups import GroupPlan, PoolPlan, VolumeAction, VolumePlan
 
 
 @dataclass(frozen=True)
@@ -121,9 +125,8 @@ def _has_to_grow(site: Site, stack: Stack) -> bool:
 def removals(groups: tuple[GroupPlan, ...]) -> Iterator[Step]:
     """Give the steps that remove logical volumes."""
     for group in groups:
-        replaced = (volume.desired.name for volume in group.volumes if volume.action is VolumeAction.REPLACE)
-        for name in (*(volume.name for volume in group.removed), *replaced):
-            yield RemoveLogicalVolume(group.desired.name, name)
+        for volume in (*group.removed, *group.replaced):
+            yield RemoveLogicalVolume(group.desired.name, volume.name, begun=volume.is_pool and UNFINISHED in volume.tags)
 
 
 def _cleared(stacks: Sequence[Stack]) -> Iterator[Step]:
@@ -241,6 +244,8 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
     extent = group.present.extent_size if group.present is not None else group.desired.extent
+    for pool in group.pools:
+        yield from _pool(pool, extent)
     kept = [volume for volume in group.volumes if volume.action is VolumeAction.KEEP]
     for volume in (volume for volume in kept if volume.shrinks(extent)):
         yield from _shrunk_volume(site, volume, size_of(volume.desired, extent))
@@ -248,20 +253,38 @@ def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
         yield from _kept_volume(site, volume, size_of(volume.desired, extent))
     made = [volume for volume in group.volumes if volume.action is not VolumeAction.KEEP]
     for desired in (volume.desired for volume in made if volume.action is not VolumeAction.REFILL):
-        yield CreateLogicalVolume(desired.group, desired.name, size_of(desired, extent), desired.device)
-    yield from _filled(site, group.desired.name, [volume.desired for volume in made])
+        size = size_of(desired, extent)
+        if desired.pool:
+            yield CreateThinVolume(desired.group, desired.name, desired.pool, size, desired.device)
+        else:
+            yield CreateLogicalVolume(desired.group, desired.name, size, desired.device)
+    pools = [pool.desired.name for pool in group.pools if pool.action is not VolumeAction.KEEP]
+    yield from _filled(site, group.desired.name, pools, [volume.desired for volume in made])
 
 
-def _filled(site: Site, group: str, volumes: Sequence[DesiredVolume]) -> Iterator[Step]:
-    """Give the steps that make all that is on unfinished volumes, and take their mark off."""
-    if not volumes:
-        return
-    yield ClearSignatures(tuple(desired.device for desired in volumes))
+def _pool(pool: PoolPlan, extent: int) -> Iterator[Step]:
+    """Give the steps that make a thin pool, or let it grow: its metadata first, which it runs out of otherwise."""
+    desired, before = pool.desired, pool.present
+    size, metadata = (extents_for(part, extent) * extent for part in (desired.size, desired.metadata))
+    if pool.action in (VolumeAction.CREATE, VolumeAction.REPLACE):
+        yield CreateThinPool(desired.group, desired.name, size, metadata, desired.chunk)
+    elif pool.action is VolumeAction.KEEP and before is not None:
+        if before.metadata < metadata:
+            yield ExtendPoolMetadata(desired.group, desired.name, metadata, before.metadata)
+        if before.size < size:
+            yield ExtendLogicalVolume(desired.group, desired.name, size, before.size)
+
+
+def _filled(site: Site, group: str, pools: Sequence[str], volumes: Sequence[DesiredVolume]) -> Iterator[Step]:
+    """Give the steps that make all that is on unfinished volumes, and take the mark off them and off pools, of these first."""
+    if volumes:
+        yield ClearSignatures(tuple(desired.device for desired in volumes))
     for desired in volumes:
         yield from _container(site, desired.device)
     for desired in volumes:
         yield from _filesystem(site, desired.device)
-    yield FinishLogicalVolumes(group, tuple(desired.name for desired in volumes))
+    if volumes or pools:
+        yield FinishLogicalVolumes(group, (*pools, *(desired.name for desired in volumes)))
 
 
 def _shrunk_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:

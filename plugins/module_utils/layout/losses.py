@@ -83,7 +83,7 @@ def find_losses(present: Present, disks: Sequence[FoundDisk], roots: Iterable[De
 def _all_on(present: Present, root: Device, own: Collection[str]) -> Iterator[Device]:
     """Give a device and what is built on it, as far as there is anything to lose; an empty disk has nothing."""
     for device in (root, *present.tree.descendants(root.name)):
-        if device.name not in own and (device.partition is not None or device.kind == "lvm" or _kind(device)):
+        if device.name not in own and not device.is_part and (device.partition is not None or device.kind == "lvm" or _kind(device)):
             yield device
 
 

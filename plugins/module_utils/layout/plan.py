@@ -84,8 +84,10 @@ def _own_work(draft: _Draft) -> frozenset[str]:
     """Return the names of what a run that was cut off has made and not finished, with all on it."""
     tree = draft.present.tree
     unfinished = [match.device for stack in draft.stacks for match in stack.matches if match.unfinished and match.device is not None]
-    volumes = [volume for group in draft.groups for volume in group.volumes if volume.present and UNFINISHED in volume.present.tags]
-    unfinished += [volume.device for volume in volumes if volume.device is not None]
+    plans = [plan for group in draft.groups for plan in group.plans]
+    volumes = [plan.present for plan in plans if plan.present is not None and UNFINISHED in plan.present.tags]
+    volumes += [volume for group in draft.groups for volume in group.leftovers]
+    unfinished += [device for volume in volumes for device in draft.present.devices_of(volume)]
     return frozenset(name for device in unfinished for name in (device.name, *(child.name for child in tree.descendants(device.name))))
 
 
@@ -139,12 +141,12 @@ def _tables(disks: Sequence[FoundDisk], stacks: Sequence[Stack], conditions: Con
 def _destroyed(present: Present, stacks: Sequence[Stack], groups: Sequence[GroupPlan], tables: Sequence[TablePlan]) -> Destroyed:
     """Return what is destroyed: by the tables, under what is built anew, and of logical volumes."""
     rebuilt = [match for stack in stacks if stack.action is Action.BUILD for match in stack.matches if match.status is not Status.NEW]
-    replaced = [volume for group in groups for volume in group.volumes if volume.action is VolumeAction.REPLACE]
     refilled = [volume for group in groups for volume in group.volumes if volume.action is VolumeAction.REFILL]
     roots = [device for table in tables for device in table.destroyed] + [match.device for match in rebuilt if match.device is not None]
-    roots += [volume.device for volume in replaced if volume.device is not None]
-    removed = [present.device_of(volume) for group in groups for volume in group.removed]
-    roots += [device for device in removed if device is not None]
+    removed = [volume for group in groups for volume in (*group.replaced, *group.removed)]
+    # With a pool all goes that is in it.
+    removed = [each for volume in removed for each in (*present.volumes_in(volume), volume)]
+    roots += [device for volume in removed for device in present.devices_of(volume)]
     unique = {device.name: device for device in roots}
     return Destroyed(tuple(unique.values()), tuple(volume.device for volume in refilled if volume.device is not None))
 

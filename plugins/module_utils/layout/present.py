@@ -42,7 +42,10 @@ class PhysicalVolume:
 
 @dataclass(frozen=True)
 class LogicalVolume:
-    """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it."""
+    """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it.
+
+    One in a thin pool has its name as `pool`. A thin pool itself has a `chunk`, and `metadata` beside its size for data.
+    """
 
     group: str
     group_uuid: str
@@ -51,6 +54,14 @@ class LogicalVolume:
     size: int
     tags: tuple[str, ...] = ()
     host: str = ""
+    pool: str = ""
+    metadata: int = 0
+    chunk: int = 0
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether it is a thin pool."""
+        return self.chunk > 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,8 @@ class VolumeGroup:
     extent_size: int
     physical: tuple[PhysicalVolume, ...]
     volumes: tuple[LogicalVolume, ...]
+    spare: int = 0
+    """Bytes that LVM keeps to repair the metadata of thin pools into."""
 
     @property
     def free(self) -> int:
@@ -95,6 +108,8 @@ class Present:
     notes: tuple[str, ...] = ()
     subvolumes: Mapping[str, Mapping[str, t.Optional[int]]] = field(default_factory=dict)
     filesystem_uses: Mapping[str, int] = field(default_factory=dict)
+    spares: Mapping[str, int] = field(default_factory=dict)
+    """The spare of thin pools' metadata in each volume group, by its UUID."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""
@@ -109,6 +124,7 @@ class Present:
                 extent_size=members[0].extent_size,
                 physical=tuple(members),
                 volumes=tuple(volume for volume in self.logical if volume.group_uuid == uuid),
+                spare=self.spares.get(uuid, 0),
             )
             for uuid, members in found.items()
         )
@@ -119,7 +135,17 @@ class Present:
 
     def device_of(self, volume: LogicalVolume) -> t.Optional[Device]:
         """Return a logical volume's device; one that is not active has no node."""
-        return next((device for device in self.tree.devices.values() if device.kind == "lvm" and device.uuid == volume.uuid), None)
+        return next((device for device in self.devices_of(volume) if not device.is_part), None)
+
+    def devices_of(self, volume: LogicalVolume) -> tuple[Device, ...]:
+        """Return all devices of a logical volume: a thin pool has one that its volumes lie on, which is no other's, beside its own."""
+        return tuple(device for device in self.tree.devices.values() if device.kind == "lvm" and device.uuid == volume.uuid)
+
+    def volumes_in(self, pool: LogicalVolume) -> tuple[LogicalVolume, ...]:
+        """Return the volumes in a thin pool; none for what is no pool."""
+        if not pool.is_pool:
+            return ()
+        return tuple(volume for volume in self.logical if (volume.group_uuid, volume.pool) == (pool.group_uuid, pool.name))
 
     def whole_disk(self, name: str) -> t.Optional[Disk]:
         """Return the disk that a disk or partition of this kernel name is, or is on."""

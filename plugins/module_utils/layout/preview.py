@@ -19,7 +19,7 @@ from ..steps import kinds
 from ..steps.kinds import Step
 from ..storage.lvm import mapper_node
 from ..storage.units import MIB, in_mib
-from .present import Present
+from .present import LogicalVolume, Present
 
 _MEMBER = "linux_raid_member"
 _MEMBERSHIPS = {_MEMBER: "member of an array", "crypto_LUKS": "LUKS", "LVM2_member": "physical volume"}
@@ -57,13 +57,33 @@ def picture_of(present: Present, disks: Iterable[str]) -> Picture:
         identity = next((known.id for known in present.disks if known.device.name == name), str(disk.dev))
         pieces[_key(disk)] = Piece(_heading(identity, disk.table is not None), (0, ""), "", disk.size, (), _content(present, disk))
         for device in present.tree.descendants(name):
-            if _is_seen_through_member(present, device):
+            volume = next((known for known in present.logical if known.uuid == device.uuid), None) if device.kind == "lvm" else None
+            if volume is not None and volume.is_pool:
+                pieces[mapper_node(volume.group, volume.name)] = _pool_piece(volume, _parents(present, device))
                 continue
-            below = tuple(_key(present.tree.devices[parent]) for parent in device.parents if parent in present.tree.devices)
+            if device.is_part or _is_seen_through_member(present, device):
+                continue
+            below = (mapper_node(volume.group, volume.pool),) if volume is not None and volume.pool else _parents(present, device)
             piece = _piece(present, device, pieces[_key(disk)].heading, below)
             uuid = str(device.filesystem.uuid) if device.filesystem is not None else ""
             pieces[_key(device)] = replace(piece, subvolumes=present.subvolumes.get(uuid, {}), uuid=uuid)
     return pieces
+
+
+def _parents(present: Present, device: Device) -> tuple[str, ...]:
+    """Return the keys of what a device is built on, through parts of volumes, which are in no picture."""
+    found: dict[str, None] = {}
+    for parent in (present.tree.devices[name] for name in device.parents if name in present.tree.devices):
+        found.update(dict.fromkeys(_parents(present, parent) if parent.is_part else (_key(parent),)))
+    return tuple(found)
+
+
+def _pool_piece(pool: LogicalVolume, below: tuple[str, ...]) -> Piece:
+    return Piece(_group_heading(pool.group), (0, pool.name), pool.name, pool.size, below, _holds_of_pool(pool.metadata))
+
+
+def _holds_of_pool(metadata: int) -> str:
+    return f"thin pool with {in_mib(metadata)} of metadata"
 
 
 def after(picture: Picture, steps: Iterable[Step]) -> Picture:
@@ -239,6 +259,24 @@ def _create_volume(picture: Picture, step: kinds.CreateLogicalVolume) -> Picture
     return {**picture, step.device: Piece(_group_heading(step.group), (0, step.name), step.name, step.size, members)}
 
 
+def _create_pool(picture: Picture, step: kinds.CreateThinPool) -> Picture:
+    members = tuple(key for key, piece in picture.items() if piece.holds == _physical_volume(step.group))
+    holds = _holds_of_pool(step.metadata)
+    return {
+        **picture,
+        mapper_node(step.group, step.name): Piece(_group_heading(step.group), (0, step.name), step.name, step.size, members, holds),
+    }
+
+
+def _extend_metadata(picture: Picture, step: kinds.ExtendPoolMetadata) -> Picture:
+    return _with(picture, mapper_node(step.group, step.name), holds=_holds_of_pool(step.size))
+
+
+def _create_thin_volume(picture: Picture, step: kinds.CreateThinVolume) -> Picture:
+    pool = mapper_node(step.group, step.pool)
+    return {**picture, step.device: Piece(_group_heading(step.group), (0, step.name), step.name, step.size, (pool,))}
+
+
 def _resize_volume(picture: Picture, step: t.Union[kinds.ExtendLogicalVolume, kinds.ShrinkLogicalVolume]) -> Picture:
     return _with(picture, mapper_node(step.group, step.name), size=step.size)
 
@@ -286,6 +324,9 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.CreateVolumeGroup: _join_group,
     kinds.ExtendVolumeGroup: _join_group,
     kinds.CreateLogicalVolume: _create_volume,
+    kinds.CreateThinPool: _create_pool,
+    kinds.ExtendPoolMetadata: _extend_metadata,
+    kinds.CreateThinVolume: _create_thin_volume,
     kinds.ExtendLogicalVolume: _resize_volume,
     kinds.ShrinkLogicalVolume: _resize_volume,
     kinds.RemoveLogicalVolume: _remove_volume,

@@ -33,7 +33,12 @@ _PHYSICAL_COMMAND = (
     *_REPORT,
     "pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size",
 )
-_LOGICAL_COMMAND = ("lvs", *_REPORT, "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host")
+_LOGICAL_COMMAND = (
+    "lvs",
+    "--all",
+    *_REPORT,
+    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size",
+)
 _FSTAB = "/etc/fstab"
 
 
@@ -49,17 +54,23 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_stacks(host, tree, names, notes)
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
     tree = read_remains(host, tree, [disk.device.name for disk in listed])
-    physical, logical = _read_lvm(host, tree)
+    physical, logical, spares = _read_lvm(host, tree)
     sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
     wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)
     subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
-    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses)
+    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses, spares)
 
 
-def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...]]:
+def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
     """Return what LVM knows; nothing where it is not installed. read_stacks has noted that already, where it matters."""
     physical, logical = (_rows(host.run(command), kind) for command, kind in ((_PHYSICAL_COMMAND, "pv"), (_LOGICAL_COMMAND, "lv")))
-    return tuple(_physical(host, tree, row) for row in physical if row["pv_uuid"]), tuple(_logical(row) for row in logical)
+    # There is a row for every segment.
+    volumes = {row["lv_uuid"]: row for row in logical}.values()
+    return (
+        tuple(_physical(host, tree, row) for row in physical if row["pv_uuid"]),
+        tuple(_logical(row) for row in volumes if not row["lv_name"].startswith("[")),
+        {row["vg_uuid"]: _number(row, "lv_size") for row in volumes if row["lv_name"].endswith("_pmspare]")},
+    )
 
 
 def _rows(outcome: t.Optional[Outcome], kind: str) -> list[dict[str, str]]:
@@ -94,8 +105,21 @@ def _number(row: dict[str, str], column: str) -> int:
 
 def _logical(row: dict[str, str]) -> LogicalVolume:
     tags = tuple(tag for tag in row["lv_tags"].split(",") if tag)
-    size, made_by = _number(row, "lv_size"), row.get("lv_host") or ""
-    return LogicalVolume(row["vg_name"], row["vg_uuid"], row["lv_name"], row["lv_uuid"], size, tags, made_by)
+    kinds = set((row.get("lv_layout") or "").split(","))
+    is_pool = {"thin", "pool"} <= kinds
+    return LogicalVolume(
+        group=row["vg_name"],
+        group_uuid=row["vg_uuid"],
+        name=row["lv_name"],
+        uuid=row["lv_uuid"],
+        size=_number(row, "lv_size"),
+        tags=tags,
+        host=row.get("lv_host") or "",
+        # What is cached has its cache there.
+        pool=(row.get("pool_lv") or "") if "thin" in kinds else "",
+        metadata=_number(row, "lv_metadata_size") if is_pool else 0,
+        chunk=_number(row, "chunk_size") if is_pool else 0,
+    )
 
 
 def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[dict[str, int], dict[str, str], dict[str, int]]:

@@ -7,18 +7,22 @@
 from __future__ import annotations
 
 import enum
+import re
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device
-from ..schema.model import DesiredGroup, DesiredVolume, Layout
+from ..schema.model import DesiredGroup, DesiredPool, DesiredVolume, Layout
 from ..steps.kinds import UNFINISHED, ActivateGroup, Step
 from ..storage.filesystems import FILESYSTEMS, SWAP
-from ..storage.units import in_mib
+from ..storage.thin import metadata_of
+from ..storage.units import MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
 from .contents import Action, Stack, cannot_grow, look, look_at_volume, member_of, top_of
 from .present import LogicalVolume, Present, VolumeGroup
+
+_LVM_OWN_NAME = re.compile(r"^lvol[0-9]+$")
 
 
 class VolumeAction(enum.Enum):
@@ -28,6 +32,9 @@ class VolumeAction(enum.Enum):
     REFILL = "it is our own unfinished work of the right size: what is on it is made again"
     REPLACE = "it is removed and made anew"
     KEEP = "it stays, or grows"
+
+
+_MADE = (VolumeAction.CREATE, VolumeAction.REPLACE)
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,16 @@ class VolumePlan:
 
 
 @dataclass(frozen=True)
+class PoolPlan:
+    """A desired thin pool, and what there is of its name. `problem` says why a kept one cannot stay as it is."""
+
+    desired: DesiredPool
+    action: VolumeAction
+    present: t.Optional[LogicalVolume] = None
+    problem: t.Optional[str] = None
+
+
+@dataclass(frozen=True)
 class GroupPlan:
     """A desired group, the present one it is (None: it is made), devices that become its physical volumes, and its volumes.
 
@@ -60,6 +77,20 @@ class GroupPlan:
     removed: tuple[LogicalVolume, ...] = ()
     problems: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
+    pools: tuple[PoolPlan, ...] = ()
+    leftovers: tuple[LogicalVolume, ...] = ()
+    """What of a thin pool LVM had begun when a run was cut off; it is among those that are removed."""
+
+    @property
+    def plans(self) -> tuple[t.Union[VolumePlan, PoolPlan], ...]:
+        """What is to be done with volumes and pools."""
+        return (*self.volumes, *self.pools)
+
+    @property
+    def replaced(self) -> tuple[LogicalVolume, ...]:
+        """The volumes and pools that are removed and made anew, but for what goes with its pool."""
+        found = [plan.present for plan in self.plans if plan.action is VolumeAction.REPLACE and plan.present is not None]
+        return _without_pooled(found, (*found, *self.removed))
 
 
 def judge_groups(layout: Layout, present: Present, stacks: Sequence[Stack], keep_unlisted: bool) -> tuple[GroupPlan, ...]:
@@ -73,16 +104,81 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     there = {known.uuid: known for stack in mine.values() for known in _groups_on(layout, present, group, stack)}
     new = tuple(device for device, stack in mine.items() if stack.action is Action.BUILD)
     if not there:
-        return GroupPlan(group, None, new, tuple(VolumePlan(volume, VolumeAction.CREATE) for volume in layout.volumes_of(group.name)))
+        made = tuple(VolumePlan(volume, VolumeAction.CREATE) for volume in layout.volumes_of(group.name))
+        return GroupPlan(group, None, new, made, pools=tuple(PoolPlan(pool, VolumeAction.CREATE) for pool in layout.pools_of(group.name)))
     known = next(iter(there.values()))
     may_wipe = _may_wipe(present, known, mine.values()) and not group.keep_data
+    pools = tuple(_judge_pool(present, known, pool, may_wipe) for pool in layout.pools_of(group.name))
     volumes = tuple(_judge_volume(layout, present, known, volume, may_wipe) for volume in layout.volumes_of(group.name))
-    listed = {volume.name for volume in layout.volumes_of(group.name)}
-    removed = tuple(volume for volume in known.volumes if volume.name not in listed) if may_wipe and not keep_unlisted else ()
-    plan = GroupPlan(group, known, new, volumes, removed)
+    gone = {pool.desired.name for pool in pools if pool.action is VolumeAction.REPLACE}
+    volumes = _with_pools(volumes, gone, known) if gone else volumes
+    listed = {each.desired.name for each in GroupPlan(group, known, new, volumes, pools=pools).plans}
+    unlisted = tuple(volume for volume in known.volumes if volume.name not in listed) if may_wipe and not keep_unlisted else ()
+    leftovers = tuple(volume for volume in known.volumes if volume.name not in listed and _is_leftover(present, volume, known, pools))
+    unlisted = (*(volume for volume in unlisted if volume not in leftovers), *leftovers)
+    plan = GroupPlan(group, known, new, volumes, pools=pools, leftovers=leftovers)
+    plan = replace(plan, removed=_without_pooled(unlisted, (*unlisted, *plan.replaced)))
     problems = tuple(_problems(plan, mine, len(there)))
-    given_up = _given_up(layout, present, plan, mine)
-    return GroupPlan(group, known, new, volumes, removed, problems, given_up)
+    return replace(plan, problems=problems, given_up=_given_up(layout, present, plan, mine))
+
+
+def _without_pooled(volumes: Sequence[LogicalVolume], others: Sequence[LogicalVolume]) -> tuple[LogicalVolume, ...]:
+    """Return volumes without those whose pool is among others: they go with it."""
+    pools = {volume.name for volume in others if volume.is_pool}
+    return tuple(volume for volume in volumes if volume.pool not in pools)
+
+
+def _is_leftover(present: Present, volume: LogicalVolume, group: VolumeGroup, pools: Iterable[PoolPlan]) -> bool:
+    """Return whether a volume is the metadata of a pool that LVM had begun to make: it has a name of LVM's own, and nothing is on it."""
+    sizes = {extents_for(pool.desired.metadata, group.extent_size) * group.extent_size for pool in pools if pool.action in _MADE}
+    device = present.device_of(volume)
+    empty = device is None or not (device.signatures or device.mountpoints or device.openers or present.tree.children(device.name))
+    plain = not (volume.is_pool or volume.pool or volume.tags)
+    return _LVM_OWN_NAME.match(volume.name) is not None and plain and volume.size in sizes and empty
+
+
+def _judge_pool(present: Present, group: VolumeGroup, desired: DesiredPool, may_wipe: bool) -> PoolPlan:
+    known = group.volume(desired.name)
+    if known is None:
+        return PoolPlan(desired, VolumeAction.CREATE)
+    size, metadata = (extents_for(part, group.extent_size) * group.extent_size for part in (desired.size, desired.metadata))
+    if UNFINISHED in known.tags:
+        # What has another size, is no pool yet, or does not run, comes from a run that was cut off: its metadata may have been lost.
+        runs = any(device.running for device in present.devices_of(known))
+        whole = runs and known.is_pool and (known.size, known.chunk) == (size, desired.chunk) and known.metadata >= metadata
+        return PoolPlan(desired, VolumeAction.REFILL if whole else VolumeAction.REPLACE, known)
+    problem = _pool_problem(desired, known, size, group.extent_size)
+    return PoolPlan(desired, VolumeAction.REPLACE if problem is not None and may_wipe else VolumeAction.KEEP, known, problem)
+
+
+def _pool_problem(desired: DesiredPool, known: LogicalVolume, size: int, extent: int) -> t.Optional[str]:
+    name = f"{desired.group}/{desired.name}"
+    if not known.is_pool:
+        return f"{name} is there, but not as a thin pool"
+    if known.size >= desired.size + extent:
+        return f"the thin pool {name} would have to shrink from {in_mib(known.size)} to {in_mib(desired.size)}; LVM cannot do that"
+    needed = metadata_of(size // MIB, known.chunk // 1024) * MIB
+    if known.size < size and max(known.metadata, desired.metadata) < needed:
+        chunk = f"{known.chunk // 1024} KiB"
+        return (
+            f"the thin pool {name} has chunks of {chunk}, which stay: with {in_mib(size)} it needs {in_mib(needed)} of metadata, and is to "
+            f"have {in_mib(desired.metadata)}; plan it with chunk_size: {chunk}"
+        )
+    return None
+
+
+def _with_pools(volumes: Sequence[VolumePlan], gone: t.AbstractSet[str], group: VolumeGroup) -> tuple[VolumePlan, ...]:
+    """Return what becomes of volumes when these pools are removed: those in them are made anew, and only others are activated."""
+    lost = [volume.present is not None and volume.present.pool in gone for volume in volumes]
+    others = tuple(volume.name for volume in group.volumes if volume.name not in gone and volume.pool not in gone)
+    return tuple(
+        replace(volume, action=VolumeAction.REPLACE, opening=None, problem=None)
+        if is_lost
+        else replace(volume, opening=ActivateGroup(group.name, others))
+        if isinstance(volume.opening, ActivateGroup)
+        else volume
+        for volume, is_lost in zip(volumes, lost)
+    )
 
 
 def _given_up(layout: Layout, present: Present, plan: GroupPlan, stacks: Mapping[str, Stack]) -> tuple[str, ...]:
@@ -130,12 +226,17 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     if known is None:
         return VolumePlan(desired, VolumeAction.CREATE)
     device = present.device_of(known)
-    same_size = known.size == size_of(desired, group.extent_size)
+    same_size = known.size == size_of(desired, group.extent_size) and _misplaced(desired, known) is None
     if UNFINISHED in known.tags:
         opening = None if device is not None and device.running else ActivateGroup(group.name)
         action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
         return VolumePlan(desired, action, known, device, opening if same_size else None)
     filesystem = layout.filesystem_on(top_of(layout, desired.device))
+    misplaced = _misplaced(desired, known)
+    if misplaced is not None:
+        keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+        action = VolumeAction.REPLACE if may_wipe and not keeps else VolumeAction.KEEP
+        return VolumePlan(desired, action, known, device, problem=misplaced)
     if device is None or not device.running:
         return VolumePlan(desired, VolumeAction.KEEP, known, device, ActivateGroup(group.name))
     found = look_at_volume(layout, present, desired.device, device)
@@ -149,6 +250,16 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     if (grown_swap or (problem is not None and may_wipe)) and not keeps:
         return VolumePlan(desired, VolumeAction.REPLACE, known, device)
     return VolumePlan(desired, VolumeAction.KEEP, known, device, found.opening, problem)
+
+
+def _misplaced(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:
+    """Return why a present volume is not where the desired one is to be: in a thin pool, in another one, or in none."""
+    if known.is_pool:
+        return f"{desired.group}/{desired.name} is there as a thin pool, and wanted as a volume"
+    if known.pool == desired.pool:
+        return None
+    there, wanted = (f"in the thin pool {pool}" if pool else "in no thin pool" for pool in (known.pool, desired.pool))
+    return f"{desired.group}/{desired.name} is there {there}, and wanted {wanted}; volumes are not moved"
 
 
 def _size_problem(layout: Layout, present: Present, desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
@@ -179,7 +290,8 @@ def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iter
         yield f"there are {groups} volume groups named {known.name} on the disks of the schema"
     if _is_broken(known, stacks):
         yield f"the volume group {known.name} lacks a physical volume; nothing is changed in it until it is complete"
-    yield from (volume.problem for volume in plan.volumes if volume.problem)
+    # What is made anew has no problem any more.
+    yield from (each.problem for each in plan.plans if each.problem and each.action is not VolumeAction.REPLACE)
 
 
 def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Iterator[str]:
@@ -189,10 +301,10 @@ def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Ite
     room = sum(extents_of(layout, volume, extent) for volume in plan.desired.physical if volume.device in plan.new)
     room += known.free // extent if known is not None else 0
     room += sum((grown.get(volume.device, 0)) // extent for volume in plan.desired.physical)
-    freed = [volume.size for volume in plan.removed]
-    freed += [volume.present.size for volume in plan.volumes if volume.present and volume.action is VolumeAction.REPLACE]
+    freed = [volume.size + volume.metadata for volume in (*plan.removed, *plan.replaced) if not volume.pool]
     room += sum(size // extent for size in freed)
-    needed = sum(_extents_needed(volume, extent) for volume in plan.volumes)
+    needed = sum(_extents_needed(volume, extent) for volume in plan.volumes if not volume.desired.pool)
+    needed += sum(_extents_of_pool(pool, extent) for pool in plan.pools) + _extents_of_spare(plan, extent)
     if needed > room:
         room_words = f"room for {room} more extents of {in_mib(extent)}"
         short = in_mib((needed - room) * extent)
@@ -208,3 +320,20 @@ def _extents_needed(volume: VolumePlan, extent: int) -> int:
     if volume.action is VolumeAction.KEEP and volume.present is not None:
         return max(0, desired - volume.present.size // extent)
     return desired
+
+
+def _extents_of_pool(pool: PoolPlan, extent: int) -> int:
+    """Return how many extents more a pool takes for data and metadata."""
+    if pool.action is VolumeAction.REFILL:
+        return 0
+    there = (pool.present.size, pool.present.metadata) if pool.action is VolumeAction.KEEP and pool.present is not None else (0, 0)
+    wanted = (pool.desired.size, pool.desired.metadata)
+    return sum(max(0, extents_for(part, extent) - before // extent) for part, before in zip(wanted, there))
+
+
+def _extents_of_spare(plan: GroupPlan, extent: int) -> int:
+    """Return how many extents more LVM takes for the spare of metadata, which is as large as the largest of the group's pools."""
+    changed = [pool for pool in plan.pools if _extents_of_pool(pool, extent)]
+    there = plan.present.spare if plan.present is not None else 0
+    largest = max((pool.desired.metadata for pool in changed), default=0)
+    return max(0, extents_for(largest, extent) - there // extent)

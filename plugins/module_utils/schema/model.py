@@ -109,8 +109,28 @@ class DesiredGroup:
 
 
 @dataclass(frozen=True)
+class DesiredPool:
+    """A thin pool: `size` is its room for data, `metadata` that for its own, `chunk` what it gives out at once. Nothing lies on it."""
+
+    place: str
+    group: str
+    name: str
+    size: int
+    metadata: int
+    chunk: int
+
+    @property
+    def device(self) -> str:
+        """Its mapper node."""
+        return mapper_node(self.group, self.name)
+
+
+@dataclass(frozen=True)
 class DesiredVolume:
-    """A logical volume; `may_shrink`: one that is there and larger may be made smaller."""
+    """A logical volume; `may_shrink`: one that is there and larger may be made smaller.
+
+    One in a thin pool, `pool`, takes of it what is written; its size is what it seems to have.
+    """
 
     place: str
     group: str
@@ -118,6 +138,7 @@ class DesiredVolume:
     size: int
     keep_data: bool = False
     may_shrink: bool = False
+    pool: str = ""
 
     @property
     def device(self) -> str:
@@ -177,6 +198,7 @@ class Layout:
     groups: tuple[DesiredGroup, ...] = ()
     volumes: tuple[DesiredVolume, ...] = ()
     filesystems: tuple[DesiredFilesystem, ...] = ()
+    pools: tuple[DesiredPool, ...] = ()
 
     def partitions(self) -> Iterator[DesiredPartition]:
         """Give all partitions."""
@@ -213,6 +235,10 @@ class Layout:
     def volumes_of(self, group: str) -> tuple[DesiredVolume, ...]:
         """Return a group's logical volumes in the order of the schema."""
         return tuple(volume for volume in self.volumes if volume.group == group)
+
+    def pools_of(self, group: str) -> tuple[DesiredPool, ...]:
+        """Return a group's thin pools in the order of the schema."""
+        return tuple(pool for pool in self.pools if pool.group == group)
 
     def partitions_below(self, device: str) -> tuple[DesiredPartition, ...]:
         """Return the partitions that a device lies on; for a logical volume those of its whole group."""

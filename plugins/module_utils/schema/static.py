@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The explicit static schema, `{parteds, pvs, vgs, lvs, mds, luks, fss}` in MiB -> the desired layout, or every mistake in it at once.
+"""The explicit static schema, lists of what is to be made in MiB -> the desired layout, or every mistake in it at once.
 
 The objects are Bareon's (its `nailgun_simple` input), as disk_plan writes them. Keys of Bareon's that say nothing here are accepted.
 """
@@ -15,7 +15,7 @@ import typing as t
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..storage import btrfs, derived, gpt, lvm
+from ..storage import btrfs, derived, gpt, lvm, thin
 from ..storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED
 from ..storage.raid import RaidLevel, least_legs, parse_level
 from ..storage.units import MIB
@@ -29,6 +29,7 @@ from .model import (
     DesiredGroup,
     DesiredPartition,
     DesiredPhysicalVolume,
+    DesiredPool,
     DesiredSubvolume,
     DesiredVolume,
     Layout,
@@ -67,7 +68,7 @@ def _check_names(layout: Layout) -> Iterator[str]:
     for disk in layout.disks:
         yield from _doubles("count", ((part.place, part.number) for part in disk.partitions))
     yield from _doubles("uuid", ((part.place, part.uuid) for part in layout.partitions()))
-    yield from _doubles("name", ((thing.place, thing.device) for thing in layout.things()))
+    yield from _doubles("name", ((thing.place, thing.device) for thing in (*layout.things(), *layout.pools)))
     yield from _doubles("name", ((group.place, group.name) for group in layout.groups))
 
 
@@ -101,9 +102,13 @@ def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[s
         if layout.group_of(device) is None:
             yield f"{place}.name: {device} is in no group's pvnames"
     groups = {group.name for group in layout.groups}
+    for place, name in [(thing.place, thing.group) for thing in layout.pools] + [(thing.place, thing.group) for thing in layout.volumes]:
+        if name not in groups:
+            yield f"{place}.vgname: there is no vg {name}; there are {', '.join(sorted(groups)) or 'none'}"
     for volume in layout.volumes:
-        if volume.group not in groups:
-            yield f"{volume.place}.vgname: there is no vg {volume.group}; there are {', '.join(sorted(groups)) or 'none'}"
+        pools = sorted(pool.name for pool in layout.pools_of(volume.group))
+        if volume.pool and volume.pool not in pools:
+            yield f"{volume.place}.pool: there is no thin pool {volume.pool} in {volume.group}; there are {', '.join(pools) or 'none'}"
     for filesystem in layout.filesystems:
         if layout.thing(filesystem.device) is None:
             yield f"{filesystem.place}.device: {filesystem.device} is not a partition, array, LUKS container or volume of the schema"
@@ -148,7 +153,7 @@ _METADATA = {"default": "1.2", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2"}
 _LVM_NAME = re.compile(r"^(?!-)(?!\.{1,2}$)[a-zA-Z0-9+_.-]{1,127}$")
 _ARRAY_NAME = re.compile(r"^/dev/(md/[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}|md[0-9]{1,3})$")
 
-_LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "lvs", "fss")
+_LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "fss")
 _KEYS = {
     "parteds": ("name", "disk_id", "label", "disk_size", "install_bootloader", "partitions"),
     "partitions": (
@@ -159,7 +164,8 @@ _KEYS = {
     "luks": ("name", "device", "keep_data", "space_id", "unlock"),
     "pvs": ("name", "metadatasize", "metadatacopies", "keep_data", "space_id"),
     "vgs": ("name", "pvnames", "extent_size", "keep_data", "space_id"),
-    "lvs": ("name", "vgname", "size", "device", "keep_data", "space_id"),
+    "thin_pools": ("name", "vgname", "size", "metadata_size", "chunk_size", "keep_data", "space_id"),
+    "lvs": ("name", "vgname", "size", "device", "pool", "keep_data", "space_id"),
     "fss": (
         *("device", "mount", "fs_type", "fs_options", "fs_label", "uuid"),
         *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id", "subvolumes", "devices", "level"),
@@ -196,7 +202,8 @@ def parse_static_schema(raw: t.Any) -> Layout:
     containers = tuple(_container(item, aliases) for item in lists["luks"])
     groups = tuple(_group(item, physical) for item in lists["vgs"])
     filesystems = tuple(_filesystem(item, aliases) for item in lists["fss"])
-    layout = Layout(disks, arrays, containers, groups, volumes, filesystems)
+    pools = tuple(_pool(item) for item in lists["thin_pools"])
+    layout = Layout(disks, arrays, containers, groups, volumes, filesystems, pools)
     if not mistakes:
         mistakes.extend(check_layout(layout, {device: item.place for device, item in zip(physical, lists["pvs"])}))
     if mistakes:
@@ -327,11 +334,26 @@ def _group(item: Item, physical: t.Mapping[str, DesiredPhysicalVolume]) -> Desir
     return DesiredGroup(item.place, name, found, item.flag("keep_data"), extent * MIB)
 
 
-def _volume(item: Item, aliases: dict[str, str]) -> DesiredVolume:
-    name, group = item.text("name"), item.text("vgname")
+def _pool(item: Item) -> DesiredPool:
+    name, size, chunk = _volume_name(item), item.whole("size", 1), item.whole("chunk_size", thin.LEAST_CHUNK, thin.LEAST_CHUNK)
+    item.flag("keep_data")
+    if not thin.is_chunk(chunk):
+        item.mistake("chunk_size", f"must be a multiple of {thin.LEAST_CHUNK} KiB up to {thin.LARGEST_CHUNK}, not {chunk}")
+        chunk = thin.LEAST_CHUNK
+    metadata = item.whole("metadata_size", thin.LEAST_METADATA, thin.metadata_of(size, chunk))
+    return DesiredPool(item.place, item.text("vgname"), name, size * MIB, metadata * MIB, chunk * 1024)
+
+
+def _volume_name(item: Item) -> str:
+    name = item.text("name")
     if name and not _LVM_NAME.match(name):
         item.mistake("name", f"must be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
-    volume = DesiredVolume(item.place, group, name, item.whole("size", 1) * MIB, item.flag("keep_data"))
+    return name
+
+
+def _volume(item: Item, aliases: dict[str, str]) -> DesiredVolume:
+    name, group = _volume_name(item), item.text("vgname")
+    volume = DesiredVolume(item.place, group, name, item.whole("size", 1) * MIB, item.flag("keep_data"), pool=item.text("pool", ""))
     aliases.update(dict.fromkeys((f"/dev/{group}/{name}", item.text("device", volume.device)), volume.device))
     return volume
 

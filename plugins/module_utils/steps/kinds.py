@@ -56,11 +56,17 @@ class StartArray(Step):
 
 @dataclass(frozen=True)
 class ActivateGroup(Step):
-    """Activate all logical volumes of a group (`vgchange --activate y`)."""
+    """Activate all logical volumes of a group, or those with `names`, where there are others that cannot be."""
 
     group: str
+    names: tuple[str, ...] = ()
 
     words: t.ClassVar[str] = "activate the volume group {group}"
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return super().says + (f": {', '.join(self.names)}" if self.names else "")
 
 
 # ---- to close: nothing stored is changed either
@@ -348,8 +354,46 @@ class CreateLogicalVolume(Step):
 
 
 @dataclass(frozen=True)
+class CreateThinPool(Step):
+    """Make a thin pool with the tag UNFINISHED, `size` for data and `metadata` for its own; LVM makes or grows their spare by itself."""
+
+    group: str
+    name: str
+    size: int
+    metadata: int
+    chunk: int
+
+    words: t.ClassVar[str] = "create the thin pool {group}/{name} with {size}, {metadata} of metadata and chunks of {chunk}"
+
+
+@dataclass(frozen=True)
+class ExtendPoolMetadata(Step):
+    """Grow the metadata of a thin pool to `size`, online."""
+
+    group: str
+    name: str
+    size: int
+    before: int
+
+    words: t.ClassVar[str] = "grow the metadata of the thin pool {group}/{name} from {before} to {size}"
+
+
+@dataclass(frozen=True)
+class CreateThinVolume(Step):
+    """Make a volume in a thin pool with the tag UNFINISHED; `size` is what it seems to have, `device` its mapper node."""
+
+    group: str
+    name: str
+    pool: str
+    size: int
+    device: str
+
+    words: t.ClassVar[str] = "create the thin volume {group}/{name} with {size} in {pool}"
+
+
+@dataclass(frozen=True)
 class ExtendLogicalVolume(Step):
-    """Grow a logical volume to `size`, online; its filesystem grows by a step of its own."""
+    """Grow a logical volume, or the data of a thin pool, to `size`, online; its filesystem grows by a step of its own."""
 
     group: str
     name: str
@@ -375,10 +419,14 @@ class ShrinkLogicalVolume(Step):
 
 @dataclass(frozen=True)
 class RemoveLogicalVolume(Step):
-    """Remove a logical volume (to be made anew, or not wanted any more)."""
+    """Remove a logical volume (to be made anew, or not wanted any more), a thin pool with all that is in it.
+
+    `begun`: it is a pool that a run was cut off at, and that may be such that nothing can activate it.
+    """
 
     group: str
     name: str
+    begun: bool = False
 
     words: t.ClassVar[str] = "remove the logical volume {group}/{name}"
 
@@ -482,4 +530,6 @@ def _worded(name: str, value: t.Any) -> t.Any:
         return ", ".join(map(str, value))
     if name == "label":
         return f", label {value}" if value else ""
-    return in_mib(value) if name in ("size", "before") else value
+    if name == "chunk":
+        return f"{value // 1024} KiB"
+    return in_mib(value) if name in ("size", "before", "metadata") and isinstance(value, int) else value

@@ -15,9 +15,12 @@ from .kinds import (
     ActivateGroup,
     CreateLogicalVolume,
     CreatePhysicalVolume,
+    CreateThinPool,
+    CreateThinVolume,
     CreateVolumeGroup,
     DeactivateGroup,
     ExtendLogicalVolume,
+    ExtendPoolMetadata,
     ExtendVolumeGroup,
     FinishLogicalVolumes,
     RemoveLogicalVolume,
@@ -35,8 +38,9 @@ Row = dict[str, str]
 
 
 def activate_group(step: ActivateGroup, machine: Machine) -> None:
-    """Activate the group's volumes."""
-    machine.change(["vgchange", "--activate", "y", step.group])
+    """Activate the group's volumes, or some of them."""
+    some = [f"{step.group}/{name}" for name in step.names]
+    machine.change(["lvchange", "--activate", "y", *some] if some else ["vgchange", "--activate", "y", step.group])
     machine.settle()
 
 
@@ -87,6 +91,34 @@ def create_logical_volume(step: CreateLogicalVolume, machine: Machine) -> None:
     _check_size(machine, step.device, step.size)
 
 
+def create_thin_pool(step: CreateThinPool, machine: Machine) -> None:
+    """Make the pool with chunks that are zeroed before they are given out, and see that data and metadata have their sizes."""
+    parts = [f"--size={step.size}b", f"--poolmetadatasize={step.metadata}b", f"--chunksize={step.chunk}b"]
+    kind = ["--type=thin-pool", "--zero=y", "--poolmetadataspare=y"]
+    machine.change(["lvcreate", "--yes", "--quiet", *kind, *parts, "--addtag", UNFINISHED, "--name", step.name, step.group])
+    which = f"{step.group}/{step.name}"
+    (found,) = _report(machine, "lv", "lv_size,lv_metadata_size", which)
+    if int(found["lv_size"]) < step.size or int(found["lv_metadata_size"]) < step.metadata:
+        raise StepFailed(f"{which} has {found['lv_size']} bytes and {found['lv_metadata_size']} of metadata instead of {step.size}")
+
+
+def extend_pool_metadata(step: ExtendPoolMetadata, machine: Machine) -> None:
+    """Grow the metadata while the pool is in use."""
+    which = f"{step.group}/{step.name}"
+    machine.change(["lvextend", "--yes", "--quiet", f"--poolmetadatasize={step.size}b", which])
+    (found,) = _report(machine, "lv", "lv_metadata_size", which)
+    if int(found["lv_metadata_size"]) < step.size:
+        raise StepFailed(f"{which} has {found['lv_metadata_size']} bytes of metadata after they were grown to {step.size}")
+
+
+def create_thin_volume(step: CreateThinVolume, machine: Machine) -> None:
+    """Make the volume; it reads as zeros where nothing was written, so there is nothing of before to be wiped."""
+    named = ["--addtag", UNFINISHED, "--name", step.name, f"--virtualsize={step.size}b"]
+    machine.change(["lvcreate", "--yes", "--quiet", "--type=thin", *named, "--thinpool", step.pool, step.group])
+    machine.wait_for([step.device])
+    _check_size(machine, step.device, step.size)
+
+
 def extend_logical_volume(step: ExtendLogicalVolume, machine: Machine) -> None:
     """Grow the volume while it is in use."""
     which = f"{step.group}/{step.name}"
@@ -107,8 +139,9 @@ def shrink_logical_volume(step: ShrinkLogicalVolume, machine: Machine) -> None:
 
 
 def remove_logical_volume(step: RemoveLogicalVolume, machine: Machine) -> None:
-    """Remove the volume, which LVM refuses while it is in use."""
-    machine.change(["lvremove", "--yes", "--quiet", f"{step.group}/{step.name}"])
+    """Remove the volume, which LVM refuses while it is in use; with force that of which not even the pool can be told that it goes."""
+    force = ["--force", "--force"] if step.begun else []
+    machine.change(["lvremove", "--yes", "--quiet", *force, f"{step.group}/{step.name}"])
     machine.settle()
 
 

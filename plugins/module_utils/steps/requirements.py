@@ -27,6 +27,7 @@ _PACKAGES = {
     "mdadm": ("mdadm", "mdadm"),
     "cryptsetup": ("cryptsetup-bin", "cryptsetup"),
     "pvcreate": ("lvm2", "lvm2"),
+    "thin_check": ("thin-provisioning-tools", "device-mapper-persistent-data"),
     **packages_of_tools(),
 }
 """Tools and their packages, Debian's and Red Hat's."""
@@ -45,6 +46,7 @@ _LVM_KINDS = (
     kinds.RemoveLogicalVolume,
     kinds.FinishLogicalVolumes,
 )
+_THIN_KINDS = (kinds.CreateThinPool, kinds.ExtendPoolMetadata, kinds.CreateThinVolume)
 _LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
 _MD_KINDS = (kinds.CreateArray, kinds.AddMembers, kinds.GrowMirror, kinds.StartArray, kinds.StopArray)
 
@@ -53,12 +55,13 @@ _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     kinds.ClearGaps: ("sfdisk", "wipefs"),
     kinds.ClearSignatures: ("wipefs",),
     **dict.fromkeys(_LVM_KINDS, ("pvcreate",)),
+    **dict.fromkeys(_THIN_KINDS, ("pvcreate", "thin_check")),
     **dict.fromkeys(_LUKS_KINDS, ("cryptsetup",)),
     **dict.fromkeys(_MD_KINDS, ("mdadm",)),
     **dict.fromkeys((kinds.CreateSubvolumes, kinds.LimitSubvolumes), ("btrfs", "mount", "unshare")),
 }
 
-_MAPPER_KINDS = (kinds.ActivateGroup, kinds.CreateLogicalVolume, kinds.OpenLuks)
+_MAPPER_KINDS = (kinds.ActivateGroup, kinds.CreateLogicalVolume, kinds.CreateThinPool, kinds.OpenLuks)
 
 
 class Ability(t.NamedTuple):
@@ -72,6 +75,7 @@ class Ability(t.NamedTuple):
 
 _MAPPER = Ability("dm_mod", "/proc/misc", "device-mapper", "logical volumes and LUKS containers (device-mapper)")
 _MD = Ability("md_mod", "/proc/devices", " md", "md arrays")
+_THIN = Ability("dm_thin_pool", "/sys/module/dm_thin_pool/initstate", "live", "thin pools (dm-thin)")
 
 
 def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
@@ -135,7 +139,7 @@ def _tools_to_shrink(step: kinds.ShrinkLogicalVolume) -> tuple[str, ...]:
 def abilities_of(steps: Iterable[Step]) -> tuple[Ability, ...]:
     """Return what the kernel has to be able to do for the steps."""
     steps = tuple(steps)
-    needed = ((_MAPPER, _MAPPER_KINDS), (_MD, (kinds.CreateArray, kinds.StartArray)))
+    needed = ((_MAPPER, _MAPPER_KINDS), (_MD, (kinds.CreateArray, kinds.StartArray)), (_THIN, _THIN_KINDS))
     return tuple(ability for ability, its_kinds in needed if any(isinstance(step, its_kinds) for step in steps))
 
 

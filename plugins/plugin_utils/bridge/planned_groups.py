@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...module_utils.storage import lvm, overhead
+from ...module_utils.storage import lvm, overhead, thin
 from ...module_utils.storage.raid import RaidLevel, data_legs, least_legs
 from ..common.errors import Mistakes
 from ..common.fields import Row, Table, Values
@@ -60,7 +60,10 @@ def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
         below = _known(entry["pvnames"], devices, f"{place}.pvnames", mistakes)
         extent = entry["extent_size"]
         extents = sum(device.extents(extent) for device in below)
-        used = sum(-(-volume["size"] // extent) for volume in static["lvs"] if volume["vgname"] == entry["name"])
+        sizes = [volume["size"] for volume in static["lvs"] if volume["vgname"] == entry["name"] and not volume["pool"]]
+        for pool in (pool for pool in static["thin_pools"] if pool["vgname"] == entry["name"]):
+            sizes += [pool["size"], *[pool["metadata_size"] or thin.metadata_of(pool["size"], pool["chunk_size"])] * 2]
+        used = sum(-(-size // extent) for size in sizes)
         if below and used > extents:
             says = f"{entry['name']} has room for {extents * extent} MiB, but its volumes take {used * extent}"
             mistakes.add(place, says)

@@ -25,6 +25,10 @@ class SpaceType(StrEnum):
 
     VOLUME_GROUP = "vg"
     LOGICAL_VOLUME = "lv"
+    THIN_POOL = "thin_pool"
+    """Room in a vg that thin volumes take as they are written to; bounds are the room for data."""
+    THIN_VOLUME = "thin"
+    """A volume in a thin pool; its size is what it seems to have, and takes nothing by itself."""
     PARTITION = "partition"
     """On exactly one disk."""
     PARTITIONS = "partitions"
@@ -127,6 +131,14 @@ class Space:
     preferred_disks: tuple[frozenset[int], ...] = ()
     volume_group: str | None = None
     contains: tuple[str, ...] = ()
+    thin_pool: str | None = None
+    """Of a thin volume: the id of the pool that it is in; `volume_group` is that of the pool."""
+    overcommit: float = 1.0
+    """Of a thin pool: how many times its room its volumes may come to."""
+    metadata_size: int | None = None
+    """Of a thin pool, in MiB; None for what its size and its chunks ask for."""
+    chunk_size: int | None = None
+    """Of a thin pool, in KiB; None for what its size asks for."""
     level: RaidLevel | None = None
     legs: int = 0
     spares: int = 0
@@ -223,11 +235,11 @@ class Allocation:
     """A solver's answer, whole MiB.
 
     `pieces` in disk order and within a disk in the order they are to lie on it; `volumes` the sizes of lvs that
-    belong to a vg (position in Schema.spaces -> MiB, a multiple of the extent). `proven` is False when a limit
-    ended the search; `gap` is then by how much the spaces (positions) of `open_level` might be larger, relative to what they
-    are. `off_preferred` is MiB of each space (position) that no preferred disk had room for. `volume_disks` are the disks whose
-    PVs an lv is to be made on, for the vgs in which lvs keep to different disks; made in that order they fit, as long as these
-    sets are nested or disjoint.
+    belong to a vg (position in Schema.spaces -> MiB, a multiple of the extent), of thin pools with all that they keep for
+    themselves. `proven` is False when a limit ended the search; `gap` is then by how much the spaces (positions) of `open_level`
+    might be larger, relative to what they are. `off_preferred` is MiB of each space (position) that no preferred disk had room
+    for. `volume_disks` are the disks whose PVs an lv is to be made on, for the vgs in which lvs keep to different disks; made in
+    that order they fit, as long as these sets are nested or disjoint.
     """
 
     pieces: tuple[Piece, ...]

@@ -25,7 +25,7 @@ from .problem.formulate import canonical_order, with_boot_partition
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
 from .schema.hardware import parse_hardware, reordered
 from .schema.reader import SchemaReader
-from .static.explicit import explicit_schema, sizes_by_disk
+from .static.explicit import explicit_schema, pool_parts, sizes_by_disk
 from .static.fingerprint import fingerprint
 
 Plan = dict[str, t.Any]
@@ -256,9 +256,10 @@ def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved]) -> _Sol
         except NoSolution as error:
             reasons[space_id] = str(error)
     gone = [space.id for space in schema.spaces if space.id in left]
-    with_them = [member.id for member in schema.spaces if member.volume_group in gone and member.id not in gone]
+    with_them = {member.id: "vg" for member in schema.spaces if member.volume_group in gone and member.id not in gone}
+    with_them |= {member.id: "thin_pool" for member in schema.spaces if member.thin_pool in gone and member.id not in (*gone, *with_them)}
     said = [(name, f"there is no room for it: {reasons[name].removeprefix('No plan').lstrip(',: ')}") for name in gone]
-    said += [(name, "its vg is left out") for name in with_them]
+    said += [(name, f"its {where} is left out") for name, where in with_them.items()]
     return replace(solved, left_out=(*said, *_without_room(solved)))
 
 
@@ -267,7 +268,7 @@ def _without(schema: Schema, names: Sequence[str]) -> Schema:
     spaces = tuple(
         replace(space, contains=tuple(member for member in space.contains if member not in names))
         for space in schema.spaces
-        if space.id not in names and space.volume_group not in names and space.mirror_of not in names
+        if space.id not in names and not {space.volume_group, space.thin_pool, space.mirror_of} & set(names)
     )
     return replace(schema, spaces=spaces) if names else schema
 
@@ -296,6 +297,7 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
             f"no room is left for a partition table on {', '.join(full)}, as lvs straight on disks are planned without overhead;"
             " to carry the plan out put them into a vg or reserve 2 MiB"
         )
+    warnings.extend(_overcommitted(solved))
     warnings.extend(_mixed_blocks(hardware, solved))
     warnings.extend(_what_is_there(hardware, allocation))
     return warnings
@@ -314,6 +316,22 @@ def _disks_to_take_in(hardware: Hardware) -> list[str]:
         for one in hardware.left_out
         if one.kinds
     ]
+
+
+def _overcommitted(solved: _Solved) -> list[str]:
+    """Return warnings about thin pools whose volumes seem to have more than there is."""
+    warnings = []
+    for position, pool in enumerate(solved.schema.spaces):
+        if pool.type is SpaceType.THIN_POOL and position in solved.allocation.volumes:
+            size = pool_parts(solved.schema, solved.allocation, position).size
+            inside = [space for space in solved.schema.spaces if space.thin_pool == pool.id]
+            given_out = sum(space.min_size for space in inside)
+            if given_out > size:
+                says = (
+                    f"{pool.id}: {listed([space.id for space in inside])} may come to {format_mib(given_out)}, {given_out / size:.2f} times"
+                )
+                warnings.append(f"{says} the {format_mib(size)} that there are; when they are full, writes to all its volumes fail")
+    return warnings
 
 
 def _unproven(schema: Schema, allocation: Allocation) -> str:

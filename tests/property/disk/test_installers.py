@@ -47,8 +47,11 @@ def spaces(draw: st.DrawFn) -> list[Plain]:
         if kind == "raid":
             space |= {"level": draw(st.sampled_from(["raid0", "raid1"])), "legs": 2}
         if kind == "vg":
-            made.append({"id": f"g{number}", "type": "vg", "contains": [space["id"]], "encrypt": draw(st.booleans())})
-            space["type"] = "lv"
+            thin = draw(st.integers(0, 3)) == 0
+            inside = f"p{number}" if thin else space["id"]
+            made.append({"id": f"g{number}", "type": "vg", "contains": [inside], "encrypt": draw(st.booleans())})
+            made += [{"id": inside, "type": "thin_pool", "contains": [space["id"]]}] if thin else []
+            space["type"] = "thin" if thin else "lv"
         made.append(space | draw(content(number, kind)))
     return made
 
@@ -77,6 +80,8 @@ def wanted(plan: Plain, name: str) -> set[str]:
         words |= {disk["disk_id"].removeprefix("/dev/")} if name != "repart" else set()
         words |= {sized(part["end"] - part["begin"], name) for part in disk["partitions"]}
     words |= {sized(volume["size"], name) for volume in plan["schema"]["lvs"]}
+    for pool in plan["schema"].get("thin_pools", ()):
+        words |= {sized(pool[key], name) for key in ("size", "metadata_size", "chunk_size")}
     for entry in plan["schema"]["fss"]:
         words |= {entry[key] for key in ("fs_label",) if entry[key]}
         words |= {word for word in entry["fs_options"].split() if word != "-Z"}

@@ -54,6 +54,12 @@ def schemas(draw: st.DrawFn) -> list[Plain]:
         volumes = [f"lv{number}{volume}" for volume in range(draw(st.integers(0, 3)))]
         entries.append({"id": f"vg{number}", "type": "vg", "contains": volumes, "best_with_disks": draw(QUERIES)})
         entries += [{"id": name, "type": "lv", "weight": draw(st.sampled_from([0, 1, 2, 0.5])), **draw(bounds())} for name in volumes]
+        if draw(st.booleans()):
+            inside = {f"thin{number}{volume}": draw(st.integers(10, 400)) for volume in range(draw(st.integers(0, 2)))}
+            keys = draw(st.sampled_from([{}, {"overcommit": 3}, {"chunk_size": 1}, {"metadata_size": 9}]))
+            pool = {"id": f"pool{number}", "type": "thin_pool", "min_size": draw(st.integers(0, 200)), "contains": [*inside], **keys}
+            volumes.append(pool["id"])
+            entries += [pool, *({"id": name, "type": "thin", "size": size} for name, size in inside.items())]
     for number in range(draw(st.integers(0 if entries else 1, 3))):
         kind = draw(st.sampled_from(["partition", "partitions", "raid", "per_disk", "count", "btrfs"]))
         entry = {"id": f"p{number}", "type": "partition" if kind in ("per_disk", "count") else kind, **draw(bounds())}
@@ -74,7 +80,7 @@ def schemas(draw: st.DrawFn) -> list[Plain]:
     for entry in entries:
         if entry["type"] == "btrfs":
             entry.pop("encrypt", None)
-        elif entry["type"] != "vg":
+        elif entry["type"] not in ("vg", "thin_pool", "thin"):
             entry["fs_type"] = draw(st.sampled_from([None, "ext4", "swap"]))
     return [{key: value for key, value in entry.items() if value is not None} for entry in entries]
 
@@ -125,7 +131,12 @@ def _device_sizes(static: Plain) -> dict[str, int]:
 def _volume_faults(static: Plain) -> list[str]:
     found, sizes = [], _device_sizes(static)
     for group in static["vgs"]:
-        volumes = [volume["size"] for volume in static["lvs"] if volume["vgname"] == group["name"]]
+        volumes = [volume["size"] for volume in static["lvs"] if volume["vgname"] == group["name"] and "pool" not in volume]
+        for pool in (pool for pool in static.get("thin_pools", ()) if pool["vgname"] == group["name"]):
+            chunks = pool["size"] * 1024 / pool["chunk_size"]
+            volumes += [pool["size"], pool["metadata_size"], pool["metadata_size"]]
+            if pool["metadata_size"] < max(2, chunks * 64 / 1024**2):
+                found.append(f"{pool['name']}: {pool['metadata_size']} MiB of metadata for {chunks} chunks")
         room = sum((sizes[device] - PV_HEAD) // EXTENT * EXTENT for device in group["pvnames"])
         if sum(volumes) > room or any(size % EXTENT for size in volumes):
             found.append(f"{group['name']}: volumes of {volumes} MiB, room for {room}")
@@ -178,12 +189,16 @@ def _bound_faults(schema: list[Plain], plan: Plain) -> list[str]:
     for disk in plan["disks"]:
         for space in disk["spaces"]:
             pieces.setdefault(space["space_id"], []).append(space["size"])
-    volumes = {volume["name"]: volume["size"] for volume in plan["schema"]["lvs"]}
+    volumes = {volume["name"]: volume["size"] for volume in (*plan["schema"]["lvs"], *plan["schema"].get("thin_pools", ()))}
+    for pool in (entry for entry in schema if entry["type"] == "thin_pool"):
+        given_out = sum(volumes[name] for name in pool["contains"])
+        if given_out > pool.get("overcommit", 1) * volumes[pool["id"]]:
+            found.append(f"{pool['id']}: {given_out} given out of {volumes[pool['id']]}")
     for entry in (copy for wish in schema for copy in _copies(wish)):
         got = pieces.get(entry["id"], [])
-        grain = EXTENT if entry["type"] == "lv" else len(got) if entry.get("level") == "raid0" else 1
+        grain = EXTENT if entry["type"] in ("lv", "thin") else len(got) if entry.get("level") == "raid0" else 1
         amounts = {
-            "lv": [volumes.get(entry["id"], 0)],
+            **dict.fromkeys(("lv", "thin", "thin_pool"), [volumes.get(entry["id"], 0)]),
             "vg": [],
             **dict.fromkeys(("raid", "btrfs"), [got[0] * (len(got) if entry.get("level") == "raid0" else 1)] if got else [0]),
         }.get(entry["type"], got if entry.get("per_disk") else [sum(got)])
@@ -220,7 +235,12 @@ def test_a_plan_can_be_made_as_it_is_written(facts: Plain, schema: list[Plain], 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), schemas())
 def test_ordered_plans_can_be_made_as_well(facts: Plain, schema: list[Plain]) -> None:
-    known = [entry for entry in schema if entry["type"] not in ("raid", "btrfs") and not entry.get("per_disk") and "count" not in entry]
+    unknown = ("raid", "btrfs", "thin_pool", "thin")
+    known = [entry for entry in schema if entry["type"] not in unknown and not entry.get("per_disk") and "count" not in entry]
+    ids = {entry["id"] for entry in known}
+    known = [
+        {**entry, "contains": [name for name in entry["contains"] if name in ids]} if "contains" in entry else entry for entry in known
+    ]
     assume(known)
     plan, conflict = plan_of(known, facts, Objective.ORDERED)
     if plan is None:

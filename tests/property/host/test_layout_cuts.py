@@ -57,6 +57,15 @@ def spread_btrfs() -> SchemaMaker:
     return maker
 
 
+def thin_pool() -> SchemaMaker:
+    """A thin pool with more in it than it has room for, beside a plain volume, on two disks."""
+    maker = group_of_two()
+    maker.pool("vg0", "pool", 12)
+    maker.thin("vg0", "pool", "web", 100, False, "ext4")
+    maker.thin("vg0", "pool", "secret", 200, True, "xfs")
+    return maker
+
+
 def group_of_two() -> SchemaMaker:
     maker = started("sda", "sdb")
     for disk in ("sda", "sdb"):
@@ -146,7 +155,7 @@ def nothing(_host: SimulatedHost) -> None:
     """There are no data yet."""
 
 
-@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs])
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool])
 def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
     assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
 
@@ -159,7 +168,7 @@ def test_on_empty_disks_that_lose_what_was_not_flushed(make: t.Callable[[], Sche
 @pytest.mark.parametrize(
     ("make", "zapped"),
     [
-        *((make, zapped) for make in (mirrored_server, plain_mirror, group_of_two) for zapped in (["sda", "sdb"], ["sdb"])),
+        *((make, zapped) for make in (mirrored_server, plain_mirror, group_of_two, thin_pool) for zapped in (["sda", "sdb"], ["sdb"])),
         # What is left of it on one disk is never made anew.
         (spread_btrfs, ["sda", "sdb"]),
     ],
@@ -224,6 +233,21 @@ def test_a_btrfs_on_two_disks_that_grows_on_one_of_them() -> None:
     maker.schema["fss"][0]["subvolumes"].append({"name": "more", "quota": 8})
     layout = parse_static_schema(maker.schema)
     assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 3
+
+
+def test_a_thin_pool_that_grows_with_what_is_in_it() -> None:
+    """Metadata with their spare, data, a volume with LUKS in it and its file system; and a volume more."""
+    maker = thin_pool()
+    maker.schema["lvs"][0]["size"] -= 60
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    maker.schema["thin_pools"][0].update(size=72, metadata_size=8)
+    maker.schema["lvs"][2]["size"] += 400
+    maker.thin("vg0", "pool", "more", 60, False, "ext4")
+    layout = parse_static_schema(maker.schema)
+    assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 8
 
 
 def test_an_encrypted_space_that_grows() -> None:

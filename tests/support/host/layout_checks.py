@@ -63,12 +63,18 @@ def check_groups(schema: Plain, report: Plain) -> None:
         assert int(volume["pv_pe_count"]) == planned_extents(schema, volume["pv_name"]), volume["pv_name"]
     made = {group["vg_name"]: group for group in report["vgs"]}
     volumes = {(volume["vg_name"], volume["lv_name"]): int(volume["lv_size"]) for volume in report["lvs"]}
+    pools = [pool for pool in schema.get("thin_pools", ()) if pool["vgname"] in made]
     planned = {(volume["vgname"], volume["name"]): volume["size"] * MIB for volume in schema["lvs"] if volume["vgname"] in made}
+    inside = {(volume["vgname"], volume["name"]) for volume in schema["lvs"] if volume.get("pool")}
+    planned |= {(pool["vgname"], pool["name"]): pool["size"] * MIB for pool in pools}
     assert volumes == planned
     for name, group in made.items():
         extents = sum(planned_extents(schema, device) for device in _devices(schema, name))
         extent = planned_extent(schema, name) * MIB
-        taken = sum(size // extent for (owner, _volume), size in planned.items() if owner == name)
+        taken = sum(size // extent for (owner, volume), size in planned.items() if owner == name and (owner, volume) not in inside)
+        metadata = [pool["metadata_size"] * MIB // extent for pool in pools if pool["vgname"] == name]
+        # LVM keeps one spare, for the largest of them.
+        taken += sum(metadata) + max(metadata, default=0)
         assert int(group["vg_extent_size"]) == extent
         assert (int(group["vg_extent_count"]), int(group["vg_free_count"])) == (extents, extents - taken), name
 

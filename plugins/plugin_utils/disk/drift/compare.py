@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from ....module_utils.storage.filesystems import SWAP
 from ....module_utils.storage.lvm import mapper_node
+from ....module_utils.storage.thin import is_part
 from ..static.host_files import SWAP_TARGET, below
 
 Plain = Mapping[str, t.Any]
@@ -174,7 +175,14 @@ def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Fi
 
 def _volumes(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -> Iterator[Finding]:
     present = {(holder.get("volume_group"), holder.get("name")): holder for holder in holders if holder.get("type") == "lvm"}
-    groups = {volume["vgname"] for volume in schema.get("lvs") or ()}
+    groups = {volume["vgname"] for volume in (*(schema.get("lvs") or ()), *(schema.get("thin_pools") or ()))}
+    for pool in schema.get("thin_pools") or ():
+        place = f"{pool['vgname']}/{pool['name']}"
+        there = present.pop((pool["vgname"], pool["name"]), None)
+        if there is None:
+            yield Finding(place, State.DIFFERS, "the thin pool is not there")
+        else:
+            yield from _made_size(place, "the thin pool", pool["size"], there.get("size"))
     for volume in schema.get("lvs") or ():
         place = f"{volume['vgname']}/{volume['name']}"
         there = present.pop((volume["vgname"], volume["name"]), None)
@@ -185,7 +193,7 @@ def _volumes(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -
         if there.get("active", True):
             yield from _content(place, "the volume", mapper_node(volume["vgname"], volume["name"]), there, known, root)
     for group, name in present:
-        if group in groups:
+        if group in groups and not is_part(str(name)):
             yield Finding(f"{group}/{name}", State.DIFFERS, "the volume is not in the plan")
 
 

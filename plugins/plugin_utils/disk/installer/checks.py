@@ -13,6 +13,7 @@ import re
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 
+from ....module_utils.storage.thin import is_chunk
 from .layout import Layout
 
 Found = tuple[str, str]
@@ -62,9 +63,16 @@ def _references(layout: Layout, place: str) -> Iterator[Found]:
             yield where, f"{device} is not a partition, array, LUKS container or volume of the schema"
         elif first.setdefault(device, where) != where:
             yield where, f"{device} is already used by {first[device]}"
+    for at, pool in enumerate(layout.pools):
+        if pool.group not in groups:
+            yield f"{place}.thin_pools[{at}].vgname", f"there is no vg {pool.group}"
+        if not is_chunk(pool.chunk):
+            yield f"{place}.thin_pools[{at}].chunk_size", f"is {pool.chunk}; must be a multiple of 64 KiB"
     for at, volume in enumerate(layout.volumes):
         if volume.group not in groups:
             yield f"{place}.lvs[{at}].vgname", f"there is no vg {volume.group}"
+        elif volume.pool and volume.pool not in {pool.name for pool in layout.pools_of(volume.group)}:
+            yield f"{place}.lvs[{at}].pool", f"there is no thin pool {volume.pool} in {volume.group}"
 
 
 def _names(layout: Layout, place: str) -> Iterator[Found]:
@@ -73,6 +81,7 @@ def _names(layout: Layout, place: str) -> Iterator[Found]:
         ("luks", [container.name for container in layout.containers]),
         ("vgs", [group.name for group in layout.groups]),
         ("lvs", [volume.name for volume in layout.volumes]),
+        ("thin_pools", [pool.name for pool in layout.pools]),
     ]
     for key, names in lists:
         for at, name in enumerate(names):

@@ -15,7 +15,7 @@ import shlex
 import typing as t
 
 from ....module_utils.storage.filesystems import FILESYSTEMS
-from .layout import Array, Container, Disk, Filesystem, Group, Layout, Subvolume
+from .layout import Array, Container, Disk, Filesystem, Group, Layout, Pool, Subvolume
 from .losses import Losses, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
 from .write import Target
 
@@ -40,7 +40,7 @@ def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
     return f"{to_nix({'disko': {'devices': devices}})}\n"
 
 
-TARGET = Target("disko", write)
+TARGET = Target("disko", write, thin=True)
 
 
 def to_nix(value: Nix, depth: int = 0) -> str:
@@ -86,11 +86,17 @@ def _array(array: Array, layout: Layout, losses: Losses, password_file: str | No
 
 
 def _group(group: Group, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
-    volumes: dict[str, Nix] = {}
+    volumes: dict[str, Nix] = {pool.name: _pool(pool) for pool in layout.pools_of(group.name)}
     for volume in layout.volumes_of(group.name):
         size: dict[str, Nix] = {"size": f"{volume.size}M"}
+        size |= {"lvm_type": "thinlv", "pool": volume.pool} if volume.pool else {}
         volumes[volume.name] = size | _content(volume.device, layout, losses, password_file)
     return {"type": "lvm_vg", "lvs": volumes}
+
+
+def _pool(pool: Pool) -> Nix:
+    metadata: list[Nix] = [f"--poolmetadatasize={pool.metadata}m"] if pool.metadata else []
+    return {"size": f"{pool.size}M", "lvm_type": "thin-pool", "extraArgs": [f"--chunksize={pool.chunk}k", *metadata]}
 
 
 def _content(device: str, layout: Layout, losses: Losses, password_file: str | None) -> dict[str, Nix]:

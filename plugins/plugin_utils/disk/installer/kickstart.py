@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.btrfs import make_options
-from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
+from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Pool, Volume
 from .losses import Losses, lose_labels, lose_methods, lose_quotas, lose_types, note_boot_flags, note_container_names, note_uuids
 from .write import Target
 
@@ -33,7 +33,7 @@ def write(layout: Layout, losses: Losses, *, version: str, passphrase: str | Non
     return "\n".join([*_Writer(layout, losses, version, passphrase).lines(), ""])
 
 
-TARGET = Target("Kickstart", write, spreads=True)
+TARGET = Target("Kickstart", write, spreads=True, thin=True)
 
 
 class _Writer:
@@ -75,6 +75,8 @@ class _Writer:
             yield _line(
                 "volgroup", group.name, f"--pesize={group.extent_size * _KIB}", *(self._names.get(device, "") for device in group.devices)
             )
+            for pool in layout.pools_of(group.name):
+                yield self._pool(pool)
             for volume in layout.volumes_of(group.name):
                 yield from self._volume(volume)
         for filesystem, names in self._btrfs.items():
@@ -113,10 +115,16 @@ class _Writer:
         members = [self._names.get(device, "") for device in (*array.members, *array.spares)]
         yield _line("raid", use[0], f"--device={array.name}", f"--level={array.level.upper()}", *spares, *use[1], *members)
 
+    def _pool(self, pool: Pool) -> str:
+        size = (f"--size={pool.size}", *([f"--metadatasize={pool.metadata}"] if pool.metadata else []), f"--chunksize={pool.chunk}")
+        return _line("logvol", "none", f"--vgname={pool.group}", f"--name={pool.name}", "--thinpool", *size)
+
     def _volume(self, volume: Volume) -> Iterator[str]:
         use = self._use(volume)
         if use is not None:
-            yield _line("logvol", use[0], f"--vgname={volume.group}", f"--name={volume.name}", f"--size={volume.size}", *use[1])
+            named = (f"--vgname={volume.group}", f"--name={volume.name}", f"--size={volume.size}")
+            inside = ("--thin", f"--poolname={volume.pool}") if volume.pool else ()
+            yield _line("logvol", use[0], *named, *inside, *use[1])
 
     def _use(self, carrier: Carrier) -> tuple[str, list[str]] | None:
         """Return where a device is mounted, in Kickstart's sense, and options; None where Kickstart has no words for it."""

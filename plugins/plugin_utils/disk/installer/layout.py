@@ -108,14 +108,27 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """A thin pool; `metadata` in MiB, None for what LVM takes by itself, `chunk` in KiB."""
+
+    space: str
+    group: str
+    name: str
+    size: int
+    metadata: int | None
+    chunk: int
+
+
+@dataclass(frozen=True)
 class Volume:
-    """A logical volume."""
+    """A logical volume; `pool` is the thin pool that it is in, if any."""
 
     space: str
     group: str
     name: str
     size: int
     kept: bool
+    pool: str = ""
 
     @property
     def device(self) -> str:
@@ -177,6 +190,7 @@ class Layout:
     groups: tuple[Group, ...]
     volumes: tuple[Volume, ...]
     filesystems: tuple[Filesystem, ...]
+    pools: tuple[Pool, ...] = ()
 
     def partitions(self) -> Iterator[Partition]:
         """Give the partitions of all disks."""
@@ -195,6 +209,10 @@ class Layout:
     def volumes_of(self, group: str) -> tuple[Volume, ...]:
         """Return the volumes of a group."""
         return tuple(volume for volume in self.volumes if volume.group == group)
+
+    def pools_of(self, group: str) -> tuple[Pool, ...]:
+        """Return the thin pools of a group."""
+        return tuple(pool for pool in self.pools if pool.group == group)
 
     def carriers(self) -> Iterator[Carrier]:
         """Give all that something can lie on, what is below first."""
@@ -258,7 +276,12 @@ def read_layout(schema: t.Any, hardware: t.Any, place: str) -> Layout:
         containers=tuple(_container(container, renamed) for container in values["luks"]),
         groups=tuple(_group(group, values["pvs"], renamed) for group in values["vgs"]),
         volumes=tuple(
-            Volume(_space(volume), volume["vgname"], volume["name"], volume["size"], volume["keep_data"]) for volume in values["lvs"]
+            Volume(_space(volume), volume["vgname"], volume["name"], volume["size"], volume["keep_data"], volume["pool"] or "")
+            for volume in values["lvs"]
+        ),
+        pools=tuple(
+            Pool(_space(pool), pool["vgname"], pool["name"], pool["size"], pool["metadata_size"], pool["chunk_size"])
+            for pool in values["thin_pools"]
         ),
         filesystems=tuple(_filesystem(entry, _nodes(values["lvs"]), renamed) for entry in values["fss"]),
     )

@@ -30,12 +30,13 @@ class Written:
 
 @dataclass(frozen=True)
 class Target:
-    """Who a plan is written for, how, whether it can keep what is on a disk, and whether it makes Btrfs on several devices."""
+    """Who a plan is written for, how, whether it can keep what is on a disk, and makes Btrfs on several devices, and thin pools."""
 
     name: str
     write: Callable[..., t.Any]
     keeps_data: bool = False
     spreads: bool = False
+    thin: bool = False
 
 
 def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **options: t.Any) -> Written:
@@ -53,6 +54,8 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     for filesystem in layout.filesystems if not target.spreads else ():
         if filesystem.more:
             losses.refuse(filesystem.space, f"{target.name} makes no Btrfs on several disks here; plan a raid with fs_type: btrfs instead")
+    for pool in layout.pools if not target.thin else ():
+        losses.refuse(pool.space, f"{target.name} makes no thin pools here; plan what is in it as lv instead")
     for group in layout.groups:
         if group.metadata and not group.kept:
             losses.lose(group.space, f"{target.name} makes physical volumes as LVM does by itself, not with {group.metadata}")

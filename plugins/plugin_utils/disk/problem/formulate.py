@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ....module_utils.storage import btrfs, gpt, overhead
+from ....module_utils.storage import btrfs, gpt, overhead, thin
 from ....module_utils.storage.filesystems import made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from ...common.errors import Mistakes
@@ -150,6 +151,8 @@ class _Builder:
             self._raid(position, space)
         elif space.type is SpaceType.BTRFS:
             self._btrfs(position, space)
+        elif space.type is SpaceType.THIN_POOL:
+            self._thin_pool(position, space)
         elif space.type is SpaceType.LOGICAL_VOLUME or (space.type is SpaceType.PARTITIONS and not space.per_disk):
             self._volume(position, space)
         elif space.type in (SpaceType.PARTITION, SpaceType.PARTITIONS):
@@ -219,6 +222,19 @@ class _Builder:
         extent = self._schema.spaces[owner].extent_size
         self._add(position, space, Kind.VOLUME, least=max(extent, least), unit=extent, pool=pool)
 
+    def _thin_pool(self, position: int, space: Space) -> None:
+        """Add a pool as a volume of its vg that is as large as the pool with all that LVM keeps for it, and as its volumes ask for."""
+        owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
+        extent = self._schema.spaces[owner].extent_size
+        data = max(extent, space.min_size, _least_for_volumes(self._schema, space, extent))
+        room = functools.partial(thin.room_for, extent=extent, chunk=space.chunk_size, metadata=space.metadata_size)
+        least = room(data)
+        most = None if space.max_size is None else max(least, room(space.max_size)) if space.max_size >= data else space.max_size
+        gross = replace(space, min_size=least, max_size=most)
+        self._add(
+            position, gross, Kind.VOLUME, least=extent, unit=extent, pool=self._section(owner, space), own=least - _in_extents(data, extent)
+        )
+
     def _section(self, owner: int, space: Space) -> int:
         """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""
         main = self._pools[self._pool_of[owner]]
@@ -260,6 +276,7 @@ class _Builder:
         reserve: str = "",
         metadata_size: int = 0,
         pool: int | None = None,
+        own: int = 0,
         copies: tuple[int, ...] = (),
     ) -> None:
         lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
@@ -286,6 +303,7 @@ class _Builder:
                 reserve=reserve,
                 metadata_size=metadata_size,
                 pool=pool,
+                own=own,
                 copies=copies,
             )
         )
@@ -350,12 +368,18 @@ class _Builder:
         spaces = self._schema.spaces
         asked = [at for at, space in enumerate(spaces) if space.boot and space.type not in _BOOT_PARTITIONS]
         if asked:
-            return asked
+            return self._on_disks(asked)
         for mount in _BOOT_MOUNTS:
             mounted = [at for at, space in enumerate(spaces) if mount in space.mounts]
             if mounted:
-                return mounted
+                return self._on_disks(mounted)
         return []
+
+    def _on_disks(self, positions: Sequence[int]) -> list[int]:
+        """Return spaces with the pools of those that are thin volumes in the place of these: that is what lies on disks."""
+        spaces = self._schema.spaces
+        pools = {space.id: at for at, space in enumerate(spaces) if space.type is SpaceType.THIN_POOL}
+        return list(dict.fromkeys(pools.get(spaces[at].thin_pool or "", at) for at in positions))
 
     def _boot_partition_size(self, space: Space, area: int) -> int:
         least = 1
@@ -388,6 +412,16 @@ def _may_be_cut(space: Space) -> bool:
     if space.type is SpaceType.PARTITIONS:
         return not space.per_disk
     return space.type is SpaceType.VOLUME_GROUP or (space.type is SpaceType.LOGICAL_VOLUME and space.volume_group is None)
+
+
+def _least_for_volumes(schema: Schema, pool: Space, extent: int) -> int:
+    """Return how many MiB of room for data a thin pool needs at least, for its volumes to come to no more than is allowed."""
+    given_out = sum(_in_extents(space.min_size, extent) for space in schema.spaces if space.thin_pool == pool.id)
+    return math.ceil(given_out / pool.overcommit)
+
+
+def _in_extents(size: int, extent: int) -> int:
+    return -(-size // extent) * extent
 
 
 def _least_device(space: Space) -> int:

@@ -13,13 +13,13 @@ from __future__ import annotations
 import json
 import re
 import typing as t
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ....module_utils.storage import btrfs
 from ....module_utils.storage.lvm import EXTENT
 from ....module_utils.storage.raid import RaidLevel, data_legs, parse_level
-from ...common.units import mib_or_nothing
+from ...common.units import format_mib, mib_or_nothing
 from ..static.index import StaticIndex, index_static
 from .reasons import reasons_of
 
@@ -28,6 +28,8 @@ Plain = Mapping[str, t.Any]
 LABELS = {
     "vg": "volume group",
     "lv": "logical volume",
+    "thin_pool": "thin pool",
+    "thin": "thin volume",
     "partition": "partition",
     "partitions": "partitions",
     "esp": "EFI system partition",
@@ -102,6 +104,10 @@ class SpacePicture:
     """Of a group: MiB below which nothing of a disk can be given out."""
     standing_by: tuple[str, ...] = ()
     """The disks, of those of an array, whose part of it is a spare."""
+    metadata: int = 0
+    """Of a thin pool: MiB that are metadata, and as many their spare; `size` is all of it."""
+    volumes: tuple[str, ...] = ()
+    """Of a thin pool: what is in it."""
     inside: str | None = None
     lies_on: tuple[str, ...] = ()
     """Of a group that several arrays share: these."""
@@ -114,7 +120,9 @@ class SpacePicture:
 
     @property
     def place(self) -> str:
-        """Where what is on it is found: where it or its subvolumes are mounted, or that it is swap."""
+        """Where what is on it is found: where it or its subvolumes are mounted, or that it is swap; of a thin pool what it is for."""
+        if self.volumes:
+            return f"for {', '.join(self.volumes)}"
         mounts = (self.mount, *(subvolume.mount for subvolume in self.subvolumes))
         return ", ".join(mount for mount in mounts if mount) or ("swap" if self.fs_type == "swap" else "")
 
@@ -179,11 +187,14 @@ class HostPicture:
 
     def holds_others(self, space: SpacePicture) -> bool:
         """Tell whether a space is drawn as a frame around others."""
+        # What is in a thin pool has no place of its own in it.
+        if space.kind == "thin_pool":
+            return False
         return bool(self.inside(space)) or any(space.id in group.lies_on for group in self.spaces)
 
     def painted(self) -> list[str]:
         """Return the spaces that are filled with a colour: those around no others, and arrays with a disk that stands by."""
-        return [space.id for space in self.spaces if space.standing_by or not self.holds_others(space)]
+        return [space.id for space in self.spaces if space.standing_by or not (self.holds_others(space) or space.kind == "thin")]
 
     def depth(self, space: SpacePicture) -> int:
         """Return how many spaces lie around a space."""
@@ -290,7 +301,10 @@ def _space(
     filesystem = filesystems[0] if filesystems else {}
     level = str(static.arrays.get(space_id, filesystem).get("level") or asked.get("level") or "raid")
     standing_by = static.standing_by.get(space_id, ())
-    size = _size(kind, level, sizes[: len(sizes) - len(standing_by)], inner, static.volumes.get(space_id, {}))
+    pool = static.pools.get(space_id, {})
+    metadata = int(pool.get("metadata_size") or 0)
+    volume = {"size": int(pool["size"]) + 2 * metadata} if pool else static.volumes.get(space_id, {})
+    size = _size(kind, level, sizes[: len(sizes) - len(standing_by)], inner, volume)
     return SpacePicture(
         id=space_id,
         kind=kind,
@@ -299,6 +313,8 @@ def _space(
         disks=len(sizes),
         extent=int(static.groups.get(space_id, {}).get("extent_size", EXTENT)),
         standing_by=standing_by,
+        metadata=metadata,
+        volumes=tuple(volume.id for volume in inner) if kind == "thin_pool" else (),
         lies_on=static.arrays_of.get(space_id, ()),
         inside=static.parents.get(space_id),
         mount=_mounts(filesystems) or _mount_point(asked.get("mount")),
@@ -306,8 +322,15 @@ def _space(
         fs_type=_given(filesystem.get("fs_type") or asked.get("fs_type")),
         subvolumes=_subvolumes(filesystems),
         encrypted=space_id in static.encrypted or asked.get("encrypt") is True,
-        reasons=reasons_of(wanted, size, remark),
+        reasons=(*_given_out(inner if kind == "thin_pool" else ()), *reasons_of(wanted, size - 2 * metadata, remark)),
     )
+
+
+def _given_out(volumes: Sequence[SpacePicture]) -> Iterator[str]:
+    """Give what the volumes in a thin pool may come to."""
+    if volumes:
+        named = (f"{volume.id} {format_mib(volume.size)}{f' on {volume.mount}' if volume.mount else ''}" for volume in volumes)
+        yield f"its volumes may come to {format_mib(sum(volume.size for volume in volumes))}: {', '.join(named)}"
 
 
 def _size(kind: str, level: str, sizes: Sequence[int], inner: Sequence[SpacePicture], volume: Plain) -> int:
@@ -425,7 +448,7 @@ def _volumes_in(space: SpacePicture, spaces: Sequence[SpacePicture]) -> list[Spa
     found = _volumes_shared(space, spaces)
     for inner in spaces:
         if inner.inside == space.id:
-            found.extend([inner] if inner.kind == "lv" else _volumes_in(inner, spaces))
+            found.extend([inner] if inner.kind in {"lv", "thin_pool"} else _volumes_in(inner, spaces))
     return found
 
 

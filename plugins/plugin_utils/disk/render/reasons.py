@@ -57,6 +57,8 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
             reasons.append(f"{words} {listed([_text(name) for name in others])}")
     if wanted.get("max_pvs") is not None:
         reasons.append(f"on {_text(wanted['max_pvs'])} disks at most" if wanted["max_pvs"] != 1 else "on one disk")
+    if wanted.get("overcommit") is not None:
+        reasons.append(f"its volumes may come to {_text(wanted['overcommit'])} times its size")
     if wanted.get("count") is not None:
         reasons.append(f"one of {_expression(wanted['count'], 'several')} alike, on disks of its own")
     if wanted.get("spares"):

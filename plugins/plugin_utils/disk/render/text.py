@@ -128,7 +128,21 @@ def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, ne
     if children and space.kind == "vg" and free > max(64, space.size // 1000, space.extent * space.disks if space.extent != EXTENT else 0):
         rows.append(Row("free in the group", format_mib(free), _share(free, space.size), ""))
     rows += [_subvolume_row(subvolume) for subvolume in space.subvolumes] if nested else []
-    return Row(space.id, format_mib(size), _share(size, whole), _use(space), tuple(rows))
+    if space.kind == "thin_pool" and space.metadata:
+        rows.insert(0, Row("metadata and spare", format_mib(2 * space.metadata), _share(2 * space.metadata, space.size), ""))
+    # Volumes in a thin pool have no part of it by themselves.
+    share = "" if space.kind == "thin" else _share(size, whole)
+    use = f"{space.label:<{LABEL_WIDTH}} {_given_out(host, space)}" if space.kind == "thin_pool" else _use(space)
+    return Row(space.id, format_mib(size), share, use, tuple(rows))
+
+
+def _given_out(host: HostPicture, space: SpacePicture) -> str:
+    """Return how much of a thin pool its volumes may come to."""
+    room = space.size - 2 * space.metadata
+    if room <= 0 or not host.inside(space):
+        return ""
+    given_out = sum(volume.size for volume in host.inside(space))
+    return f"{format_mib(given_out)} given out, {_share(given_out, room)}"
 
 
 def _subvolume_row(subvolume: SubvolumePicture) -> Row:
@@ -237,10 +251,14 @@ def _array(array: Plain, filesystems: Mapping[str, Plain]) -> str:
 
 def _group(group: Plain, static: Plain, filesystems: Mapping[str, Plain]) -> str:
     lines = [f"vg {group['name']}"]
+    for pool in static.get("thin_pools") or ():
+        if pool["vgname"] == group["name"]:
+            lines.append("  " + _words(f"{pool['name']}:", f"{pool['size']} MiB, thin pool, {pool['metadata_size']} MiB of metadata"))
     for volume in static["lvs"]:
         if volume["vgname"] == group["name"]:
             filesystem = filesystems.get(volume["device"], {})
-            lines.append("  " + _words(f"{volume['name']}:", f"{volume['size']} MiB", filesystem.get("fs_type"), *_mounts(filesystem)))
+            size = f"{volume['size']} MiB{' in ' + volume['pool'] if volume.get('pool') else ''}"
+            lines.append("  " + _words(f"{volume['name']}:", size, filesystem.get("fs_type"), *_mounts(filesystem)))
     return "".join(f"{line}\n" for line in lines)
 
 

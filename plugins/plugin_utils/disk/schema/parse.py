@@ -35,11 +35,15 @@ from .yaql import Evaluator, ExpressionError, is_expression
 _AS_THEY_ARE = (
     *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
+    *("overcommit", "metadata_size", "chunk_size"),
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_LEAST_OF_CONTENT = frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS, SpaceType.LOGICAL_VOLUME, SpaceType.RAID, SpaceType.BTRFS})
+_WITHOUT_CONTENT = frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.ESP, SpaceType.BIOS_GRUB})
+_VOLUMES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME})
+"""What a vg contains."""
 _ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS})
+_IN_GROUPS = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.RAID)
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
@@ -90,6 +94,7 @@ class _Reader:
         self.together: dict[str, tuple[str, ...]] = {}
         self.encrypted: frozenset[str] = frozenset()
         self.extents: dict[str, int] = {}
+        self.pools: dict[str, str] = {}
 
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         entries = [entry for entry in self._entries(schema, place) if entry.id not in self.left_out]
@@ -97,6 +102,9 @@ class _Reader:
         # An entry whose id or type is wrong is looked at like the others, so that all that is wrong with it is told.
         known = [entry for entry in entries if entry.id and entry.type is not None]
         groups = self._groups(known)
+        self.pools = self._pools(known)
+        groups |= {name: groups[pool] for name, pool in self.pools.items() if pool in groups}
+        self._check_kept(known, groups)
         types = {entry.type for entry in known}
         self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
         self.encrypted = _encrypted(known, groups)
@@ -110,6 +118,7 @@ class _Reader:
         self.together = {entry.place: related(entry, "together_with", entries, groups, self.left_out, self.mistakes) for entry in entries}
         check_copies(entries, groups, self.mistakes)
         spaces = [self._space(entry, choices[entry.place], groups.get(entry.id)) for entry in entries]
+        self._check_pools(spaces)
         if self.mistakes:
             for entry, bounds in self.contradictions:
                 self.mistakes.add(f"{entry.place}.min_size", over_maximum(bounds))
@@ -257,25 +266,70 @@ class _Reader:
             if group.type is SpaceType.VOLUME_GROUP:
                 for position, member in enumerate(group.values["contains"]):
                     self._join(group, f"contains[{position}]", member, by_id, groups)
-        if any(item.type is SpaceType.VOLUME_GROUP for item in known):
-            for item in known:
-                if item.type is SpaceType.LOGICAL_VOLUME and item.id not in groups:
-                    self.mistakes.add(item.place, f"{item.id} is in no vg, though the schema has some; add it to the 'contains' of one")
+        some = any(item.type is SpaceType.VOLUME_GROUP for item in known)
+        for item in known:
+            if item.type is SpaceType.LOGICAL_VOLUME and item.id not in groups and some:
+                self.mistakes.add(item.place, f"{item.id} is in no vg, though the schema has some; add it to the 'contains' of one")
+            elif item.type is SpaceType.THIN_POOL and item.id not in groups:
+                self.mistakes.add(item.place, f"{item.id} is in no vg; a thin_pool lies in one, so add it to the 'contains' of a vg")
         return groups
 
+    def _pools(self, known: Sequence[Entry]) -> dict[str, str]:
+        """Return the thin pool of every volume that one contains."""
+        by_id = {item.id: item for item in known}
+        pools: dict[str, str] = {}
+        for pool in known:
+            for position, member in enumerate(pool.values["contains"] if pool.type is SpaceType.THIN_POOL else ()):
+                self._join(pool, f"contains[{position}]", member, by_id, pools)
+        for item in known:
+            if item.type is SpaceType.THIN_VOLUME and item.id not in pools:
+                self.mistakes.add(item.place, f"{item.id} is in no thin_pool; add it to the 'contains' of one")
+            if item.type is SpaceType.THIN_VOLUME and item.values["size"] is None and not self.mistakes.told(f"{item.place}.size"):
+                self.mistakes.add(f"{item.place}.size", "is missing; it is what a thin volume seems to have")
+            if item.type is SpaceType.THIN_VOLUME and item.values["mount"] == "/boot":
+                self.mistakes.add(f"{item.place}.mount", "GRUB cannot read /boot in a thin pool; put it on a partition, an lv or a raid")
+        return pools
+
+    def _check_kept(self, known: Sequence[Entry], groups: Mapping[str, str]) -> None:
+        """Note data that are to be kept in a vg with a thin pool, whose own are not to be told from those of its volumes."""
+        thin = {groups[item.id]: item.id for item in known if item.type is SpaceType.THIN_POOL and item.id in groups}
+        for item in known:
+            group = groups.get(item.id, item.id)
+            if item.values["keep_data"] and group in thin and item.type not in (SpaceType.THIN_POOL, SpaceType.THIN_VOLUME):
+                says = f"the vg {group} has the thin pool {thin[group]}, and what is in such a vg cannot be planned around"
+                self.mistakes.add(f"{item.place}.keep_data", f"{says}; what the same plan has made stays without it")
+
+    def _check_pools(self, spaces: Sequence[Space]) -> None:
+        """Note thin pools whose volumes come to more than is allowed."""
+        for pool in spaces:
+            inside = [space for space in spaces if space.thin_pool == pool.id]
+            given_out = sum(space.min_size for space in inside)
+            if pool.type is SpaceType.THIN_POOL and pool.max_size is not None and given_out > pool.overcommit * pool.max_size:
+                times = math.ceil(given_out / pool.max_size * 100) / 100
+                names = listed([space.id for space in inside])
+                allowed = f"{pool.overcommit:g} times its size" if pool.overcommit != 1 else "its size"
+                says = f"{names} come to {given_out} MiB, more than {allowed} of {pool.max_size} MiB"
+                self.mistakes.add(f"{pool.place}.contains", f"{says}; make it larger, or allow that with overcommit: {times:g}")
+
     def _join(self, group: Entry, key: str, member: t.Any, by_id: Mapping[str, Entry], groups: dict[str, str]) -> None:
+        inside = (SpaceType.THIN_VOLUME,) if group.type is SpaceType.THIN_POOL else _IN_GROUPS
         place = f"{group.place}.{key}"
         if isinstance(member, str) and member in self.left_out:
             return
         if not isinstance(member, str):
-            self.mistakes.add(place, f"is {kind_of(member)}; must be the id of an lv or a raid, or a mapping with 'id'")
+            self.mistakes.add(place, f"is {kind_of(member)}; must be the id of a space, or a mapping with 'id'")
         elif member not in by_id:
             self.mistakes.add(place, f"there is no space {member!r}{suggest(member, by_id)}")
-        elif by_id[member].type not in (SpaceType.LOGICAL_VOLUME, SpaceType.RAID):
-            self.mistakes.add(place, f"{member!r} is of type {by_id[member].type}; a vg contains lv and, to lie on them, raid")
+        elif by_id[member].type not in inside:
+            may = (
+                "a thin_pool contains thin"
+                if group.type is SpaceType.THIN_POOL
+                else "a vg contains lv, thin_pool and, to lie on them, raid"
+            )
+            self.mistakes.add(place, f"{member!r} is of type {by_id[member].type}; {may}")
         elif member in groups:
-            twice = "twice in this vg" if groups[member] == group.id else f"already in the vg {groups[member]!r}"
-            self.mistakes.add(place, f"{member!r} is {twice}; a space is in one vg")
+            twice = f"twice in this {group.type}" if groups[member] == group.id else f"already in the {group.type} {groups[member]!r}"
+            self.mistakes.add(place, f"{member!r} is {twice}; a space is in one {group.type}")
         else:
             groups[member] = group.id
 
@@ -291,11 +345,11 @@ class _Reader:
                 wanted = {choices[places[member]].preferred_disks for member, group in groups.items() if group == entry.id}
                 choices[entry.place] = _Choice(choices[entry.place].allowed, wanted.pop() if len(wanted) == 1 else ())
         for entry in entries:
-            if entry.type is SpaceType.LOGICAL_VOLUME and entry.id in groups and entry.id not in self.left_out:
+            if entry.type in _VOLUMES and entry.id in groups and entry.id not in self.left_out:
                 group, own = choices[places[groups[entry.id]]], choices[entry.place]
                 if not group.allowed <= own.allowed:
                     key = "disks" if entry.given.get("avoid_disks") is None else "avoid_disks"
-                    self.mistakes.add(f"{entry.place}.{key}", f"an lv lies on the disks of its vg; set this on {groups[entry.id]!r}")
+                    self.mistakes.add(f"{entry.place}.{key}", f"a volume lies on the disks of its vg; set this on {groups[entry.id]!r}")
                 choices[entry.place] = _Choice(group.allowed, own.preferred_disks or group.preferred_disks)
         return choices
 
@@ -371,7 +425,8 @@ class _Reader:
             allowed=choice.allowed,
             disks_given=_disks_given(entry.raw),
             preferred_disks=choice.preferred_disks,
-            volume_group=group if entry.type is SpaceType.LOGICAL_VOLUME else None,
+            volume_group=group if entry.type in _VOLUMES else None,
+            thin_pool=self.pools.get(entry.id) if entry.type is SpaceType.THIN_VOLUME else None,
             contains=tuple(member for member in values["contains"] if isinstance(member, str) and member not in self.left_out),
             legs=legs,
             mirror_of=entry.mirror_of,
@@ -390,7 +445,7 @@ class _Reader:
     def _room(self, item: Entry, size: int) -> int:
         if self.flat:
             return size
-        if item.type not in (SpaceType.VOLUME_GROUP, SpaceType.LOGICAL_VOLUME):
+        if item.type is not SpaceType.VOLUME_GROUP and item.type not in _VOLUMES:
             return overhead.usable(size)
         extent = self.extents.get(item.id, lvm.EXTENT)
         return lvm.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted), extent) * extent
@@ -440,7 +495,7 @@ class _Reader:
 
     def _check_least(self, entry: Entry, bounds: Bounds, legs: int, group: str | None) -> None:
         """Note what may not be as large as what it is made of and what is made on it."""
-        if bounds.most is None or entry.values["keep_data"] or entry.type not in _LEAST_OF_CONTENT:
+        if bounds.most is None or entry.values["keep_data"] or entry.type in _WITHOUT_CONTENT:
             return
         fs_type, encrypted = made_on(entry.values["fs_type"], entry.values["mount"]), entry.values["encrypt"] and group is None
         least = overhead.least_device(fs_type, encrypted)

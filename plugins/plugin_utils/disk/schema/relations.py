@@ -13,6 +13,8 @@ from ...common.errors import Mistakes, suggest
 from ..model import SpaceType
 from .entry import Entry
 
+_VOLUMES = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME)
+
 
 def related(
     entry: Entry, key: str, entries: Sequence[Entry], groups: Mapping[str, str], left_out: Collection[str], mistakes: Mistakes
@@ -21,13 +23,13 @@ def related(
     place, wanted = f"{entry.place}.{key}", t.cast("tuple[str, ...]", entry.values[key])
     if not wanted or mistakes.told(place):
         return ()
-    if entry.type is SpaceType.LOGICAL_VOLUME and entry.id in groups:
-        mistakes.add(place, f"an lv lies on the disks of its vg; set this on {groups[entry.id]!r}")
+    if entry.type in _VOLUMES and entry.id in groups:
+        mistakes.add(place, f"a volume lies on the disks of its vg; set this on {groups[entry.id]!r}")
         return ()
     by_id = {other.id: other for other in entries if other.id}
     found: list[str] = []
     for name in wanted:
-        other = by_id.get(groups.get(name, name) if name in by_id and by_id[name].type is SpaceType.LOGICAL_VOLUME else name)
+        other = by_id.get(groups.get(name, name) if name in by_id and by_id[name].type in _VOLUMES else name)
         if name in left_out:
             continue
         if other is None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from ....module_utils.storage import btrfs, gpt, lvm
+from ....module_utils.storage import btrfs, gpt, lvm, thin
 from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS, SWAP
 from ....module_utils.storage.raid import RaidLevel
 from ...common.errors import Mistakes, Place, spelled, suggest
@@ -49,14 +49,20 @@ _PERCENTAGE = re.compile(r"^\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*$
 _ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
 _RESERVED_IDS = ("unallocated", ".", "..")
 _LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
+_MOST_OVERCOMMIT = 1000
 _EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL expression over the machine's facts."}
 
 _TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
 _EVERY = frozenset(SpaceType)
-_CARRYING_FILES = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB}
+_CARRYING_FILES = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.BIOS_GRUB}
+_THIN = {SpaceType.THIN_POOL, SpaceType.THIN_VOLUME}
 KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
-    **dict.fromkeys(("contains", "max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
+    **dict.fromkeys(("min_size", "max_size", "weight", "disks", "avoid_disks", "best_with_disks"), _EVERY - {SpaceType.THIN_VOLUME}),
+    **dict.fromkeys(("none_order", "keep_data"), _EVERY - _THIN),
+    "contains": frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL}),
+    **dict.fromkeys(("overcommit", "metadata_size", "chunk_size"), frozenset({SpaceType.THIN_POOL})),
+    **dict.fromkeys(("max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
     **dict.fromkeys(("level", "legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS})),
     "spares": frozenset({SpaceType.RAID}),
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
@@ -223,6 +229,58 @@ class _Extent(Kind):
         return {
             "anyOf": [{"enum": [2**power for power in range(lvm.LARGEST_EXTENT.bit_length())]}, {"type": "string", "pattern": SIZE_PATTERN}]
         }
+
+
+class _Overcommit(Kind):
+    """How many times its room the volumes of a thin pool may come to."""
+
+    wanted, blank = f"a number from 1 to {_MOST_OVERCOMMIT}, such as 2", 1.0
+
+    def read(self, value: t.Any) -> float:
+        if not is_number(value) or not 1 <= value <= _MOST_OVERCOMMIT:
+            self.refuse(value)
+        return float(value)
+
+    def json_schema(self) -> Json:
+        return {"type": "number", "minimum": 1, "maximum": _MOST_OVERCOMMIT}
+
+
+class _Chunk(Kind):
+    """What a thin pool gives out at once, in KiB."""
+
+    wanted = "a multiple of 64 KiB up to 1 GiB, such as 256 KiB; a number without a unit is MiB"
+
+    def read(self, value: t.Any) -> int:
+        size = _SpaceSize().read(value)
+        in_kib = size.number * 1024
+        if size.relative or in_kib.denominator != 1 or not thin.is_chunk(int(in_kib)):
+            self.refuse(value)
+        return int(in_kib)
+
+    def json_schema(self) -> Json:
+        most = thin.LARGEST_CHUNK / 1024
+        return {
+            "anyOf": [
+                {"type": "number", "minimum": thin.LEAST_CHUNK / 1024, "maximum": most},
+                {"type": "string", "pattern": SIZE_PATTERN},
+            ]
+        }
+
+
+class _Metadata(Kind):
+    """The room for what a thin pool remembers."""
+
+    wanted = f"a size from {thin.LEAST_METADATA} MiB to {thin.MOST_METADATA} MiB"
+
+    def read(self, value: t.Any) -> int:
+        size = _SpaceSize().read(value)
+        if size.relative or not thin.LEAST_METADATA <= size.number <= thin.MOST_METADATA:
+            self.refuse(value)
+        return math.ceil(size.number)
+
+    def json_schema(self) -> Json:
+        number = {"type": "number", "minimum": thin.LEAST_METADATA, "maximum": thin.MOST_METADATA}
+        return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
 
 
 class _PartitionType(Kind):
@@ -437,7 +495,10 @@ SPACE = Table(
         Row("subvolumes", _Subvolumes(), "The subvolumes of a Btrfs, each mounted by itself.", default=()),
         Row("partition_type", _PartitionType(), "The type that its partitions have in the table; by default what lies there."),
         Row("partition_label", _PartitionLabel(), "The name that its partitions have in the table; by default its id."),
-        Row("contains", _Contains(), "The ids of the volumes in a vg, and of arrays that it lies on.", default=()),
+        Row("contains", _Contains(), "The ids of what is in a vg or a thin_pool, and of arrays that a vg lies on.", default=()),
+        Row("overcommit", _Overcommit(), "How many times the size of a thin_pool its volumes may come to.", default=1.0),
+        Row("metadata_size", _Metadata(), "The room for the metadata of a thin_pool, which LVM takes twice; by default by its size."),
+        Row("chunk_size", _Chunk(), "What a thin_pool gives out at once; by default by its size."),
         Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
         Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
         Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
-from ....module_utils.storage import overhead
+from ....module_utils.storage import overhead, thin
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP, made_on
 from ....module_utils.storage.lvm import EXTENT, mapper_node
 from ..model import Allocation, Hardware, Schema, Space, SpaceType, Subvolume
@@ -59,12 +59,14 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         if opened:
             devices[space.id] = opened
     volumes = _volumes(schema, allocation, devices, kept)
+    pools = _thin_pools(schema, allocation, devices)
     return {
         "parteds": _parteds(hardware, schema, made),
         "mds": arrays,
         "luks": containers,
         "pvs": [_physical_volume(device, group.id in kept) for group in _groups(schema, devices) for device in devices[group.id]],
         "vgs": [_volume_group(group, devices[group.id], group.id in kept) for group in _groups(schema, devices)],
+        **({"thin_pools": pools} if pools else {}),
         "lvs": volumes,
         "fss": _filesystems(schema, devices, volumes, kept),
     }
@@ -167,8 +169,8 @@ def _volume_group(group: Space, devices: Sequence[str], kept: bool) -> Plain:
 def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Sequence[str]], kept: set[str]) -> list[Plain]:
     result = []
     for position, space in enumerate(schema.spaces):
-        size = allocation.volumes.get(position, 0)
-        if space.volume_group is not None and size > 0 and devices.get(space.volume_group):
+        size = _thin_size(schema, allocation, space) if space.thin_pool else allocation.volumes.get(position, 0)
+        if space.type is not SpaceType.THIN_POOL and space.volume_group is not None and size > 0 and devices.get(space.volume_group):
             result.append(
                 {
                     "name": space.id,
@@ -177,9 +179,34 @@ def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Seque
                     "size": size,
                     "keep_data": space.keep_data and space.volume_group in kept,
                     "space_id": space.id,
+                    **({"pool": space.thin_pool} if space.thin_pool else {}),
                 }
             )
     return result
+
+
+def _thin_pools(schema: Schema, allocation: Allocation, devices: Mapping[str, Sequence[str]]) -> list[Plain]:
+    result = []
+    for position, space in enumerate(schema.spaces):
+        if space.type is SpaceType.THIN_POOL and devices.get(space.volume_group or "") and position in allocation.volumes:
+            parts = pool_parts(schema, allocation, position)
+            made = {"name": space.id, "vgname": space.volume_group, "size": parts.size, "metadata_size": parts.metadata}
+            result.append({**made, "chunk_size": parts.chunk, "keep_data": False, "space_id": space.id})
+    return result
+
+
+def pool_parts(schema: Schema, allocation: Allocation, position: int) -> thin.PoolParts:
+    """Return what the room of the thin pool at that position is divided into."""
+    pool = schema.spaces[position]
+    extent = schema.by_id(pool.volume_group or "").extent_size
+    return thin.divide(allocation.volumes[position], extent, pool.chunk_size, pool.metadata_size)
+
+
+def _thin_size(schema: Schema, allocation: Allocation, space: Space) -> int:
+    """Return the size of a thin volume, in whole extents; nothing where its pool has none."""
+    pool = next(at for at, other in enumerate(schema.spaces) if other.id == space.thin_pool)
+    extent = schema.by_id(space.volume_group or "").extent_size
+    return -(-space.min_size // extent) * extent if allocation.volumes.get(pool) else 0
 
 
 def _filesystems(schema: Schema, devices: Mapping[str, Sequence[str]], volumes: Sequence[Plain], kept: set[str]) -> list[Plain]:

@@ -26,6 +26,7 @@ class StaticIndex:
     partitions: Mapping[str, Plain]
     groups: Mapping[str, Plain]
     volumes: Mapping[str, Plain]
+    pools: Mapping[str, Plain]
     arrays: Mapping[str, Plain]
     filesystems: Mapping[str, tuple[Plain, ...]]
     encrypted: frozenset[str]
@@ -37,9 +38,9 @@ class StaticIndex:
 
     def kind(self, space_id: str) -> str:
         """Return the type of a space, in the words of the dynamic schema."""
-        for kind, known in (("lv", self.volumes), ("raid", self.arrays), ("vg", self.groups)):
+        for kind, known in (("lv", self.volumes), ("thin_pool", self.pools), ("raid", self.arrays), ("vg", self.groups)):
             if space_id in known:
-                return kind
+                return "thin" if known[space_id].get("pool") else kind
         if any(filesystem.get("devices") for filesystem in self.filesystems.get(space_id, ())):
             return "btrfs"
         partition = self.partitions.get(space_id, {})
@@ -56,6 +57,7 @@ def index_static(static: Plain) -> StaticIndex:
         partitions=_by_space(partitions),
         groups=_by_space(static.get("vgs") or ()),
         volumes=_by_space(static.get("lvs") or ()),
+        pools=_by_space(static.get("thin_pools") or ()),
         arrays=_by_space(static.get("mds") or ()),
         filesystems=_by_owner(static.get("fss") or (), owners),
         encrypted=frozenset(_by_owner(static.get("luks") or (), owners)),
@@ -100,9 +102,11 @@ def _parents(static: Plain, owners: Mapping[str, str]) -> dict[str, str]:
     """Return what each space lies in; a group on several arrays is not in one of them."""
     parents = {group: arrays[0] for group, arrays in _arrays_below(static, owners).items() if len(arrays) == 1}
     group_spaces = {str(group.get("name")): _space_of(group) for group in static.get("vgs") or ()}
-    for volume in static.get("lvs") or ():
+    pools = {(pool.get("vgname"), pool.get("name")): _space_of(pool) for pool in static.get("thin_pools") or ()}
+    for volume in (*(static.get("lvs") or ()), *(static.get("thin_pools") or ())):
         name = str(volume.get("vgname"))
-        parents[_space_of(volume)] = group_spaces.get(name, name)
+        pool = pools.get((volume.get("vgname"), volume.get("pool")))
+        parents[_space_of(volume)] = pool or group_spaces.get(name, name)
     return parents
 
 

@@ -17,6 +17,7 @@ from ....module_utils.storage.btrfs import LEVELS
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils.storage.raid import RaidLevel, parse_level
+from ....module_utils.storage.thin import LARGEST_CHUNK, LEAST_CHUNK, LEAST_METADATA
 from ...common.fields import Anything, Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
 from ..unlock import Unlock
 
@@ -122,12 +123,24 @@ _GROUP = Table(
         *_KEPT,
     ],
 )
+_POOL = Table(
+    "a thin pool",
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("vgname", _NAME, "Its volume group.", required=True),
+        Row("size", Whole(1), "Its room for data.", required=True),
+        Row("metadata_size", Whole(LEAST_METADATA), "The room for its metadata; LVM takes as much once more, for a spare."),
+        Row("chunk_size", Whole(LEAST_CHUNK, LARGEST_CHUNK), "What it gives out at once: KiB, a multiple of 64.", default=LEAST_CHUNK),
+        *_KEPT,
+    ],
+)
 _VOLUME = Table(
     "a logical volume",
     [
         Row("name", _NAME, "What it is called.", required=True),
         Row("vgname", _NAME, "Its volume group.", required=True),
-        Row("size", Whole(1), "Its size.", required=True),
+        Row("size", Whole(1), "Its size; of one in a thin pool that which it seems to have.", required=True),
+        Row("pool", _TEXT, "The thin pool that it is in."),
         Row("device", _TEXT, "Its device node."),
         *_KEPT,
     ],
@@ -167,6 +180,7 @@ STATIC = Table(
         Row("luks", ListOf(_CONTAINER, "LUKS containers"), "LUKS containers.", default=()),
         Row("pvs", ListOf(_PHYSICAL_VOLUME, "physical volumes"), "LVM's physical volumes.", default=()),
         Row("vgs", ListOf(_GROUP, "volume groups"), "LVM's volume groups.", default=()),
+        Row("thin_pools", ListOf(_POOL, "thin pools"), "LVM's thin pools.", default=()),
         Row("lvs", ListOf(_VOLUME, "logical volumes"), "LVM's logical volumes.", default=()),
         Row("fss", ListOf(_FILESYSTEM, "file systems"), "File systems and swap.", default=()),
     ],

@@ -48,6 +48,15 @@ def check_layout(host: SimulatedHost, layout: Layout, earlier: bool) -> None:
         ]
         assert known.extents == -(-volume.size // EXTENT)
         assert known.tags == ()
+        assert known.pool == volume.pool
+    for pool in layout.pools:
+        (group,) = [group for group in host.groups(found).values() if group.name == pool.group]
+        (known,) = [known for known in group.volumes if known.name == pool.name]
+        spares = [volume.extents for volume in group.volumes if volume.name.startswith("[")]
+        assert known.chunk
+        assert (known.extents, known.tags) == (-(-pool.size // EXTENT), ())
+        assert known.metadata >= -(-pool.metadata // EXTENT)
+        assert sum(spares) >= -(-pool.metadata // EXTENT)
 
 
 def _is_bare(layout: Layout, device: str) -> bool:

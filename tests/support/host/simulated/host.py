@@ -31,16 +31,24 @@ BY_ID = "/dev/disk/by-id/wwn-"
 
 @dataclass(frozen=True)
 class Volume:
-    """A logical volume: segments are (UUID of the physical volume, first extent, extents)."""
+    """A logical volume: segments are (UUID of the physical volume, first extent, extents).
+
+    A thin pool has a chunk, and of its segments some extents are metadata. What is in one has a virtual size and no segments. A name in
+    brackets is that of a volume which nobody uses by itself.
+    """
 
     name: str
     uuid: str
     tags: tuple[str, ...]
     segments: tuple[tuple[str, int, int], ...]
+    chunk: int = 0
+    metadata: int = 0
+    pool: str = ""
+    virtual: int = 0
 
     @property
     def extents(self) -> int:
-        return sum(count for _pv, _first, count in self.segments)
+        return self.virtual // EXTENT or sum(count for _pv, _first, count in self.segments) - self.metadata
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,8 @@ class SimulatedHost:
     data: dict[str, tuple[int, ...]] = field(default_factory=dict)
     mapping_keys: dict[str, str] = field(default_factory=dict)
     mapping_sizes: dict[str, int] = field(default_factory=dict)
+    lost: frozenset[str] = frozenset()
+    """Thin pools (UUIDs) that have not been finished before the power went, which is when their metadata may be lost."""
     _known: tuple[t.Any, dict[str, Block]] = field(default_factory=lambda: (None, {}))
 
     @classmethod
@@ -97,7 +107,7 @@ class SimulatedHost:
     def blocks(self) -> dict[str, Block]:
         """All devices that the kernel has, each after what it is built on."""
         state = (self.partitions, self.arrays, self.mappings, self.mapping_sizes)
-        key = (self.media.version, *(tuple(part.items()) for part in state), frozenset(self.active))
+        key = (self.media.version, *(tuple(part.items()) for part in state), frozenset(self.active), self.lost)
         if self._known[0] != key:
             self._known = (key, self._find_blocks())
         return dict(self._known[1])
@@ -184,15 +194,23 @@ class SimulatedHost:
         for group in self.groups(found).values():
             if group.uuid not in self.active or any(uuid not in physical for uuid, _extents in group.physical):
                 continue
+            lost = {pool.name for pool in group.volumes if pool.uuid in self.lost}
             for volume in group.volumes:
+                if volume.name.startswith("[") or volume.name in lost or volume.pool in lost:
+                    continue
                 name = f"dm-{volume.uuid}"
                 extents, parents = [], []
                 for uuid, first, count in volume.segments:
                     extents.extend(physical[uuid][0].part(PV_START + first * EXTENT, count * EXTENT))
                     parents.append(physical[uuid][0].name)
                 node = f"/dev/mapper/{group.name.replace('-', '--')}-{volume.name.replace('-', '--')}"
+                segments = volume.segments
+                if volume.pool:
+                    # Where a pool has its chunks is its own affair; here each volume has a place of its own, as large as it seems.
+                    pool = next(known for known in group.volumes if known.name == volume.pool)
+                    extents, parents, segments = [Extent(volume.virtual, ((f"in-{volume.uuid}", 0),))], [f"dm-{pool.uuid}"], pool.segments
                 # Through LUKS below the physical volumes every one has its own key; volumes here never span two of them.
-                keys = physical[volume.segments[0][0]][0].keys
+                keys = physical[segments[0][0]][0].keys
                 built = Block(name, node, "lvm", tuple(extents), tuple(dict.fromkeys(parents)), keys, volume.name, volume.uuid, group.name)
                 found.setdefault(name, built)
 
@@ -216,6 +234,8 @@ class SimulatedHost:
         self.arrays, self.mappings, self.active, self.mounts = {}, {}, set(), {}
         self.mapping_keys, self.mapping_sizes = {}, {}
         self.assemble()
+        groups = self.groups(self.blocks()).values()
+        self.lost = frozenset(volume.uuid for group in groups for volume in group.volumes if volume.chunk and volume.tags)
 
     def assemble(self, disk: str | None = None) -> None:
         """What udev does: start what is complete; with a disk only what has a member there."""
@@ -253,7 +273,7 @@ class SimulatedHost:
         physical, logical = self._lvm(found)
         sizes = {name: device.row["fssize"] for name, device in devices.items() if device.row.get("fssize")}
         btrfs = {device.filesystem.uuid: dict(device.row["subvolumes"]) for device in devices.values() if "subvolumes" in device.row}
-        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs)
+        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=self._spares(found))
 
     def _device(self, block: Block) -> Device:
         signatures = self.media.signatures(block)
@@ -266,6 +286,8 @@ class SimulatedHost:
             named = (Signature(table[0], table[1], None, (512,)), *named)
         contents = [signature for signature in named if signature.type not in ("gpt", "dos")]
         row: dict[str, t.Any] = {"log-sec": 512, "wwn": f"wwn-{block.name}", "serial": f"serial-{block.name}"}
+        if block.kind == "lvm" and self._is_pool(block):
+            row["dm-uuid"], named, contents = f"LVM-{'0' * 64}-tpool", (), []
         if contents and contents[0].type in ("ext4", "xfs", "btrfs", "f2fs"):
             row["fssize"] = signatures[contents[0].type][0][1]
             row.update({"subvolumes": signatures["btrfs"][0][2:]} if contents[0].type == "btrfs" else {})
@@ -290,6 +312,10 @@ class SimulatedHost:
             luks=Luks(2, None, 1, LUKS_START) if block.kind == "crypt" else None,
             read=True,
         )
+
+    def _is_pool(self, block: Block) -> bool:
+        groups = self.groups(self.blocks()).values()
+        return any(volume.chunk and volume.uuid == block.uuid for group in groups for volume in group.volumes)
 
     def _metadata(self, block: Block) -> str | None:
         """The version of the superblocks of an array."""
@@ -336,9 +362,10 @@ class SimulatedHost:
                 devices[f"luks:{block.name}"] = Device(f"luks:{block.name}", None, "crypt", 0, (block.name,))
         physical = self.physical(found)
         for group in self.groups(found).values():
-            for volume in group.volumes:
+            for volume in (volume for volume in group.volumes if not volume.name.startswith("[")):
                 if f"dm-{volume.uuid}" not in found:
-                    on = tuple(dict.fromkeys(physical[uuid][0].name for uuid, _first, _count in volume.segments if uuid in physical))
+                    segments = next((known.segments for known in group.volumes if known.name == volume.pool), volume.segments)
+                    on = tuple(dict.fromkeys(physical[uuid][0].name for uuid, _first, _count in segments if uuid in physical))
                     size = volume.extents * EXTENT
                     name = f"lv:{volume.uuid}"
                     devices[name] = Device(name, None, "lvm", size, on, title=volume.name, uuid=volume.uuid, group=group.name)
@@ -363,11 +390,26 @@ class SimulatedHost:
         orphans = [(block, uuid) for uuid, (block, _group) in physical.items() if uuid not in known]
         volumes += [PhysicalVolume(block.name, None, None, block.size, block.size, 0, block.size, 0) for block, _uuid in orphans]
         logical = [
-            LogicalVolume(group.name, group.uuid, volume.name, volume.uuid, volume.extents * EXTENT, volume.tags)
+            LogicalVolume(
+                group.name,
+                group.uuid,
+                volume.name,
+                volume.uuid,
+                volume.extents * EXTENT,
+                volume.tags,
+                pool=volume.pool,
+                metadata=volume.metadata * EXTENT,
+                chunk=volume.chunk,
+            )
             for group in groups.values()
             for volume in group.volumes
+            if not volume.name.startswith("[")
         ]
         return tuple(volumes), tuple(logical)
+
+    def _spares(self, found: dict[str, Block]) -> dict[str, int]:
+        hidden = ((group, volume) for group in self.groups(found).values() for volume in group.volumes if volume.name.startswith("["))
+        return {group.uuid: volume.extents * EXTENT for group, volume in hidden}
 
     @staticmethod
     def _disk(device: Device) -> Disk:

@@ -89,6 +89,20 @@ class SchemaMaker:
             device = f"/dev/mapper/{name}-crypt"
         self.schema["fss"].append(filesystem(device, fs_type))
 
+    def pool(self, group: str, name: str, extents: int) -> None:
+        """A thin pool whose metadata and their spare take an extent each."""
+        self.room[group] -= extents + 2
+        self.schema.setdefault("thin_pools", []).append({"name": name, "vgname": group, "size": extents * 4, "metadata_size": 4})
+
+    def thin(self, group: str, pool: str, name: str, size: int, encrypted: bool, fs_type: str) -> None:
+        """A volume in a thin pool, of `size` MiB."""
+        device = f"/dev/mapper/{group}-{name}"
+        self.schema["lvs"].append({"name": name, "vgname": group, "size": size, "pool": pool})
+        if encrypted:
+            self.schema["luks"].append({"name": f"{name}-crypt", "device": device})
+            device = f"/dev/mapper/{name}-crypt"
+        self.schema["fss"].append(filesystem(device, fs_type))
+
 
 def filesystem(device: str, fs_type: str) -> Plain:
     """A file system; a Btrfs with subvolumes, one of them limited, and one in another."""
@@ -127,6 +141,11 @@ def makers(draw: st.DrawFn) -> SchemaMaker:
                 extents = draw(st.integers(1, maker.room[group] // 2))
                 fs_type = draw(st.sampled_from((*_FILESYSTEMS, "swap")))
                 maker.volume(group, f"{group}v{number}", extents, draw(st.booleans()), fs_type)
+        if maker.room[group] > 5 and draw(st.booleans()):
+            maker.pool(group, f"{group}pool", draw(st.integers(1, maker.room[group] - 2)))
+            for number in range(draw(st.integers(0, 2))):
+                size, fs_type = draw(st.integers(60, 900)), draw(st.sampled_from(_FILESYSTEMS))
+                maker.thin(group, f"{group}pool", f"{group}t{number}", size, draw(st.booleans()), fs_type)
     return maker
 
 
@@ -143,9 +162,17 @@ def change(draw: Draw, maker: SchemaMaker) -> None:
                 maker.free[disk_name(table)] += more
     for volume in schema["lvs"]:
         extents = draw(st.integers(0, 6))
-        if extents <= maker.room[volume["vgname"]] and f"/dev/mapper/{volume['vgname']}-{volume['name']}" not in fixed:
+        if "pool" in volume:
+            volume["size"] += extents * 4 if f"/dev/mapper/{volume['vgname']}-{volume['name']}" not in fixed else 0
+        elif extents <= maker.room[volume["vgname"]] and f"/dev/mapper/{volume['vgname']}-{volume['name']}" not in fixed:
             volume["size"] += extents * 4
             maker.room[volume["vgname"]] -= extents
+    for pool in schema.get("thin_pools", ()):
+        more, larger = draw(st.integers(0, 6)), draw(st.integers(0, 3))
+        if more + 2 * larger <= maker.room[pool["vgname"]]:
+            pool["size"] += more * 4
+            pool["metadata_size"] += larger * 4
+            maker.room[pool["vgname"]] -= more + 2 * larger
     for table in schema["parteds"]:
         if draw(st.booleans()):
             space = f"added{disk_name(table)}"

@@ -288,12 +288,64 @@ def _create_volume(host: SimulatedHost, step: kinds.CreateLogicalVolume) -> Piec
     host.media.zero(host.by_node(step.device), 0, 4096)
 
 
+SPARE = "[lvol0_pmspare]"
+
+
+def _with_spare(host: SimulatedHost, group: str, extents: int) -> Pieces:
+    """Let the spare of metadata be as large as the largest of the pools."""
+    known = _group(host, group)
+    spare = next((volume for volume in known.volumes if volume.name == SPARE), Volume(SPARE, new_uuid(), (), ()))
+    if spare.extents < extents:
+        more = _allocate(known, extents - spare.extents)
+        yield from _commit(host, _with_volume(known, replace(spare, segments=(*spare.segments, *more))))
+
+
+def _create_pool(host: SimulatedHost, step: kinds.CreateThinPool) -> Pieces:
+    group = _group(host, step.group)
+    _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
+    metadata = step.metadata // EXTENT
+    # LVM has its metadata as a plain volume of a name of its own at first, to wipe them.
+    begun = Volume("lvol0", new_uuid(), (), _allocate(group, metadata))
+    yield from _commit(host, _with_volume(group, begun))
+    if group.uuid in host.active:
+        host.media.wipe(host.by_node(f"/dev/mapper/{group.name}-lvol0"))
+    yield from _with_spare(host, step.group, metadata)
+    group = _group(host, step.group)
+    data = _allocate(group, step.size // EXTENT)
+    others = tuple(volume for volume in group.volumes if volume.name != begun.name)
+    tags, segments = (kinds.UNFINISHED,), (*begun.segments, *data)
+    pool = replace(begun, name=step.name, tags=tags, segments=segments, chunk=step.chunk, metadata=metadata)
+    yield from _commit(host, replace(group, volumes=(*others, pool)))
+    host.active.add(group.uuid)
+
+
+def _extend_metadata(host: SimulatedHost, step: kinds.ExtendPoolMetadata) -> Pieces:
+    yield from _with_spare(host, step.group, step.size // EXTENT)
+    group, pool = _group(host, step.group), _volume(host, step.group, step.name)
+    more = step.size // EXTENT - pool.metadata
+    _need(pool.chunk and more > 0, f"{step.name} is no pool, or its metadata are as large")
+    larger = replace(pool, segments=(*pool.segments, *_allocate(group, more)), metadata=pool.metadata + more)
+    yield from _commit(host, _with_volume(group, larger))
+
+
+def _create_thin_volume(host: SimulatedHost, step: kinds.CreateThinVolume) -> Pieces:
+    group = _group(host, step.group)
+    _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
+    _need(_volume(host, step.group, step.pool).chunk, f"{step.pool} is no pool")
+    volume = Volume(step.name, new_uuid(), (kinds.UNFINISHED,), (), pool=step.pool, virtual=step.size)
+    yield from _commit(host, _with_volume(group, volume))
+    host.active.add(group.uuid)
+
+
 def _volume(host: SimulatedHost, group: str, name: str) -> Volume:
     return next(volume for volume in _group(host, group).volumes if volume.name == name)
 
 
 def _extend_volume(host: SimulatedHost, step: kinds.ExtendLogicalVolume) -> Pieces:
     group, volume = _group(host, step.group), _volume(host, step.group, step.name)
+    if volume.pool:
+        yield from _commit(host, _with_volume(group, replace(volume, virtual=step.size)))
+        return
     more = _allocate(group, step.size // EXTENT - volume.extents)
     yield from _commit(host, _with_volume(group, replace(volume, segments=(*volume.segments, *more))))
 
@@ -314,9 +366,15 @@ def _shrink_volume(host: SimulatedHost, step: kinds.ShrinkLogicalVolume) -> Piec
 
 
 def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Pieces:
-    group, volume = _group(host, step.group), _volume(host, step.group, step.name)
-    _need(not host.users(f"dm-{volume.uuid}"), f"{step.name} is in use")
-    yield from _commit(host, replace(group, volumes=tuple(known for known in group.volumes if known.name != step.name)))
+    group = _group(host, step.group)
+    lost = {known.name for known in group.volumes if known.uuid in host.lost}
+    named = next(known for known in group.volumes if known.name == step.name)
+    _need(step.begun or (named.name not in lost and named.pool not in lost), f"the pool of {step.name} cannot be activated")
+    gone = [known for known in group.volumes if known.name == step.name or known.pool == step.name]
+    for known in gone:
+        users = [user for user in host.users(f"dm-{known.uuid}") if user not in {f"dm-{other.uuid}" for other in gone}]
+        _need(not users, f"{known.name} is in use by {users}")
+    yield from _commit(host, replace(group, volumes=tuple(known for known in group.volumes if known not in gone)))
 
 
 def _finish_volumes(host: SimulatedHost, step: kinds.FinishLogicalVolumes) -> Pieces:
@@ -327,14 +385,19 @@ def _finish_volumes(host: SimulatedHost, step: kinds.FinishLogicalVolumes) -> Pi
 def _deactivate(host: SimulatedHost, step: kinds.DeactivateGroup) -> Pieces:
     groups = host.groups(host.blocks()).values()
     for group in (group for group in groups if step.uuid == group.uuid or (step.uuid is None and group.name == step.group)):
+        own = {f"dm-{volume.uuid}" for volume in group.volumes}
         for volume in group.volumes:
-            _need(not host.users(f"dm-{volume.uuid}"), f"{volume.name} is in use")
+            _need(own.issuperset(host.users(f"dm-{volume.uuid}")), f"{volume.name} is in use")
         host.active.discard(group.uuid)
     yield
 
 
 def _activate(host: SimulatedHost, step: kinds.ActivateGroup) -> Pieces:
-    host.active.add(_group(host, step.group).uuid)
+    group = _group(host, step.group)
+    lost = {volume.name for volume in group.volumes if volume.uuid in host.lost}
+    wanted = [volume for volume in group.volumes if not step.names or volume.name in step.names]
+    _need(not any(volume.name in lost or volume.pool in lost for volume in wanted), f"a pool of {step.group} must be repaired by hand")
+    host.active.add(group.uuid)
     yield
 
 
@@ -412,6 +475,9 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.ExtendVolumeGroup: _extend_group,
     kinds.RewriteGroup: _rewrite_group,
     kinds.CreateLogicalVolume: _create_volume,
+    kinds.CreateThinPool: _create_pool,
+    kinds.ExtendPoolMetadata: _extend_metadata,
+    kinds.CreateThinVolume: _create_thin_volume,
     kinds.ExtendLogicalVolume: _extend_volume,
     kinds.ShrinkLogicalVolume: _shrink_volume,
     kinds.RemoveLogicalVolume: _remove_volume,

@@ -17,7 +17,8 @@ from ansible_collections.bareon.allocator.tests.support.host.recorded_host impor
 MIB = 1024**2
 REPORT = "--config devices/use_devicesfile=0 --readonly --reportformat json --units b --nosuffix --options"
 PVS = f"pvs {REPORT} pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size"
-LVS = f"lvs {REPORT} vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host"
+COLUMNS = "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size"
+LVS = f"lvs --all {REPORT} {COLUMNS}"
 SDA = "/dev/sda"
 DUMPE2FS = "Filesystem volume name:   x\nBlock count:              256000\nFirst block:              0\nBlock size:               4096\n"
 XFS_INFO = """meta-data=/dev/x isize=512
@@ -74,6 +75,45 @@ def test_groups_are_read_with_what_they_lack():
     assert (volume.tags, volume.host) == (("a", "bareon.unfinished"), "web1")
     assert present.device_of(volume).dev == "/dev/mapper/vg0-data"
     assert present.whole_disk("sda2").device.name == "sda"
+
+
+def test_thin_pools_are_read_with_their_metadata_and_what_is_in_them():
+    """A volume on two segments has two rows; what LVM keeps for itself is in brackets."""
+
+    def row(name, size, **more):
+        empty = {"lv_tags": "", "lv_layout": "linear", "pool_lv": "", "lv_metadata_size": "", "chunk_size": "0"}
+        return {
+            "vg_name": "vg0",
+            "vg_uuid": "vg-uuid",
+            "lv_name": name,
+            "lv_uuid": f"uuid-of-{name}",
+            "lv_size": str(size),
+            **empty,
+            **more,
+        }
+
+    pool = row("tp", 100 * MIB, lv_layout="thin,pool", lv_metadata_size=str(8 * MIB), chunk_size="65536")
+    rows = [row("data", 12), row("data", 12), pool, row("th", 900 * MIB, lv_layout="thin,sparse", pool_lv="tp", chunk_size="65536")]
+    rows.append(row("warm", 8 * MIB, lv_layout="cache", pool_lv="[fast_cvol]", chunk_size="65536"))
+    hidden = [row("[tp_tdata]", 100 * MIB), row("[lvol0_pmspare]", 8 * MIB)]
+    present = read_present(machine().with_command(LVS, report("lv", *rows, *hidden)), layout(SDA))
+    (group,) = present.groups()
+    assert [(volume.name, volume.pool, volume.is_pool) for volume in group.volumes] == [
+        ("data", "", False),
+        ("tp", "", True),
+        ("th", "tp", False),
+        ("warm", "", False),
+    ]
+    found = group.volume("tp")
+    assert (found.metadata, found.chunk, group.spare) == (8 * MIB, 64 * 1024, 8 * MIB)
+    assert [volume.name for volume in present.volumes_in(found)] == ["th"]
+
+
+def test_what_is_in_a_thin_pool_does_not_count_as_being_on_its_parts():
+    tree = read_present(machine(), layout(SDA)).tree
+    parts = sorted(device.title for device in tree.devices.values() if device.is_part)
+    assert parts == ["tp", "tp-tpool", "tp_tdata", "tp_tmeta"]
+    assert all(device.read and not device.signatures for device in tree.devices.values() if device.is_part)
 
 
 def test_filesystems_of_the_listed_disks_have_sizes():

@@ -20,9 +20,12 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     CreateLogicalVolume,
     CreatePhysicalVolume,
     CreateSubvolumes,
+    CreateThinPool,
+    CreateThinVolume,
     CreateVolumeGroup,
     DeactivateGroup,
     ExtendLogicalVolume,
+    ExtendPoolMetadata,
     ExtendVolumeGroup,
     FinishLogicalVolumes,
     FormatLuks,
@@ -218,6 +221,31 @@ def test_a_volume_is_made_unfinished_unseen_and_finished_at_last():
         steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a-b", 9 * MIB, "/dev/mapper/os-a--b"), machine)
 
 
+def test_a_thin_pool_and_what_is_in_it_are_made_unfinished():
+    rows = [report("lv", lv_size="8388608", lv_metadata_size="4194304"), report("lv", lv_size="8388608", lv_metadata_size="0")]
+    machine = RecordingMachine({f"lvs {COLUMNS} lv_size,lv_metadata_size os/p": rows}, {"/sys/class/block/os-a/size": "32768"})
+    pool = CreateThinPool("os", "p", 8 * MIB, 4 * MIB, 64 * 1024)
+    steps_lvm.create_thin_pool(pool, machine)
+    steps_lvm.create_thin_volume(CreateThinVolume("os", "a", "p", 16 * MIB, "/dev/mapper/os-a"), machine)
+    assert [command for command in machine.commands if command.startswith("lvcreate")] == [
+        "lvcreate --yes --quiet --type=thin-pool --zero=y --poolmetadataspare=y --size=8388608b --poolmetadatasize=4194304b "
+        "--chunksize=65536b --addtag bareon.unfinished --name p os",
+        "lvcreate --yes --quiet --type=thin --addtag bareon.unfinished --name a --virtualsize=16777216b --thinpool p os",
+    ]
+    with pytest.raises(StepFailed, match="0 of metadata"):
+        steps_lvm.create_thin_pool(pool, machine)
+
+
+def test_the_metadata_of_a_thin_pool_grow():
+    rows = [report("lv", lv_metadata_size="8388608"), report("lv", lv_metadata_size="4194304")]
+    machine = RecordingMachine({f"lvs {COLUMNS} lv_metadata_size os/p": rows})
+    step = ExtendPoolMetadata("os", "p", 8 * MIB, 4 * MIB)
+    steps_lvm.extend_pool_metadata(step, machine)
+    assert machine.commands[0] == "lvextend --yes --quiet --poolmetadatasize=8388608b os/p"
+    with pytest.raises(StepFailed, match="4194304 bytes of metadata after"):
+        steps_lvm.extend_pool_metadata(step, machine)
+
+
 def test_a_tag_that_stays_is_a_failure():
     rows = {"report": [{"lv": [{"lv_name": "a", "lv_tags": "x,bareon.unfinished"}, {"lv_name": "b", "lv_tags": "x"}]}]}
     machine = RecordingMachine({f"lvs {COLUMNS} lv_name,lv_tags os/a os/b os/c": json.dumps(rows)})
@@ -238,7 +266,11 @@ def test_volumes_grow_and_go():
     steps_lvm.extend_logical_volume(step, machine)
     steps_lvm.remove_logical_volume(RemoveLogicalVolume("os", "b"), machine)
     assert machine.commands[0] == "lvextend --yes --quiet --size 8388608b os/a"
-    assert machine.commands[-1] == "lvremove --yes --quiet os/b"
+    steps_lvm.remove_logical_volume(RemoveLogicalVolume("os", "p", begun=True), machine)
+    assert [command for command in machine.commands if command.startswith("lvremove")] == [
+        "lvremove --yes --quiet os/b",
+        "lvremove --yes --quiet --force --force os/p",
+    ]
     with pytest.raises(StepFailed, match="4194304 bytes after"):
         steps_lvm.extend_logical_volume(step, machine)
 

@@ -116,7 +116,7 @@ def test_mistakes_are_told_at_once() -> None:
             {"id": "both", "type": "partition", "apart_from": ["log"], "together_with": ["log"]},
         )
     assert {(mistake.place, mistake.says) for mistake in caught.value.mistakes} == {
-        ("schema[3].apart_from", "makes no sense for the type esp; it is for btrfs, lv, partition, partitions, raid, vg"),
+        ("schema[3].apart_from", "makes no sense for the type esp; it is for btrfs, lv, partition, partitions, raid, thin, thin_pool, vg"),
         ("schema[4].apart_from", "is a list; must be the id of another space, or a list of such ids"),
         ("schema[0].apart_from", "'log' lies where 'log' does; name another space"),
         ("schema[0].apart_from", "there is no space 'dats' (did you mean data?)"),
@@ -125,7 +125,7 @@ def test_mistakes_are_told_at_once() -> None:
             "schema[0].together_with",
             "'data' is split over disks as room allows; name a partition or an array, or give 'data' the wish to be together",
         ),
-        ("schema[2].apart_from", "an lv lies on the disks of its vg; set this on 'data'"),
+        ("schema[2].apart_from", "a volume lies on the disks of its vg; set this on 'data'"),
         ("schema[5].together_with", "'log' is also in apart_from; drop one of them"),
     }
 

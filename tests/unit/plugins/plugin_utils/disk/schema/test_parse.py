@@ -269,7 +269,7 @@ def test_nothing_given_is_changed() -> None:
     [
         ([{**LV, "mim_size": 5}], "schema[0].mim_size", "did you mean min_size?"),
         ([{**LV, "min": 5}], "schema[0].min", "is not a key"),
-        ([{"id": "a", "type": "lvm"}], "schema[0].type", "must be one of vg, lv, partition"),
+        ([{"id": "a", "type": "lvm"}], "schema[0].type", "must be one of vg, lv, thin_pool, thin, partition"),
         ([{"id": "a"}], "schema[0].type", "is missing"),
         ([{"id": "a", "type": ["lv"]}], "schema[0].type", "is a list; must be one of"),
         ([{"type": "lv"}], "schema[0].id", "is missing"),
