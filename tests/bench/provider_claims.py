@@ -2,16 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Claims a second beside the same six bare statements, on PostgreSQL, MariaDB and SQLite, in one run.
+"""Claims a second beside the same six bare statements, on PostgreSQL, MariaDB, Galera and SQLite, in one run.
 
     .venv/bin/python tests/bench/provider_claims.py [--seconds 1] [--rounds 9] [--database postgresql] [--json FILE]
 
-The servers are those of tests/database, which `make test-databases` installs. A claim takes two classes from one provider for a new
-consumer. Bare are a look at the provider, a look at the consumer, and four writes: the consumer, the provider's generation, the
-inventories as far as there is room, and the allocations; sent by the driver alone. One process, 8 processes on providers of their own,
-and 8 on one provider claim now the one way, now the other, round after round, all of them from the same moment on; the figure is the
-median of the rounds' ratios, which other work on the machine hardly moves. Exits with 1 below 0.8 on PostgreSQL, or half on MariaDB and
-SQLite.
+The servers are those of tests/database, which `make test-databases` installs; of Galera's two nodes all claimers use the same one.
+A claim takes two classes from one provider for a new consumer. Bare are a look at the provider, a look at the consumer, and four writes:
+the consumer, the provider's generation, the inventories as far as there is room, and the allocations; sent by the driver alone. One
+process, 8 processes on providers of their own, and 8 on one provider claim now the one way, now the other, round after round, all of
+them from the same moment on; the figure is the median of the rounds' ratios, which other work on the machine hardly moves. Exits with 1
+below 0.8 on PostgreSQL, or half on the others.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.c
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
-from ansible_collections.bareon.allocator.tests.support.provider.servers import mariadb, postgresql
+from ansible_collections.bareon.allocator.tests.support.provider.servers import galera, mariadb, postgresql
 
-LEAST = {"postgresql": 0.8, "mariadb": 0.5, "sqlite": 0.5}
+LEAST = {"postgresql": 0.8, "mariadb": 0.5, "galera": 0.5, "sqlite": 0.5}
 CLAIMERS = 8
 WARM_UP = 10
 CASES = {"one alone": (1, False), "8 on own providers": (CLAIMERS, False), "8 on one provider": (CLAIMERS, True)}
@@ -161,8 +161,8 @@ def server(name):
         with tempfile.TemporaryDirectory() as folder:
             yield f"sqlite:///{folder}/ledger.sqlite"
     else:
-        with {"postgresql": postgresql, "mariadb": mariadb}[name]() as url:
-            yield str(url) if isinstance(url, str) else url.render_as_string(hide_password=False)
+        with {"postgresql": postgresql, "mariadb": mariadb, "galera": galera}[name]() as opened:
+            yield opened if isinstance(opened, str) else opened[0]
 
 
 def compare(name, seconds, rounds):

@@ -20,7 +20,8 @@ from ..candidates.order import share_order
 from .criteria import Atom, Criteria, Criterion, Sql, conjunction, numbers_in, rows
 
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096
-_WALKED_AT_LEAST = 512
+_WALKED_AT_LEAST = 256
+"""The first names may be of another kind than the hosts, such as pools that they share."""
 _FEW = 16
 """One root in so many that will do is few: then all that do are looked for at once."""
 _MOST_SORTED = 20_000
@@ -53,7 +54,7 @@ class Finder:
             found = self._filtered([number for number, _name in page])
             yield [number for number, _name in page if number in found]
             last, walked, hits = page[-1][1], walked + len(page), hits + len(found)
-            if not looked and walked >= min(_WALKED_AT_LEAST, _FEW * limit * 4) and hits * _FEW < walked:
+            if not looked and walked >= _WALKED_AT_LEAST and hits * _FEW < walked:
                 looked = True
                 every = self._complete(_MOST_SORTED)
                 if every is not None:
