@@ -111,7 +111,7 @@ class ActionModule(PlanningAction):
         return {"summary": files_summary(Path.cwd() / folder, files), **to_plain(files), **shown}
 
     def _hardware_of(self, arguments: Mapping[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the hardware of `hosts`, None for those that nothing is known of and that may be left out."""
+        """Return the hardware of `hosts`, None for those that nothing is known about and that may be left out."""
         hosts, hostvars = arguments["hosts"], task_vars["hostvars"]
         unknown = [host for host in hosts if host not in hostvars]
         hardware = {host: known_hardware(hostvars.raw_get(host), self._templar.template) for host in hosts if host not in unknown}

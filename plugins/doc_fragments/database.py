@@ -23,14 +23,15 @@ options:
     type: str
   timeout:
     description:
-      - For how many seconds the database may be waited for, all in all, for connecting, for locks that others hold, for answers, and for
-        what is run again. The time that candidates take to compute does not count.
-      - When it is over, the message says whether the change was made, or that this is not known. Running the task again is always safe.
+      - For how many seconds the task may wait for the database in all, including connecting, locks held by others, answers, and
+        repetitions. The time to compute candidates does not count.
+      - When the time is over, the message says whether the change was made, or that this is not known. Running the task again is always
+        safe.
     type: float
     default: 60
   world:
     description:
-      - Providers and what is allotted of them, written out, in place of a database. Nothing is kept when the task is over.
+      - Providers and their allocations, written out in place of a database. Nothing is kept after the task.
       - "Has the keys C(providers), a list of what M(bareon.allocator.provider) takes; C(allocations),
         C({consumer: {provider: {class: amount}}}); C(custom_traits) and C(custom_classes), lists of names that exist
         although nothing uses them."
@@ -50,7 +51,7 @@ options:
         C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set.
     type: str
   timeout:
-    description: For how many seconds the database may be waited for, all in all.
+    description: For how many seconds the lookup may wait for the database in all.
     type: float
     default: 60
 requirements:

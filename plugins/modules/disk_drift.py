@@ -15,43 +15,43 @@ version_added: 0.1.0
 description:
   - Compares the facts of hosts with the plans that were made for them, all in one task.
   - Runs on the controller and changes nothing.
-  - To compare with a profile rather than with plans that were kept, give the plans that M(bareon.allocator.disk_plan) makes of it now.
+  - To compare with a profile rather than with saved plans, give the plans that M(bareon.allocator.disk_plan) makes from it now.
 author:
   - The bareon.allocator maintainers (@bareon)
 options:
   plans:
     description:
       - The plans by host, as RV(bareon.allocator.disk_plan#module:plans), or the path of a folder with C(HOST.json) for each host, as
-        O(bareon.allocator.disk_plan#module:plans_to) writes it. A relative path begins where the command was given.
-      - Ansible looks for templates in each value of a variable, so that a folder is twenty times as fast.
+        O(bareon.allocator.disk_plan#module:plans_to) writes it. A path is relative to the folder in which you run the command.
+      - A folder is twenty times as fast, because Ansible searches each value of a variable for templates.
     type: raw
     required: true
   hardware:
     description:
       - The facts of M(bareon.allocator.disk_facts) by host, or the path of a folder with a file for each host, C(HOST) or C(HOST.json).
-      - Such a file can be what the cache C(jsonfile) keeps (without a prefix), what C(ansible --module-name bareon.allocator.disk_facts
-        --tree FOLDER) writes, or the hardware by itself.
-      - Default are the facts that were gathered or that the inventory has, as C(bareon_hardware).
+      - Such a file can come from the cache C(jsonfile) (without a prefix) or from C(ansible --module-name bareon.allocator.disk_facts
+        --tree FOLDER), or it has the hardware alone.
+      - Default is C(bareon_hardware) of each host, from its facts or from the inventory.
     type: raw
   hosts:
     description:
-      - The hosts to compare. Default are all that have a plan.
+      - The hosts to compare. Default is all hosts that have a plan.
     type: list
     elements: str
   unreachable:
     description:
-      - What becomes of hosts that nothing is known of. V(skip) leaves them out with a warning, V(fail) fails.
+      - What to do with hosts whose hardware is not known. V(skip) leaves them out with a warning, V(fail) fails.
     type: str
     choices: [skip, fail]
     default: skip
   root:
     description:
-      - Where hosts mount what a plan mounts at V(/).
+      - The folder where hosts mount the file system that the plan mounts at V(/).
     type: str
     default: /
   fail_on:
     description:
-      - Findings with which the task fails, so that a pipeline can stop. The result is there all the same.
+      - The task fails if there is a finding of these kinds, so that a pipeline can stop. It still returns its result.
     type: list
     elements: str
     choices: [could_grow, new, differs, gone]
@@ -59,9 +59,9 @@ options:
 extends_documentation_fragment:
   - bareon.allocator.planning
 notes:
-  - A partition is found by its UUID, else by where it begins. A disk is found by its id or any of its links.
-  - What the facts lack is not compared. What is not mounted, a volume that is not active and LUKS that is closed are no differences,
-    an array that does not run is one.
+  - A partition is found by its UUID, otherwise by its start. A disk is found by its id or any of its links.
+  - Values that the facts lack are not compared. An unmounted file system, an inactive volume and a closed LUKS container are not
+    differences; an array that does not run is one.
 seealso:
   - module: bareon.allocator.disk_facts
   - module: bareon.allocator.disk_plan
@@ -101,7 +101,7 @@ EXAMPLES = r"""
     hosts: "{{ groups['all'] | difference(['localhost']) }}"
     plans_to: plans
 
-- name: Compare them with the facts of the inventory, and stop where nothing is known of a host
+- name: Compare them with the facts of the inventory, and stop where nothing is known about a host
   bareon.allocator.disk_drift:
     plans: plans
     unreachable: fail

@@ -13,27 +13,27 @@ module: disk_facts
 short_description: Gather facts about disks and what is on them
 version_added: 0.1.0
 description:
-  - Gathers the disks of a host with their identity, sizes and kind, their partition tables, everything that is written on them
-    and everything that is built on them (md, LVM, LUKS, multipath, down to mount points and swap), the memory, and the kind of firmware.
-  - The result is the C(hardware) that M(bareon.allocator.disk_plan) takes.
-  - Works on real machines, in virtual machines and in containers, as root and, knowing less, without.
+  - Gathers the disks of a host with their identity, sizes and kind, their partition tables, their signatures, and everything that is
+    built on them (md, LVM, LUKS, multipath, down to mount points and swap), the memory, and the kind of firmware.
+  - The result is the C(hardware) option of M(bareon.allocator.disk_plan).
+  - Works on physical machines, in virtual machines and in containers, as root and, with fewer facts, without.
   - Needs C(lsblk), C(wipefs), C(blkid) and C(sfdisk) of util-linux, and uses C(udevadm), C(pvs), C(lvs), C(mdadm) and
-    C(cryptsetup) where they are. What is missing or fails costs the facts that it would have given, with a warning; the task does not fail.
+    C(cryptsetup) if they are installed. If a tool is missing or fails, a warning says which facts are lacking; the task does not fail.
 author:
   - The bareon.allocator maintainers (@bareon)
 options:
   include:
     description:
-      - Transports of disks to report as well that are otherwise left out, for they are nothing to install a system on.
+      - Kinds of disks to report that are otherwise left out, because no system is installed on them.
     type: list
     elements: str
     choices: [loop, ram, zram, floppy, optical]
     default: []
   devices:
     description:
-      - Report only disks of which the node, the ID, the path, or any link matches one of these shell-style patterns.
+      - Reports only disks whose node, ID, path or any link matches one of these shell-style patterns.
       - A pattern is compared with whole names, such as V(/dev/sd*) or V(*/wwn-0x5000c500*).
-      - A pattern that matches no disk is worth a warning.
+      - If a pattern matches no disk, there is a warning.
       - Default is to report all disks.
     type: list
     elements: str
@@ -64,12 +64,12 @@ attributes:
     details:
       - Linux only.
 notes:
-  - MiB are rounded down. What is exact stands beside them in bytes.
-  - Signatures are read from the devices themselves, which takes root. Without it, or where a container does not let a disk be read,
-    what udev and the mounts say is reported, RV(ansible_facts.bareon_hardware.disks[].probed) is V(false), and no disk is called empty.
-  - To see whether a disk that nothing visible uses is nevertheless in use (by the host of a container, or by ZFS),
-    it is opened exclusively for reading for an instant. Nothing is written.
-  - One disk that is reached on several paths is reported once, with RV(ansible_facts.bareon_hardware.disks[].multipath=true).
+  - MiB are rounded down. The exact sizes are also given, in bytes.
+  - Signatures are read from the devices themselves, which needs root. Without root, or if a container cannot read a disk, the facts
+    come from udev and the mounts, RV(ansible_facts.bareon_hardware.disks[].probed) is V(false), and no disk is reported as empty.
+  - To find out whether a disk is in use by something invisible (the host of a container, or ZFS), the module opens it exclusively
+    for reading for an instant. Nothing is written.
+  - A disk that is reached on several paths is reported once, with RV(ansible_facts.bareon_hardware.disks[].multipath=true).
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.disk_layout

@@ -13,44 +13,44 @@ module: disk_layout
 short_description: Make a planned layout on a host's disks
 version_added: 0.1.0
 description:
-  - Makes partitions, md arrays, LUKS containers, volume groups, logical volumes, file systems and swap of a static schema,
-    such as M(bareon.allocator.disk_plan) returns it or as Bareon's users write it.
-  - Reads what is on the disks, works out the steps from there to the layout, carries them out with the standard tools, and reads back
-    what came of each. When all is done it looks at the whole once more, and fails if anything is left to do.
-  - Nothing that exists is destroyed unless its disk is named in O(wipe). A disk with any partition table, signature, holder or mount
-    that is not of this layout is refused otherwise, and the message lists what would be lost. What is mounted, swap, or in use in
-    another way is refused even then, and what the schema marks with C(keep_data) is never destroyed.
+  - Makes the partitions, md arrays, LUKS containers, volume groups, logical volumes, file systems and swap of a static schema,
+    from M(bareon.allocator.disk_plan) or written by hand.
+  - Reads what is on the disks, works out the steps from there to the layout, carries them out with the standard tools, and checks the
+    result of each. After the last step it looks at everything once more, and fails if anything is left to do.
+  - Nothing that exists is destroyed unless its disk is named in O(wipe). Otherwise a disk with a partition table, signature, holder or
+    mount that is not part of this layout is refused, and the message lists what would be lost. A disk that is mounted, used as swap or
+    otherwise in use is refused even then, and whatever the schema marks with C(keep_data) is never destroyed.
   - Only the disks of the schema are touched. Arrays, groups and containers on other disks stay as they are.
-  - A layout that is there already can grow, by a larger partition with free room behind it, a larger logical volume, or a disk more in
-    a volume group or a mirror, and get more partitions and volumes. An array that has lost a disk gets a new one in its place.
-    Volumes and file systems grow while they are in use. Nothing is moved, and nothing is made smaller but what O(allow_shrink) names.
-  - A run that was cut off at any moment, by a signal or by a power cut, is completed by the next one with the same schema.
-    What is ours and unfinished is recognised by identities that follow from the plan, and needs no O(wipe).
+  - An existing layout can grow by a larger partition with free room behind it, a larger logical volume, or another disk in
+    a volume group or a mirror, and can get more partitions and volumes. An array that has lost a disk gets a new one in its place.
+    Volumes and file systems grow while they are in use. Nothing is moved, and nothing shrinks except the volumes in O(allow_shrink).
+  - If a run was interrupted at any moment, by a signal or by a power cut, the next run with the same schema completes it.
+    Unfinished work is recognised by identities that follow from the plan, and needs no O(wipe).
   - Does not mount anything and does not write C(/etc/fstab), C(/etc/crypttab) and C(mdadm.conf). RV(filesystems), RV(containers)
-    and RV(arrays) have what belongs there.
+    and RV(arrays) return the data for these files.
 author:
   - The bareon.allocator maintainers (@bareon)
 requirements:
   - root on the host
   - C(sfdisk), C(partx), C(wipefs) and C(blkid) of util-linux
   - C(mdadm), C(cryptsetup), C(lvm2), C(e2fsprogs), C(xfsprogs), C(btrfs-progs), C(f2fs-tools), C(dosfstools),
-    each only when the layout takes it
+    each only if the layout needs it
 options:
   schema:
     description:
-      - The layout. Either Bareon's explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema) is, with sizes in MiB,
-        or a hand-written list as Bareon documents it for C(partitions), or a deploy configuration that has it under that key.
+      - The layout. Either Bareon's explicit static schema, such as RV(bareon.allocator.disk_plan#module:plan.schema), with sizes in MiB,
+        or a hand-written list as Bareon documents it for C(partitions), or a deploy configuration with that key.
       - All mistakes in it are reported at once, each with its place.
       - Needed unless O(adopt) is set.
     type: raw
   adopt:
     description:
-      - Takes a layout over that was made by hand. RV(schema) is the explicit static schema of what is on the disks, and nothing is changed,
+      - Takes over a layout that was made by hand. RV(schema) returns the explicit static schema of the disks, and nothing is changed,
         marked or opened.
-      - Everything in it has C(keep_data), so that no O(wipe) destroys it. Give it as O(schema) from then on, and change it as you like.
-      - Partitions of a GPT are taken over, arrays, open LUKS containers, volume groups with linear volumes, file systems and swap.
-        A warning names everything else; it is left out of the schema, and stays as it is.
-      - RV(steps) are what would be done with this schema as it is; there are none, unless something does not use all of its device.
+      - Everything in it has C(keep_data), so no O(wipe) destroys it. Give it as O(schema) from then on, and change it as you like.
+      - It covers partitions of a GPT, arrays, open LUKS containers, volume groups with linear volumes, file systems and swap.
+        A warning names everything else; that is left out of the schema, and stays as it is.
+      - RV(steps) lists what this schema would do as it is. It is empty, unless something does not use all of its device.
     type: bool
     default: false
   disks:
@@ -61,47 +61,47 @@ options:
     default: []
   fingerprint:
     description:
-      - RV(bareon.allocator.disk_plan#module:plan.fingerprint), which says which hardware the plan was made for.
-      - The task is refused when a disk of this host was exchanged, added or removed since then, or has another size.
-      - Default is to compare only the disks of O(schema), each with the size that the schema has for it.
+      - RV(bareon.allocator.disk_plan#module:plan.fingerprint), which identifies the hardware that the plan was made for.
+      - The task fails if a disk of this host was replaced, added or removed since then, or has another size.
+      - Default is to compare only the disks of O(schema), each with its size in the schema.
     type: str
   wipe:
     description:
-      - The IDs of the disks on which everything may be destroyed that is in the way of the layout.
-      - Links of C(/dev/disk/by-id) and C(/dev/disk/by-path) may be named. Nodes such as C(/dev/sda) may not, for they can be another disk
-        after the next start, unless a disk has no other name.
-      - What of the layout is there already is not made again on these disks. It is safe, but not wise, to leave this on.
+      - The IDs of the disks on which everything in the way of the layout may be destroyed.
+      - Links in C(/dev/disk/by-id) and C(/dev/disk/by-path) are allowed. Nodes such as C(/dev/sda) are not, because they can be another
+        disk after the next boot, unless a disk has no other name.
+      - Parts of the layout that already exist on these disks are not made again. It is safe, but not wise, to leave this on.
     type: list
     elements: str
     default: []
   keep_unlisted:
     description:
-      - Whether partitions and logical volumes that are on the disks of the layout, and not in it, are kept.
+      - Whether to keep partitions and logical volumes that are on the disks of the layout, but not part of it.
       - With V(false) they are removed from disks in O(wipe).
     type: bool
     default: true
   confirm:
     description:
-      - The RV(destroys_digest) that check mode returned. The layout is made only if it destroys exactly what was seen then.
-      - What destroys nothing needs no confirmation, so that a run after the one that was confirmed finds nothing to do.
-      - After a run that was cut off what is left to be destroyed is less, and has to be confirmed anew.
+      - The RV(destroys_digest) that check mode returned. The layout is only made if it destroys exactly what check mode listed.
+      - A run that destroys nothing needs no confirmation, so a second run after the confirmed one still finds nothing to do.
+      - After an interrupted run there is less left to destroy, and it has to be confirmed again.
     type: str
   allow_shrink:
     description:
-      - Logical volumes, as GROUP/NAME, that may be made smaller where the layout has them smaller. What is on them has to be ext2, ext3 or
-        ext4, not encrypted below it, and not mounted.
-      - The file system is checked and made smaller before its volume is. What it holds has to fit, or nothing is begun.
+      - Logical volumes, as GROUP/NAME, that may be made smaller if the layout has them smaller. They must carry ext2, ext3 or
+        ext4, without encryption on the volume, and must not be mounted.
+      - The file system is checked and made smaller before its volume. If its content does not fit, nothing is begun.
       - Have a backup. A power cut while C(resize2fs) moves blocks can cost the file system, as with any other tool that calls it.
-      - It is safe to leave this on, for what has its size is left alone.
+      - It is safe to leave this on, because volumes that have their size are left alone.
     type: list
     elements: str
     default: []
   luks_key:
     description:
       - The passphrase of the LUKS containers of the layout.
-      - Where a container is there already it is tried on its header first, and refused where it does not open it. Where the schema says
-        what is to open the container (C(unlock)), M(bareon.allocator.disk_keys) looks after its keys.
-      - It is taken as it is, no newline is added, and goes to C(cryptsetup) by its standard input. It shows nowhere.
+      - If a container exists already, the passphrase is first tried on its header, and refused if it does not open it. If the schema says
+        what opens the container (C(unlock)), M(bareon.allocator.disk_keys) manages its keys.
+      - It is used as it is, without a newline, and passed to C(cryptsetup) on standard input. It is never shown.
     type: str
   luks_key_file:
     description:
@@ -109,8 +109,8 @@ options:
     type: path
   luks_key_files:
     description:
-      - Files on the host with the keys of single LUKS containers, by the names of the containers. They come before O(luks_key) and
-        O(luks_key_file).
+      - Files on the host with the keys of single LUKS containers, by the names of the containers. They take precedence over O(luks_key)
+        and O(luks_key_file).
     type: dict
     default: {}
 attributes:
@@ -118,7 +118,7 @@ attributes:
     description: Can run in check mode and return what it would return otherwise.
     support: full
     details:
-      - Where something has to be opened first to be looked into, such as an array that is stopped, only the opening is shown.
+      - If something has to be opened before it can be examined, such as a stopped array, only the opening is shown.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: full
@@ -134,11 +134,11 @@ attributes:
     details:
       - Linux only.
 notes:
-  - New arrays are built up by md in the background, as always. They can be used at once, but withstand the loss of a disk only when
+  - md synchronises new arrays in the background, as always. They can be used at once, but only survive the loss of a disk when
     that is done.
-  - A signal lets the tool at work come to its end, and no other begin. Runs on one host exclude each other.
+  - After a signal the running tool finishes, and no other is started. Runs on one host exclude each other.
   - Volume groups have extents of 4 MiB. LUKS is LUKS 2 with the defaults of C(cryptsetup) on the host.
-  - In containers there are partitions and file systems. Arrays, open LUKS containers and logical volumes take a kernel that has them.
+  - Inside containers only partitions and file systems work. Arrays, open LUKS containers and logical volumes need a kernel that has them.
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.disk_facts

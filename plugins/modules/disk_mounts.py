@@ -13,13 +13,13 @@ module: disk_mounts
 short_description: Mount file systems, all in one task
 version_added: 0.1.0
 description:
-  - Has C(fstab) say where file systems are mounted, and mounts them in the order in which they are given.
-  - Does what M(ansible.posix.mount) does with O(ansible.posix.mount#module:state=mounted), for many file systems at once. A server with
-    eight file systems takes one module instead of eight, and C(fstab) is written once.
-  - The line of a mount point that says otherwise is replaced, where it is. All other lines stay as they are.
+  - Writes lines for file systems to C(fstab), and mounts them in the given order.
+  - Does the same as M(ansible.posix.mount) with O(ansible.posix.mount#module:state=mounted), for many file systems at once. A server with
+    eight file systems needs one module run instead of eight, and C(fstab) is written once.
+  - If a mount point already has a different line, that line is replaced in its place. All other lines stay as they are.
   - If systemd is running, it reloads a changed C(fstab) before anything is mounted.
-  - What is mounted already stays mounted. When its line has changed, it is mounted anew with the options of the new line, without
-    unmounting it (C(remount)).
+  - File systems that are mounted already stay mounted. If their line has changed, they are remounted with the new options, without
+    being unmounted (C(remount)).
 author:
   - The bareon.allocator maintainers (@bareon)
 requirements:
@@ -29,17 +29,17 @@ options:
   mounts:
     description:
       - The file systems, outer directories before inner ones.
-      - C(mounts) of P(bareon.allocator.layout_to_host_files#filter) are such a list.
+      - P(bareon.allocator.layout_to_host_files#filter) returns such a list as C(mounts).
     type: list
     elements: dict
     required: true
     suboptions:
       src:
-        description: What is mounted, in the words of C(fstab), such as V(UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11).
+        description: The device, as C(fstab) names it, such as V(UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11).
         type: str
         required: true
       path:
-        description: Where it is mounted. The directory is made where it is missing.
+        description: Where it is mounted. A missing directory is made.
         type: path
         required: true
       fstype:
@@ -51,20 +51,20 @@ options:
         type: str
         default: defaults
       dump:
-        description: Whether C(dump) takes it.
+        description: Whether C(dump) backs it up.
         type: str
         default: "0"
       passno:
-        description: When C(fsck) looks at it as the system starts. V(0) stands for never.
+        description: The order in which C(fsck) checks it at boot. V(0) means never.
         type: str
         default: "0"
   fstab:
     description:
-      - The table that has the lines. Made where it is missing.
+      - The file to write the lines to. It is made if it is missing.
     type: path
     default: /etc/fstab
   backup:
-    description: Whether a copy of O(fstab) as it was, with the time in its name, stays beside it when it changes.
+    description: Whether to keep a copy of the previous O(fstab) beside it, with the time in its name, when it changes.
     type: bool
     default: false
 attributes:
@@ -86,7 +86,7 @@ attributes:
     details:
       - Linux only.
 notes:
-  - A mount point at which something else is mounted counts as mounted. P(bareon.allocator.static_to_conflicts#filter) finds these.
+  - A mount point counts as mounted even if something else is mounted there. P(bareon.allocator.static_to_conflicts#filter) finds these.
 seealso:
   - module: ansible.posix.mount
   - module: bareon.allocator.disk_layout

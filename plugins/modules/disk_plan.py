@@ -10,14 +10,14 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: disk_plan
-short_description: Plan what goes onto which disk, and how large it is
+short_description: Plan the spaces on each disk and their sizes
 version_added: 0.1.0
 description:
-  - Turns a dynamic schema, which says what is wanted with bounds, weights and preferences, into a static one, which says exactly
-    what goes where on the disks of one machine or of a whole fleet.
-  - Runs on the controller and changes nothing but the files of O(plans_to). What it returns is Bareon's explicit static schema, ready
+  - Turns a dynamic schema, with bounds, weights and preferences, into a static one, with the exact size and place of every space on
+    the disks of one machine or of a whole fleet.
+  - Runs on the controller and changes nothing except the files of O(plans_to). It returns Bareon's explicit static schema, ready
     to be carried out.
-  - Sizes are whole MiB. What partition tables, LVM, md and LUKS keep for themselves is counted, so that everything that is planned fits.
+  - Sizes are whole MiB. The overhead of partition tables, LVM, md and LUKS is counted, so everything that is planned fits.
   - All mistakes in an input are reported at once, each with its place, such as C(schema[3].min_size). The numbers count the entries of
     the schema from 0.
 author:
@@ -27,24 +27,25 @@ requirements:
 options:
   schema:
     description:
-      - The dynamic schema, a list of spaces. Their order is the order of the partitions on a disk and decides between equals.
+      - The dynamic schema, a list of spaces. Partitions on a disk follow this order, and it decides between equals.
       - Any value may be an expression in YAQL, written as text that begins with C(yaql=). C($) is the hardware,
         so that C(yaql=$.ram * 2) is twice the memory and C(yaql=$.disks.where($.type = ssd)) are the SSDs.
         A plan follows from its inputs, so C(random) and C(now) are refused, and there are no functions for dates.
-      - An expression ends after 1.5 s of CPU time, 256 MiB of memory, or with a value of more than 10,000 values or characters.
-      - Some functions come on top of YAQL's own. C($.disks.orderForSystem()) are the disks, the fittest for an operating system first,
-        which are SSDs of 32 GiB or more, then others, each from small to large; removable and read-only disks come last.
-        C($.disks.systemDisks()) is the first of them and, where it has one, its twin; C($.disks.dataDisks()) are the others, all disks
-        where there are none. C($.disks.systemPair()) are the two fittest for a mirror, alike or at least of one kind, and one disk
-        where there are no such two. C($.disks.withTwin()) is the first of any disks and its twin.
-      - C($.disks.alike()) is the largest group of disks of one transport, kind, block size and, within 2 %, size;
-        C($.disks.sameKind()) that of whatever sizes. C($.disks.prefer(nvme, ssd)) are the disks of the first of these types or transports
-        that there are any of, all disks where there are none. C($.disks.arrayDisks(ssd)) is the largest group of two or more alike among
-        C(dataDisks), of the first of the kinds named that has one, else of any; then among all disks; then the two largest of one kind.
-      - C(recommendedSwap($.ram)) is twice the memory up to 2 GiB, as much up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
+      - An expression may take 1.5 s of CPU time and 256 MiB of memory, and its result may have 10,000 values or characters.
+      - Some functions are added to YAQL's own. C($.disks.orderForSystem()) gives all disks, the best for an operating system first, which
+        are SSDs of 32 GiB or more, then others, each from small to large; removable and read-only disks come last.
+        C($.disks.systemDisks()) gives the first of them and its twin, if it has one; C($.disks.dataDisks()) gives the others, or all disks
+        if there are no others. C($.disks.systemPair()) gives the best two disks for a mirror, alike or at least of one kind, or one disk
+        if there is no such pair. C($.disks.withTwin()) gives the first of any disks and its twin.
+      - C($.disks.alike()) gives the largest group of disks with the same transport, kind and block size, and sizes within 2 %;
+        C($.disks.sameKind()) does so whatever the sizes. C($.disks.prefer(nvme, ssd)) gives the disks of the first of these types or
+        transports that the machine has, or all disks if it has none of them.
+      - C($.disks.arrayDisks(ssd)) gives the largest group of two or more disks alike among C(dataDisks), of the first named kind that has
+        such a group, otherwise of any kind; failing that, such a group among all disks; failing that, the two largest disks of one kind.
+      - C(recommendedSwap($.ram)) gives twice the memory up to 2 GiB, the same up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
       - Sizes are MiB as a number, text with a unit such as V(50 GiB), V(50G) or V(2 TB), or a percentage such as V(30 %) of the room
         of all disks that the space may use (with C(per_disk) of the smallest of them).
-      - Where the schema has no C(vg), an C(lv) lies straight on disks. Then no overhead is counted, not even a partition table.
+      - If the schema has no C(vg), an C(lv) lies directly on disks. Then no overhead is counted, not even a partition table.
       - Exactly one of O(schema) and O(profile) is required.
     type: list
     elements: dict
@@ -61,16 +62,16 @@ options:
             LVM keeps beside that, the metadata and their spare, is counted.
           - V(thin) is a volume in a V(thin_pool). Its O(schema[].size), which it needs, is what it seems to have.
           - V(partition) lies on exactly one disk.
-          - V(partitions) lies on as many disks as useful, one partition on each. Bounds hold for the sum.
-          - V(raid) is an array with legs of the same size on different disks. Bounds are those of the room for data in its legs.
-          - V(btrfs) is a Btrfs on several disks, which mirrors by itself, on partitions of the same size. Bounds are those of the room for
-            data. One on a single disk is a V(partition) with O(schema[].fs_type=btrfs).
-          - V(esp) and V(bios_grub) lie on every disk that the machine starts from.
+          - V(partitions) lies on as many disks as are useful, one partition on each. Bounds apply to the sum.
+          - V(raid) is an array with legs of the same size on different disks. Bounds apply to the room for data in its legs.
+          - V(btrfs) is a Btrfs on several disks, which mirrors itself, on partitions of the same size. Bounds apply to the room for data.
+            For a Btrfs on a single disk, use a V(partition) with O(schema[].fs_type=btrfs).
+          - V(esp) and V(bios_grub) lie on every disk that the machine boots from.
         type: str
         required: true
         choices: [vg, lv, thin_pool, thin, partition, partitions, raid, btrfs, esp, bios_grub]
       size:
-        description: The exact size. It stands for both bounds.
+        description: The exact size, in place of both bounds.
         type: raw
       min_size:
         description: The least size.
@@ -80,7 +81,7 @@ options:
         description: The greatest size. Default is no limit.
         type: raw
       weight:
-        description: The share of what is left after all minimums. A space of weight V(0) never grows.
+        description: The share of the room that is left after all minimums. A space of weight V(0) never grows.
         type: float
         default: 1.0
       disks:
@@ -91,13 +92,13 @@ options:
         type: raw
       best_with_disks:
         description:
-          - The disks that the space is best with, or a list of expressions, of which the first gives the disks that are liked best.
-          - A space that does not fit there lies elsewhere, and a warning says how many MiB do.
+          - The disks that the space prefers, or a list of expressions, the most preferred disks first.
+          - If a space does not fit there, it lies elsewhere, and a warning says how many MiB do.
         type: raw
       contains:
         description:
-          - What is in a V(vg) or in a V(thin_pool), as a list of IDs or of dictionaries with C(id).
-          - A V(raid) in this list is not made of the group, but carries it.
+          - The volumes of a V(vg) or of a V(thin_pool), as a list of IDs or of dictionaries with C(id).
+          - A V(raid) in this list does not lie in the group, but carries it.
         type: list
         elements: raw
       overcommit:
@@ -121,107 +122,108 @@ options:
             later, give it the chunks that it will need then.
         type: raw
       max_pvs:
-        description: On how many disks a V(vg) may lie at most.
+        description: The greatest number of disks that a V(vg) may lie on.
         type: int
       extent_size:
         description:
-          - The size of the extents of a V(vg), a power of two from 1 MiB to 16 GiB. Its volumes are multiples of it. A group that is there
-            keeps the extents that it has.
+          - The size of the extents of a V(vg), a power of two from 1 MiB to 16 GiB. Volumes are multiples of it. An existing group keeps
+            its extent size.
         type: raw
         default: 4
       level:
         description:
           - The level of a V(raid), for which it is required.
-          - How a V(btrfs) lies on its disks, V(raid0), V(raid1) or V(raid10). Default is V(raid1), which has every block twice, on any two
-            of the disks. Metadata are never there only once. Its V(raid5) and V(raid6) can lose data when the power goes, and are refused.
+          - The profile of a V(btrfs), V(raid0), V(raid1) or V(raid10). Default is V(raid1), which keeps every block twice, on any two
+            of the disks. Metadata is always kept more than once. Its V(raid5) and V(raid6) can lose data in a power cut, and are refused.
         type: str
         choices: [raid0, raid1, raid5, raid6, raid10]
       legs:
         description:
-          - How many disks a V(raid) or a V(btrfs) lies on, or V(all). Default is the least number that its level takes, for V(raid10) 4
-            of them.
-          - A V(btrfs) that is mirrored lies on an even number of disks. V(all) leaves one out where there is an odd number.
+          - The number of disks that a V(raid) or a V(btrfs) lies on, or V(all). Default is the least number for its level, which is 4 for
+            V(raid10).
+          - A mirrored V(btrfs) lies on an even number of disks. If their number is odd, V(all) leaves one out.
         type: raw
       spares:
         description:
-          - How many spare disks a V(raid) has beyond its O(schema[].legs), each with a partition as large as a leg. md
-            builds one up in the place of a disk that fails, before anybody has come to exchange it. Of V(all) legs these are left out.
-          - Those on the disks that O(schema[].best_with_disks) likes least are the spares. A V(raid0) has no use for them.
+          - The number of spare disks of a V(raid) beyond its O(schema[].legs), each with a partition as large as a leg. When a member
+            fails, md rebuilds it on a spare, before anybody comes to replace the disk. V(all) legs are all disks except the spares.
+          - The disks that O(schema[].best_with_disks) prefers least become the spares. A V(raid0) cannot use any.
         type: int
         default: 0
       alike:
         description: >-
-          Keeps a V(raid) or a V(btrfs) to disks of one transport, kind, block size and, within 2 %, size. Of several such groups it takes
-          one with a disk that O(schema[].best_with_disks) likes best, else that with most room.
+          Restricts a V(raid) or a V(btrfs) to disks with the same transport, kind and block size, and sizes within 2 %. Of several such
+          groups it takes one with a disk that O(schema[].best_with_disks) prefers most, otherwise the one with the most room.
         type: bool
         default: false
       mirror:
         description:
-          - Puts a V(partition) or a V(vg) on a V(raid1) of two disks that are alike, as O(schema[].alike) says. A vg C(os) lies on an array
-            C(os_mirror) then, which its bounds are for.
-          - With V(when_possible) it lies on no mirror where no two disks are alike or there is no room for two of it, and a warning says
+          - Puts a V(partition) or a V(vg) on a V(raid1) of two disks that are alike, as O(schema[].alike) says. For example, a vg C(os)
+            then lies on an array C(os_mirror), and its bounds apply to that array.
+          - If no two disks are alike, or if there is no room for two copies, a V(when_possible) space lies on one disk, and a warning says
             so. With V(required) there is no plan then.
         type: str
         choices: [when_possible, required]
       count:
         description:
-          - How many of a V(raid) or a V(partition) are made, all of one size and each on disks of its own. Bounds hold for each.
-          - They are called by the ID with numbers from 1 on, C(data1) and C(data2), and so are their mount points and labels. Other
-            spaces know them by the ID without a number. An O(schema[].optional) space is made as often as there is room for.
-          - With C(legs=all) each array has as many disks as there are for one.
+          - Makes this number of a V(raid) or a V(partition), all of one size and each on disks of its own. Bounds apply to each.
+          - They are named by the ID and a number from 1 on, C(data1) and C(data2), and so are their mount points and labels. Other
+            spaces refer to them by the ID without a number. An O(schema[].optional) space is made as often as there is room.
+          - With C(legs=all) each array gets as many disks as there are for it.
         type: int
       apart_from:
         description:
-          - The IDs of spaces that the space shares no disk with, so that the loss or the load of a disk does not meet both. Of an C(lv)
-            in a C(vg) all of the group counts, of a C(vg) on arrays the disks of these.
-          - There is no plan where the disks do not suffice for that. Where data is kept it stays, whoever is there.
+          - The IDs of spaces that must not share a disk with this one, so that the loss or the load of a disk does not affect both. An
+            C(lv) counts with its whole C(vg), and a C(vg) on arrays with the disks of these.
+          - If there are not enough disks for that, there is no plan. Data that is kept stays where it is, whatever else lies there.
         type: list
         elements: str
         default: []
       together_with:
         description:
-          - The IDs of spaces that lie on every disk that the space lies on, such as an array with its journal beside it.
-          - They are of type V(partition) or V(raid), or V(partitions) with O(schema[].per_disk), or a V(vg) on arrays. Others are cut over
-            disks as room goes.
+          - The IDs of spaces that must lie on every disk that this one lies on, such as an array with its journal beside it.
+          - They must be of type V(partition) or V(raid), or V(partitions) with O(schema[].per_disk), or a V(vg) on arrays. Other spaces are
+            spread over disks wherever there is room.
         type: list
         elements: str
         default: []
       per_disk:
-        description: Makes one V(partition) on every disk that the space may use. Bounds hold for each of them.
+        description: Makes one V(partition) on every disk that the space may use. Bounds apply to each of them.
         type: bool
         default: false
       optional:
         description:
-          - Says that the space may be left out where an expression of it gives nothing, where no disk is left for it, or where there is
-            no room for all. RV(plan.left_out) has the reason. Of any other space such an expression is a mistake.
+          - Whether the space may be left out if one of its expressions gives nothing, if no disk is left for it, or if there is no room
+            for all spaces. RV(plan.left_out) has the reason. In any other space such an expression is a mistake.
         type: bool
         default: false
       priority:
         description:
-          - Says which optional space is left out first where there is no room for all, as C(Priority=) of systemd-repart does. That with
-            the highest number goes first, of equals the last one of the schema. What turns out to have gone in vain comes back.
+          - Decides which optional space is dropped first if there is no room for all, like C(Priority=) of systemd-repart. The space with
+            the highest number is dropped first and, among equals, the last one in the schema. A space is put back if dropping it did not
+            help.
         type: int
         default: 0
       none_order:
-        description: Lets the space take no part in the order of O(objective=ordered).
+        description: Excludes the space from the order of O(objective=ordered).
         type: bool
         default: false
       boot:
         description:
-          - The machine starts from this space. Every disk that carries it gets the partition that the firmware needs,
-            V(esp) or V(bios_grub), also when the schema has none.
-          - An array that boots has its metadata at the end, where the firmware does not see it.
+          - Whether the machine boots from this space. Every disk that carries it gets the partition that the firmware needs,
+            V(esp) or V(bios_grub), even if the schema has none.
+          - An array to boot from has its metadata at the end, where the firmware does not see it.
         type: bool
         default: false
       encrypt:
-        description: Encrypts the space with LUKS. Volumes are encrypted below their group, all of it as soon as one of them is to be.
+        description: Encrypts the space with LUKS. Volumes are encrypted below their group; one encrypted volume encrypts the whole group.
         type: bool
         default: false
       unlock:
         description:
-          - What opens the LUKS container that an encrypted space lies on, each by itself. It stands with the plan in C(luks) of its static
-            schema, and M(bareon.allocator.disk_keys) sees to it after M(bareon.allocator.disk_layout) has made the container.
-          - Volumes are opened with their group, so that it stands with the group or with one of them.
+          - The ways to open the LUKS container of an encrypted space. Any one of them is enough. The plan lists them in C(luks) of its
+            static schema, and M(bareon.allocator.disk_keys) adds them after M(bareon.allocator.disk_layout) has made the container.
+          - Volumes are opened together with their group, so set this on the group or on one of its volumes.
         type: list
         elements: dict
         default: []
@@ -230,8 +232,8 @@ options:
             description:
               - V(tpm2), V(tang), V(key_file), V(passphrase) or V(recovery), as in
                 O(bareon.allocator.disk_keys#module:containers[].unlock[].method).
-              - The start of the machine takes the TPM or the key file that is named here. What neither opens it asks for at the console,
-                and the server of V(tang) answers.
+              - At boot the machine uses the TPM, the server of V(tang), or the key file that is named here. It asks for anything else at
+                the console.
             type: str
             required: true
           pcrs:
@@ -245,16 +247,16 @@ options:
             description: The thumbprint of the key that this server signs with.
             type: str
           path:
-            description: The path of the file of V(key_file) on the host, which is made where there is none.
+            description: The path of the V(key_file) on the host. If there is no such file, it is made.
             type: str
       keep_data:
-        description: Keeps the partitions or the volume of this name where they are, with their data, and plans around them.
+        description: Keeps the partitions or the volume with this name in place, with their data, and plans around them.
         type: bool
         default: false
       mount:
         description:
           - Where the file system is mounted.
-          - If there are several partitions, numbers from 1 on are added. Of several V(esp) the first is mounted.
+          - If there are several partitions, numbers from 1 on are appended. Of several V(esp) only the first is mounted.
         type: str
       mount_options:
         description: Options of the mount.
@@ -262,7 +264,7 @@ options:
       fs_type:
         description:
           - The kind of file system, V(ext2), V(ext3), V(ext4), V(xfs), V(btrfs), V(f2fs) or V(vfat), or V(swap).
-          - Default is V(vfat) for an V(esp), V(xfs) for what is mounted, else none.
+          - Default is V(vfat) for an V(esp), V(xfs) for other spaces that are mounted, otherwise none.
         type: str
       fs_options:
         description: Options for making the file system.
@@ -272,110 +274,110 @@ options:
         type: str
       subvolumes:
         description:
-          - The subvolumes of a Btrfs, which O(schema[].fs_type) need not say then. They share the room of the space, and each is mounted by
-            itself. O(schema[].mount) is where the file system is mounted as a whole, if it is to be.
-          - What is there already and is not listed stays, such as snapshots.
+          - The subvolumes of a Btrfs; O(schema[].fs_type) may then be omitted. They share the room of the space, and each is mounted
+            separately. With O(schema[].mount) the file system is also mounted as a whole.
+          - Existing subvolumes that are not listed stay, such as snapshots.
         type: list
         elements: dict
         default: []
         suboptions:
           name:
             description:
-              - The path below the top of the file system, such as C(@home) or C(@/.snapshots). Folders on the way that are no subvolumes
+              - The path below the top of the file system, such as C(@home) or C(@/.snapshots). Parent folders that are not subvolumes
                 are made.
             type: str
             required: true
           mount:
-            description: Where it is mounted. Default is nowhere. Numbers are added as for O(schema[].mount).
+            description: Where it is mounted. Default is nowhere. Numbers are appended as for O(schema[].mount).
             type: str
           mount_options:
             description:
               - Options of its mount, after those of the space (O(schema[].mount_options)).
-              - Options of Btrfs itself, such as C(compress), hold for the whole file system and belong to the space.
+              - Options of Btrfs itself, such as C(compress), apply to the whole file system and belong to the space.
             type: str
           quota:
             description:
-              - The most that it may hold, in MiB or as text with a unit. It reserves nothing, and all quotas may come to more than the
-                space has. Quotas cost Btrfs time, the more so the more snapshots there are; without any of them none are kept.
-              - A limit that is not named here any more stays.
+              - The most that it may hold, in MiB or as text with a unit. It reserves nothing, and the quotas may add up to more than the
+                space has. Quotas slow Btrfs down, the more so the more snapshots there are; if no subvolume has one, they are not enabled.
+              - A limit that is no longer named here stays.
             type: raw
       partition_type:
         description:
           - The type of a V(partition) or of V(partitions) in the table, by its name in the Discoverable Partitions Specification, such as
-            V(home), V(srv), V(xbootldr) or V(root-x86-64), or as a GUID. By it systemd finds and mounts what no C(/etc/fstab) names.
-          - Default is the type that says what lies there. Cannot be combined with O(schema[].mirror), for legs of arrays are these.
+            V(home), V(srv), V(xbootldr) or V(root-x86-64), or as a GUID. systemd uses it to find and mount partitions that are not in
+            C(/etc/fstab).
+          - Default is the type of the content. Cannot be combined with O(schema[].mirror), since legs of arrays have a type of their own.
         type: str
       partition_label:
         description:
-          - The name of a V(partition) or of V(partitions) in the table, as C(/dev/disk/by-partlabel) has it. Default is the ID.
+          - The name of a V(partition) or of V(partitions) in the table and under C(/dev/disk/by-partlabel). Default is the ID.
         type: str
   profile:
     description:
       - The name of a profile of this collection, such as V(general), or the path of a file with a list of spaces,
-        which may also stand under C(schema) in a dictionary. Paths are relative to the playbook.
-      - Of disks that a profile puts nothing on the plan says what would use them, see RV(plan.idle_disks). C(idle) in the dictionary is
-        what you want to remark on them.
+        or with a dictionary that has them under C(schema). Paths are relative to the playbook.
+      - If a profile leaves disks unused, the plan says how to use them, see RV(plan.idle_disks). C(idle) in the dictionary is your own
+        remark about them.
     type: str
   overrides:
     description:
-      - Spaces to merge into the schema or the profile by their C(id). Only the keys that are there change.
+      - Spaces to merge into the schema or the profile by their C(id). Only the keys that are given change.
       - C(size) replaces the bounds, and bounds replace C(size).
-      - A space with C(state=absent) is taken out, of its volume group as well. A new one needs a C(type).
+      - A space with C(state=absent) is removed, also from its volume group. A new space needs a C(type).
     type: list
     elements: dict
   hardware:
     description:
       - The machine, as M(bareon.allocator.disk_facts) returns it in RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware).
-        Of each disk C(id) and C(size) suffice.
-      - Default is the variable C(bareon_known_hardware) of the host, for machines whose hardware you have written down, else
-        C(bareon_hardware) of its facts or its variables. Without any of them the facts are gathered.
+        C(id) and C(size) of each disk are enough.
+      - Default is the variable C(bareon_known_hardware) of the host, for machines whose hardware you have written down, otherwise
+        C(bareon_hardware) from its facts or its variables. Without any of these, the facts are gathered.
     type: dict
   hosts:
     description:
-      - Plans all these hosts of the inventory in one task, from what is known of their hardware (see O(hardware)). Nothing is gathered,
+      - Plans all these hosts of the inventory in one task, from their known hardware (see O(hardware)). Nothing is gathered,
         and equal problems are solved once.
-      - A host without a plan makes the task fail, but the others get their plans nevertheless.
+      - A host without a plan makes the task fail, but the others still get their plans.
       - Cannot be used together with O(hardware).
     type: list
     elements: str
   unreachable:
     description:
-      - What becomes of those of O(hosts) whose hardware is not known, because they could not be reached. V(skip) leaves them out and
+      - What to do with hosts in O(hosts) whose hardware is not known, because they could not be reached. V(skip) leaves them out and
         names them in a warning and in RV(left_out_hosts). V(fail) plans nothing then.
-      - When nothing is known of any host, the task fails.
+      - If the hardware of no host is known, the task fails.
     type: str
     choices: [skip, fail]
     default: skip
   objective:
     description:
-      - V(fair) gives every space its share, by weight and within its bounds. Preferences go first, and nothing is split without need.
-      - V(ordered) is the linear program that the dynamic schema was first described with. The order of the spaces and disks decides,
-        the first space that can grow takes what is left. It knows the types V(vg), V(lv), V(partition) and V(partitions).
+      - V(fair) gives every space its share, by weight and within its bounds. Preferences come first, and nothing is split without need.
+      - V(ordered) is the linear program with which the dynamic schema was first described. The order of the spaces and disks decides, and
+        the first space that can grow takes all the room that is left. It supports the types V(vg), V(lv), V(partition) and V(partitions).
     type: str
     choices: [fair, ordered]
     default: fair
   reserve:
-    description: What is left free on every disk, in MiB or as text with a unit.
+    description: The room to leave free on every disk, in MiB or as text with a unit.
     type: raw
     default: 0
   eligible:
     description:
-      - Kinds of disks that a plan uses only where they are named here. Default is C(eligible) of the profile, else none of them.
-      - A disk is in use where something is mounted from it, or active on it, that no plan made. Tables that M(bareon.allocator.disk_layout)
-        made are known by their identifiers, so that a machine can be planned again while it runs. A disk with a space of C(keep_data)
-        is used, too.
-      - Read-only disks, paths of a multipath device, and further paths to a disk that is there already (the same WWN and size) are never
-        used.
-      - Expressions see the disks that are used. The others are in RV(plan.left_out_disks), each with the reason.
+      - Kinds of disks that a plan uses only if they are named here. Default is C(eligible) of the profile, otherwise none of them.
+      - A disk is in use if something that no plan made is mounted from it or active on it. Tables that M(bareon.allocator.disk_layout)
+        made are recognised by their identifiers, so a machine can be planned again while it runs. A disk with a C(keep_data) space is
+        always used.
+      - Read-only disks, paths of a multipath device, and further paths to the same disk (same WWN and size) are never used.
+      - Expressions only see eligible disks. The others are in RV(plan.left_out_disks), each with the reason.
     type: list
     elements: str
     choices: [in_use, removable, usb, sd_card, zoned, iscsi, fc]
   plans_to:
     description:
-      - A folder on the controller that gets a file C(HOST.json) for each host that has a plan, instead of plans in the result. A fleet of a
-        thousand hosts is planned in about two thirds of the time so, because Ansible carries no megabytes of plans from process to process.
-      - The path is relative to where the command was given. The folder is made if need be.
-      - A file is replaced at once, and only when it changes. The files of other hosts stay, also those of hosts that have no plan any more.
+      - A folder on the controller for a file C(HOST.json) per host that has a plan, instead of plans in the result. This way a fleet of a
+        thousand hosts takes about two thirds of the time, because Ansible does not pass megabytes of plans between processes.
+      - The path is relative to the folder in which you run the command. The folder is made if necessary.
+      - Files are replaced atomically, and only if they change. Files of other hosts stay, even of hosts that no longer have a plan.
     type: path
 attributes:
   action:
@@ -385,13 +387,14 @@ attributes:
     description: Can run in check mode and return what it would return otherwise.
     support: full
     details:
-      - Without O(plans_to) nothing is ever changed. With it no file is written, and RV(ignore:changed) says whether one would be.
+      - Without O(plans_to) nothing is ever changed. With it, check mode writes no file, and RV(ignore:changed) says whether one would be
+        written.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: full
     details:
       - Shows the present layout of the disks against the planned one.
-      - As Ansible shows the differences of changed tasks only, RV(ignore:changed) is then V(true) if there are any. Else it is V(false).
+      - Ansible only shows the differences of changed tasks, so RV(ignore:changed) is then V(true) if there are any, otherwise V(false).
       - With O(plans_to) shows the files before and after, and RV(ignore:changed) is V(true) when a file changes.
   idempotent:
     description: A second run changes nothing.
@@ -436,7 +439,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ planned.summary.splitlines() }}"
 
-- name: Plan a fleet from a profile with own wishes
+- name: Plan a fleet from a profile with changes of your own
   bareon.allocator.disk_plan:
     profile: general
     overrides:

@@ -13,17 +13,17 @@ module: group_balance
 short_description: Balance virtual machines over the nodes of groups
 version_added: 0.1.0
 description:
-  - Plans moves after which the nodes of a group are used evenly and nothing is left on nodes that are down, and tells which of them
-    may run side by side, and the commands for them. The score that is improved is that of M(bareon.allocator.group_info).
+  - Plans moves that use the nodes of a group evenly and leave nothing on nodes that are down. Returns the moves, which of them
+    may run side by side, and the commands for them. They improve the score of M(bareon.allocator.group_info).
   - It runs on the controller, without a connection to any host, and changes nothing.
   - With O(of=storage) it evens out storages instead of nodes.
-  - What disks are copied and primaries are moved has a price, so that the score is reached with little data. Single moves come first,
-    then chains of moves that are only worth it together, such as exchanges.
-  - First instances come up that are down because their node is, then limits are mended that are broken, then N+1 is kept, then
-    the score falls, as far as it is worth its price.
-  - No limit gets worse than it is, neither at the end nor at any point of any order that the plan allows, be it memory, disk, CPUs,
-    spindles, exclusion tags, N+1 of mirrored instances, or, on shared storage, what would find no place when a node fails, unless
-    something that comes first gets better by that.
+  - Copying disks and moving primaries have a price, so that little data is copied for the score. The search first tries single moves,
+    then chains of moves that only pay off together, such as exchanges.
+  - The goals, in this order, are to start instances that are down with their node, to repair broken limits, to keep N+1, and to lower
+    the score as far as that is worth its price.
+  - No limit gets worse, neither at the end nor at any point of any order that the plan allows, except for the sake of an earlier goal.
+    Limits are memory, disk, CPUs, spindles, exclusion tags, N+1 of mirrored instances and, on shared storage, the instances that would
+    find no place if a node failed.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -32,18 +32,19 @@ extends_documentation_fragment:
 options:
   of:
     description:
-      - V(instances) moves instances between nodes. V(storage) moves their disks between storages, so that these are filled alike with the
-        fewest MiB copied, while instances stay on their nodes; of the options below it takes O(tolerance), O(max_moves) and O(max_data).
-      - Disks go where the same nodes reach, external to external storages and internal to internal ones of the same node, so that their
-        instances can go wherever they could before, and where the storage takes their C(content). They count with their whole size.
-      - It needs to know in which storage each disk lies, as a source of type V(proxmox) does, or O(cluster.instances[].disks).
+      - V(instances) moves instances between nodes. V(storage) moves their disks between storages, so that these are filled evenly and the
+        fewest MiB are copied, while instances stay on their nodes; of the options below it supports O(tolerance), O(max_moves) and
+        O(max_data).
+      - Disks only go to storages that the same nodes reach and that accept their C(content), from external to external and from internal
+        to internal ones of the same node. Their instances can then go wherever they could before. Disks count with their whole size.
+      - V(storage) needs to know the storage of each disk, from a source of type V(proxmox) or from O(cluster.instances[].disks).
     type: str
     choices: [instances, storage]
     default: instances
   tolerance:
     description:
       - With O(of=storage), how far the used share of a storage may be from even. Storages within it are left alone. Default is V(0.05).
-      - What is even are all storages between which disks can move at the same level, as far as what cannot be moved allows.
+      - Even means that all storages between which disks can move are filled to the same level, as far as immovable disks allow.
     type: float
   groups:
     description:
@@ -51,19 +52,20 @@ options:
     type: list
     elements: str
   max_groups:
-    description: Without O(groups), how many groups are balanced at most, the worst first; those that cannot be improved do not count.
+    description: Without O(groups), how many groups are balanced at most, the worst first; groups that cannot be improved do not count.
     type: int
     default: 1
   mode:
     description:
       - V(score) balances by score and price, within all limits.
-      - V(htools) makes the very moves that C(hbal) of Ganeti 3.0 makes, which always takes the move after which the score is best. It
-        may break N+1 on shared storage, and N+1, CPUs and tags for instances on nodes that are down, and lets disks be copied from those.
+      - V(htools) makes exactly the moves of C(hbal) of Ganeti 3.0, which always takes the move that leads to the best score. It
+        may break N+1 on shared storage, and N+1, CPUs and tags for instances on nodes that are down, and plans to copy disks from these
+        nodes.
     type: str
     choices: [score, htools]
     default: score
   score:
-    description: How the score is computed, as in M(bareon.allocator.group_info). O(mode=htools) knows V(htools) only.
+    description: How the score is computed, as in M(bareon.allocator.group_info). O(mode=htools) only supports V(htools).
     type: str
     choices: [htools, capacity]
     default: htools
@@ -99,35 +101,35 @@ options:
     default: true
   redundancy:
     description:
-      - What N+1 on shared storage is worth, so that what a node carries could restart on others if it failed.
-      - With V(price) it gets worse only where instances come up by that whose node does not answer, or limits are mended that are
-        broken; RV(groups[].redundancy) says where, by how much, and for what. With V(keep) it never gets worse. With V(off) it is not
-        looked at. Default is V(price).
+      - The importance of N+1 on shared storage, which means that the instances of a failed node can restart on other nodes.
+      - With V(price) it only gets worse to start instances whose node does not answer, or to repair broken limits;
+        RV(groups[].redundancy) says where, by how much, and for what. With V(keep) it never gets worse. With V(off) it is ignored.
+        Default is V(price).
     type: str
     choices: [keep, price, 'off']
   evacuation:
-    description: Whether only instances on nodes that are down move.
+    description: Whether to move only instances on nodes that are down.
     type: bool
     default: false
   load:
     description:
-      - What instances were measured to use, by their names, as mappings of C(cpu), C(memory), C(disk) and C(net) in units that
-        are the same for all. What is left out of a mapping is 0; an instance that is left out keeps the load it has in the cluster.
+      - The measured load of instances by name, as mappings of C(cpu), C(memory), C(disk) and C(net), in the same units for all
+        instances. A key that is missing in a mapping counts as 0; an instance that is missing keeps its load from the cluster.
     type: dict
   node_load:
     description:
-      - The same for nodes. What was not measured for its instances is shared by its other primaries, CPU by virtual CPUs, memory by
-        memory, disk by disk, network alike.
+      - The same for nodes. The part that was not measured for single instances is divided among the other primaries of the node, CPU by
+        virtual CPUs, memory by memory, disk by disk, and network evenly.
     type: dict
   max_moves_at_node:
     description: How many moves of a stage may touch a node. Default is as many as have room.
     type: int
   pareto:
-    description: Whether to list what other data prices would lead to, for choosing O(data_price). Each group is planned some more times.
+    description: Whether to list the results of other data prices, to help choose O(data_price). Each group is then planned several times.
     type: bool
     default: false
   time_limit:
-    description: Seconds after which the search ends with what it has found. Default is to search to the end.
+    description: Seconds after which the search ends with the best plan so far. Default is to search to the end.
     type: float
   workers:
     description: How many groups are planned at the same time, in processes of their own. Default is as many as there are cores.
@@ -146,8 +148,8 @@ options:
 notes:
   - Instances with the disk templates C(plain) and C(file), those that are not to be balanced (C(auto_balance)), and mirrored ones whose
     nodes are both down do not move.
-  - A disk counts once for each node that it is copied to. Data is counted against where the disks are now, so that it does not matter
-    for the price by which way they get somewhere.
+  - A disk counts once for each node that it is copied to. Data is counted from where the disks are now to where they end up, whatever
+    the way between.
 seealso:
   - module: bareon.allocator.group_evacuate
     description: Empties nodes at any price.

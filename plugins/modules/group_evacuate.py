@@ -13,11 +13,11 @@ module: group_evacuate
 short_description: Find new places for the virtual machines of nodes
 version_added: 0.1.0
 description:
-  - Plans how nodes are emptied, or instances leave their nodes, inside their group and, if asked, in other groups. Tells the moves,
-    which of them may run side by side, and the commands for them.
+  - Plans moves that empty nodes, or take instances away from their nodes, inside their group and, on request, to other groups. Returns
+    the moves, which of them may run side by side, and the commands for them.
   - It runs on the controller, without a connection to any host, and changes nothing.
-  - When taking the instances one by one leaves any out, an integer program places as many of the most important as can be, running
-    ones first. Each instance that stays has its reasons.
+  - If moving the instances one by one leaves any out, an integer program places as many as possible of the most important ones, running
+    instances first. For each instance that stays, the result has the reasons.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -26,26 +26,26 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - Nodes to empty. Default is those that are offline or drained, or what the request in an IAllocator message asks for.
+      - Nodes to empty. Default is all nodes that are offline or drained, or those in the request of an IAllocator message.
       - Mutually exclusive with O(instances).
     type: list
     elements: str
   instances:
     description:
-      - Instances that leave their nodes. When all of them have a node in common, only that one is left.
+      - Instances that leave their nodes. If all of them have a node in common, they leave only that one.
     type: list
     elements: str
   mode:
     description:
-      - V(primary) takes away the primaries, by failovers where that is enough. V(secondary) replaces the secondaries. V(all) does both.
+      - V(primary) moves the primaries away, by failover where that is enough. V(secondary) replaces the secondaries. V(all) does both.
     type: str
     choices: [primary, secondary, all]
     default: all
   across_groups:
     description:
-      - V(false) keeps every instance in its group. V(true) uses other groups for those that find no room in their own. V(only) takes
+      - V(false) keeps every instance in its group. V(true) uses other groups for instances that find no room in their own. V(only) moves
         all of them to other groups.
-      - A boolean may be given for the first two.
+      - The first two may be given as a boolean.
     type: str
     choices: ["false", "true", only]
     default: "false"
@@ -55,12 +55,12 @@ options:
     choices: [htools, capacity]
     default: htools
 notes:
-  - Moves that copy the fewest disks come first, among equals those after which the score is best.
-  - Only the nodes that are emptied are avoided, not those that happen to hold the other mirror of one of the instances.
+  - Moves that copy the fewest disks are preferred, and among these the moves that lead to the best score.
+  - Only the nodes to empty are avoided, not those that happen to hold the other mirror of one of the instances.
   - In a group that an instance goes to, the failure of any other node must not strand more memory of instances on shared storage than
-    before. The nodes that are emptied may be left without such a reserve.
+    before. No such reserve is kept for the nodes that are emptied.
   - The commands in RV(plan.commands) are those of Ganeti, whatever the cluster is.
-  - An instance whose primary is down may be started where N+1, CPUs or exclusion tags break, when nothing else is left.
+  - If no other place is left, an instance whose primary is down may be started where that breaks N+1, CPUs or exclusion tags.
     It is then marked as C(relaxed).
   - Instances with the disk templates C(plain) and C(file) cannot be moved.
 """

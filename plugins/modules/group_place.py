@@ -13,11 +13,11 @@ module: group_place
 short_description: Find places for virtual machines in a cluster
 version_added: 0.1.0
 description:
-  - Tells for each instance every group that can take it, best first, with the best nodes in it, and for each other group which node
-    fails which limit by how much.
+  - Lists for each instance every group that can take it, best first, with the best nodes in it. For each other group it says which
+    node fails which limit, and by how much.
   - It runs on the controller, without a connection to any host, and changes nothing.
-  - Several instances share one state, each counts on the places of those before it. When one by one leaves any out, an integer
-    program looks for an arrangement that leaves out fewer.
+  - Several instances are placed one after the other, each beside those before it. If that leaves any out, an integer program looks for
+    an arrangement that leaves out fewer.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -26,13 +26,14 @@ extends_documentation_fragment:
 options:
   instances:
     description:
-      - What to place, each as in O(cluster.instances) without C(primary) and C(secondary). A key C(group) restricts one of them to a group.
-      - Default is what the request in an IAllocator message asks for.
+      - The instances to place, each as in O(cluster.instances) without C(primary) and C(secondary). A key C(group) restricts one of them
+        to a group.
+      - Default is the request in an IAllocator message.
     type: list
     elements: dict
   group:
     description:
-      - Name or UUID of the only group to look at. It may be one that takes no instances by itself.
+      - Name or UUID of the only group to look at. It may be a group that takes no instances on its own (C(unallocable)).
       - The score is then that of the group alone.
     type: str
   nodes:
@@ -41,9 +42,9 @@ options:
     elements: str
   strategy:
     description:
-      - V(balanced) takes the place after which the cluster has the best score.
-      - V(partitioned) takes the place that loses the fewest possible allocations of the largest sizes that the policy allows, and then
-        leaves the least disk. It keeps room for large instances where nodes are given away in halves and quarters.
+      - V(balanced) takes the place that gives the cluster the best score.
+      - V(partitioned) takes the place that costs the fewest possible allocations of the largest sizes that the policy allows, and among
+        these the one that leaves the least disk. It keeps room for large instances where nodes are divided into halves and quarters.
       - V(auto) is V(partitioned) in groups whose nodes all have exclusive storage, and V(balanced) in the others.
     type: str
     choices: [auto, balanced, partitioned]
@@ -54,10 +55,10 @@ options:
     choices: [htools, capacity]
     default: htools
 notes:
-  - Nodes may be filled to the last MiB. A node that fails N+1 already takes what does not make it worse.
-  - Only the group that an instance would go to is checked for what the failure of a node would do, and nothing may get worse there.
-    A group in trouble keeps no instance out of another one.
-  - Groups are ordered by their policy of allocation, then groups with exclusive storage before others, then by what the place costs.
+  - Nodes may be filled to the last MiB. A node that already fails N+1 takes instances that do not make it worse.
+  - The effects of a failing node are only checked in the group that an instance would go to, and nothing may get worse there.
+    A group in trouble keeps no instance out of another group.
+  - Groups are ordered by their allocation policy, then groups with exclusive storage before others, then by the cost of the place.
 """
 
 EXAMPLES = r"""

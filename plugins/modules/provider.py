@@ -14,11 +14,11 @@ short_description: Register, change and remove resource providers
 version_added: 0.1.0
 description:
   - A resource provider is anything that has a limited amount of something, such as a host, a NUMA node, a network card or a
-    storage pool. Providers form trees. Its inventories say what each has; M(bareon.allocator.provider_allocation) records who uses it.
+    storage pool. Providers form trees. Inventories say what a provider has; M(bareon.allocator.provider_allocation) records who uses it.
   - Runs on the controller and keeps the providers in a database.
-  - What is declared is compared with what is there. Parts that are not given stay as they are.
-  - Many providers may be declared in one call, in any order. All of them are written or none.
-  - Every change raises the generation of the providers that it concerns. One that moves takes along those below it.
+  - Compares the declaration with the database. Parts that are not given stay as they are.
+  - Many providers may be declared in one task, in any order. All of them are written, or none.
+  - Every change raises the generation of the providers that it affects. A provider that moves takes those below it along.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -27,7 +27,7 @@ options:
   uuid:
     description:
       - Identity of the provider, as 8-4-4-4-12 hexadecimal digits. Needed to rename a provider.
-      - Default for a new provider is derived from its name, and so is the same everywhere.
+      - Default for a new provider is derived from its name, so it is the same everywhere.
     type: str
   name:
     description:
@@ -36,61 +36,62 @@ options:
     type: str
   parent:
     description:
-      - UUID or name of the provider that this one is part of. It may be one that the same call registers.
+      - UUID or name of the provider that this one is part of. The same task may register it.
       - Empty text makes the provider the root of a tree of its own.
     type: str
   inventories:
     description:
-      - What the provider has, by resource class. This is the whole of it, so that a class that is missing here goes, unless it is in use.
+      - What the provider has, by resource class. The list is complete. A class that is missing here is removed, unless it is in use.
       - A class is a standard one of the library os-resource-classes, such as V(VCPU), V(MEMORY_MB) or V(DISK_GB), or a name of your own
         that begins with C(CUSTOM_).
       - Each class has a mapping with the keys below, or a number, which is its C(total).
       - C(total) is the amount that there is, from 1.
-      - C(reserved) is what is kept back for others, default 0.
+      - C(reserved) is the amount to keep back, default 0.
       - C(allocation_ratio) is how far the rest may be overcommitted, default 1.0.
         The capacity is (C(total) - C(reserved)) x C(allocation_ratio), rounded down.
       - C(min_unit) and C(max_unit) are the least and the most that one consumer may have, default 1 and 2147483647.
-      - C(step_size) is what an amount must be a multiple of, unless it is C(min_unit). Default is 1.
-      - An inventory that no request could ever be given anything of is warned of.
+      - An amount must be a multiple of C(step_size), unless it is C(min_unit). Default is 1.
+      - A warning names inventories that could never serve a request.
     type: dict
   traits:
     description:
-      - What the provider is like, the whole list. Standard names are those of the library os-traits, such as V(HW_CPU_X86_AVX2).
+      - Qualities of the provider, as a complete list. Standard names are those of the library os-traits, such as V(HW_CPU_X86_AVX2).
         A name of your own begins with C(CUSTOM_).
       - V(MISC_SHARES_VIA_AGGREGATE) makes its inventories available to every tree with which it has an aggregate in common.
     type: list
     elements: str
   aggregates:
     description:
-      - The groups of providers that it belongs to, the whole list, by name or by UUID.
+      - The groups of providers that it belongs to, as a complete list, by name or by UUID.
       - A name, such as V(rack-a), stands for one UUID, which is the same everywhere. It has up to 200 letters, digits, blanks and
         C(./@+-_).
     type: list
     elements: str
   generation:
     description:
-      - The generation at which the caller saw the provider. The task fails if there is something to change and it has moved since.
+      - The generation at which the caller saw the provider. If there is something to change and the generation has risen since, the task
+        fails.
     type: int
   add:
     description:
-      - A mapping with C(inventories), C(traits) and C(aggregates) that the provider has from now on, besides what it has. An inventory
-        of a class that it has already becomes what is given here.
-      - For each of the three, this excludes the option that is the whole list.
+      - A mapping with C(inventories), C(traits) and C(aggregates) to add to those of the provider. If it already has an inventory of a
+        class, that is replaced.
+      - Each of the three is mutually exclusive with the option for the complete list.
     type: dict
   remove:
     description:
-      - A mapping with C(inventories), a list of classes, C(traits) and C(aggregates) that the provider has not any more.
-        What it does not have is as wanted.
+      - A mapping with C(inventories), a list of classes, C(traits) and C(aggregates) to remove from the provider.
+        Entries that it does not have are ignored.
     type: dict
   custom_traits:
     description:
-      - Traits of your own that exist although nothing uses them. With O(state=absent) they are deleted. The task fails for those that a
-        provider has, unless the same call removes it.
-      - Traits that a provider is given need not be registered first.
+      - Traits of your own that exist although nothing uses them. With O(state=absent) they are deleted. The task fails if a provider has
+        one of them, unless the same task removes that provider.
+      - You need not register traits before you give them to a provider.
     type: list
     elements: str
   custom_classes:
-    description: The same of resource classes of your own.
+    description: The same for resource classes of your own.
     type: list
     elements: str
   providers:
@@ -102,8 +103,8 @@ options:
   state:
     description:
       - V(present) makes the providers what is declared.
-      - V(absent) removes them with all they have. The task fails for those that are in use, and for those with providers below them
-        that are not removed in the same call.
+      - V(absent) removes them with all they have. The task fails if one is in use, or if providers below it are not removed in the same
+        task.
     type: str
     choices: [present, absent]
     default: present

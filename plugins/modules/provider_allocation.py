@@ -13,12 +13,12 @@ module: provider_allocation
 short_description: Allocate resources to consumers, move them, and give them back
 version_added: 0.1.0
 description:
-  - Says what a consumer, such as a virtual machine, has from now on of the providers that M(bareon.allocator.provider) has registered.
-    It is given all of it or nothing.
+  - Declares what a consumer, such as a virtual machine, has from the providers that M(bareon.allocator.provider) has registered.
+    It gets all of that, or nothing.
   - A consumer that already has something else is moved, in one step that is never visible half done.
-  - Many tasks may do this at once, also on different controllers with the same database. Nothing is given twice.
-    A transaction that lost a race against another one is run again as a whole.
-  - A provider whose inventory has shrunk below what is in use keeps what it has given, but gives no more.
+  - Many tasks may do this at once, even on different controllers with the same database. Nothing is allocated twice.
+    A transaction that lost a race against another one is repeated as a whole.
+  - If an inventory shrinks below its usage, existing allocations stay, but no more can be allocated from it.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -27,8 +27,7 @@ options:
   consumer:
     description:
       - The consumer's name, up to 200 printable characters, or its UUID, 8-4-4-4-12 hexadecimal digits.
-      - A name stands for one UUID, which is the same everywhere, and that P(ansible.builtin.to_uuid#filter) makes of it, too. Results show
-        both.
+      - A name stands for one UUID, which is the same everywhere; P(ansible.builtin.to_uuid#filter) computes the same. Results show both.
       - One of O(consumer), O(consumers) and O(inventories) is required.
     type: str
   allocations:
@@ -39,7 +38,7 @@ options:
   candidates:
     description:
       - Several possible O(allocations), best first, such as all that M(bareon.allocator.provider_candidates) has returned.
-        The first one that can still be claimed is claimed, since other writers may have taken the ones before.
+        The task claims the first one that is still possible, since other writers may have taken the ones before it.
       - A consumer that has one of them already keeps it.
       - Mutually exclusive with O(allocations), O(request), O(consumers), O(inventories) and O(generations).
     type: list
@@ -47,61 +46,60 @@ options:
   request:
     description:
       - What the consumer needs, with the options of M(bareon.allocator.provider_candidates) except C(database) and C(world).
-        Candidates are looked for and the first one that can be had is claimed, in this one task. When others were quicker with all of
-        them, candidates are looked for again.
-      - A consumer that has what is requested already keeps it. This is checked on what it has, so that others cannot push it out, nor
-        an inventory that has shrunk. What it has otherwise counts as free, since it is given back.
-      - A candidate whose providers, or their roots, have changed their traits, aggregates or parents since it was found is passed over.
+        This one task looks for candidates and claims the first one that is still possible. If other writers have taken all of them, it
+        looks for candidates again.
+      - A consumer whose allocations already meet the request keeps them, even if an inventory has shrunk since. Otherwise its present
+        allocations count as free, since it gives them back.
+      - A candidate is skipped if its providers, or their roots, have changed their traits, aggregates or parents since it was found.
       - Mutually exclusive with O(allocations), O(candidates), O(consumers), O(inventories) and O(generations).
     type: dict
   consumers:
     description:
       - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user), O(consumer_type) and
-        O(consumer_generation). O(project), O(user) and O(consumer_type) of the task are the default for those that have none.
+        O(consumer_generation). O(project), O(user) and O(consumer_type) of the task are the defaults.
       - To take everything back, the name or the UUID of a consumer is enough in place of a mapping.
-      - All of them are given what they claim, or none. Sums are checked together, so that consumers may change places.
-      - "One with C(allocations: {}) gives back all it has in the same transaction, so that it can pass what it has on to others."
+      - All of them get what they claim, or none. Sums are checked together, so consumers may change places.
+      - "A consumer with C(allocations: {}) gives everything back in the same transaction, so that others can have it."
     type: list
     elements: raw
   inventories:
     description:
-      - "Inventories that change their form in the same transaction, C({provider: {class: inventory}}), as
-        M(bareon.allocator.provider) takes them. This is the whole of what these providers have."
-      - The consumers of classes that go must be moved by the same call.
+      - "Inventories to change in the same transaction, C({provider: {class: inventory}}), in the form of
+        M(bareon.allocator.provider). They replace all inventories of these providers."
+      - If a class is removed, the same task must move its consumers.
     type: dict
   state:
     description:
       - V(present) gives the consumers what they claim.
-      - V(absent) takes everything back that they have.
+      - V(absent) takes back everything they have.
     type: str
     choices: [present, absent]
     default: present
   consumer_generation:
     description:
-      - The generation at which the caller saw the consumer, 0 when it must not exist yet. The task fails if there is something to change
-        and it is another.
+      - The generation at which the caller saw the consumer, or 0 if it must not exist yet. If there is something to change and the
+        generation differs, the task fails.
     type: int
   generations:
     description:
-      - The generations at which the caller saw providers, by UUID or name. The task fails if one is another that the claim takes from,
-        or gives back to.
+      - The generations at which the caller saw providers, by UUID or name. The task fails if that of a provider differs that the claim
+        takes from or gives back to.
     type: dict
   project:
-    description: Whose the consumer is. Default is what it was.
+    description: The project that owns the consumer. By default it stays as it was.
     type: str
   user:
-    description: Who it was claimed for. Default is what it was.
+    description: The user it was claimed for. By default it stays as it was.
     type: str
   consumer_type:
     description:
       - What the consumer is, such as V(INSTANCE), V(MIGRATION) or V(CONTAINER), 1 to 255 of A-Z, 0-9 and _.
-        M(bareon.allocator.provider_info)
-        adds up by it. Default is what it was.
+        M(bareon.allocator.provider_info) adds up usages by it. By default it stays as it was.
     type: str
   retries:
     description:
-      - How often a transaction that has lost a race is run again, after a random pause, and how often candidates for O(request) are
-        looked for again. O(timeout) ends it earlier.
+      - How often a transaction that has lost a race is repeated, after a random pause, and how often the search for candidates of
+        O(request) is repeated. O(timeout) may end this earlier.
     type: int
     default: 40
 attributes:

@@ -184,7 +184,7 @@ def test_drift_asks_each_host_where_no_facts_are_given(tmp_path):
     for host in ("dead", "here"):
         (tmp_path / "plans" / f"{host}.json").write_text(json.dumps(data_plan()), encoding="utf-8")
     text = play("drift", tmp_path, inventory=inventory)
-    assert "nothing is known of dead" in text
+    assert "nothing is known about dead" in text
     assert "0 of 1 hosts are as planned" in " ".join(text.split())
     assert "the disk is gone" in (tmp_path / "drift.html").read_text(encoding="utf-8")
 

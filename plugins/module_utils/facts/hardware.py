@@ -44,8 +44,8 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     unread = [fact["dev"] for fact in described if not fact["probed"]]
     if unread:
         notes.append(
-            f"not everything on {', '.join(unread)} could be read for signatures (that takes root, and wipefs of util-linux): "
-            "content is only what udev and the mounts tell, and empty is false"
+            f"the signatures on {', '.join(unread)} could not all be read (this needs root, and wipefs from util-linux): "
+            "content is only known from udev and the mounts, and empty is false"
         )
     return {"ram": memory, "firmware": read_firmware(host), "disks": described}, tuple(dict.fromkeys(notes))
 

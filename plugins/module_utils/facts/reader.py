@@ -79,7 +79,7 @@ def read_remains(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
 
 
 def _has_half_a_table(tree: Tree, device: Device) -> bool:
-    """Return whether nothing is known of a whole disk but parts of a GPT; one protective entry counts as a table of its own kind."""
+    """Return whether nothing is known about a whole disk but parts of a GPT; one protective entry counts as a table of its own kind."""
     types = {signature.type for signature in device.signatures}
     protective = device.table is None or (device.table.type == "dos" and {part.type for part in device.table.partitions} == {_PROTECTIVE})
     running = any(child.running for child in tree.children(device.name))
@@ -87,7 +87,7 @@ def _has_half_a_table(tree: Tree, device: Device) -> bool:
 
 
 def _seems_empty(tree: Tree, device: Device) -> bool:
-    """Return whether nothing is known of what is on a whole disk; reading a suspended one would hang."""
+    """Return whether nothing is known about what is on a whole disk; reading a suspended one would hang."""
     if not device.read or device.table is not None or device.signatures or device.mountpoints or device.row.get("suspended"):
         return False
     return device.partition is None and not tree.children(device.name) and (not device.parents or device.kind == "mpath")

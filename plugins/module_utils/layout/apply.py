@@ -206,9 +206,9 @@ def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterato
         key = request.key.of(name) if name not in otherwise else Key()
         try:
             if key.given and not opens(node, machine, key):
-                yield f"the key that is given for the LUKS container {name} does not open {node}; give the one it was made with"
+                yield f"the given key of the LUKS container {name} does not open {node}; give the key it was made with"
         except StepFailed as error:
-            yield f"whether the key that is given for the LUKS container {name} opens {node} cannot be told: {error}"
+            yield f"cannot tell whether the given key of the LUKS container {name} opens {node}: {error}"
 
 
 def _checked(report: Report, plan: LayoutPlan) -> Report:

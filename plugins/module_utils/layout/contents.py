@@ -186,7 +186,7 @@ def _array_device(tree: Tree, stack: Stack) -> Found:
     if (lacking is not None or odd) and not joining:
         without = lacking.node if lacking is not None else members[odd[0]].node
         return Found(
-            problem=f"the array {array.device} is there without {without}; members that it had, or that it cannot take, are not added"
+            problem=f"the array {array.device} is there without {without}; former members, and members that it cannot take, are not added"
         )
     strangers = [tree.devices[name] for name in device.parents if name not in members and name in tree.devices]
     if strangers:
@@ -208,8 +208,8 @@ def _several_devices(stack: Stack) -> Found:
     if None in uuids or len(uuids) > 1:
         nodes = ", ".join(match.node for match in stack.matches)
         return Found(
-            problem=f"{nodes} are to carry one filesystem and do not all do so; devices of one that is there are not added, replaced or "
-            "taken away here (btrfs device, btrfs replace), and it is not made anew over what is left of it, wipe or not (wipefs clears it)"
+            problem=f"{nodes} should carry one filesystem, but not all of them do; devices of an existing one are not added, replaced or "
+            "removed here (use btrfs device or btrfs replace), and no new one is made over its remains, even with wipe (wipefs clears them)"
         )
     return Found(devices[0])
 

@@ -27,7 +27,7 @@ class Status(enum.Enum):
     NEW = "to be made"
     UNFINISHED = "our own unfinished work"
     KEPT = "there, with the user's data"
-    REMAKE = "there, but to be made anew"
+    REMAKE = "there, but must be made again"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
     """Return the match, with a problem when its partition is a part of something that is destroyed elsewhere."""
     if match.status is not Status.KEPT or match.device is None or match.device.name not in lost:
         return match
-    return replace(match, problem=match.problem or f"{match.node} is part of something whose other parts are to be made anew")
+    return replace(match, problem=match.problem or f"{match.node} belongs to something whose other parts must be made again")
 
 
 def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> bool:

@@ -133,9 +133,9 @@ def _busy(tree: Tree, device: Device) -> Iterator[str]:
     what = describe_one(tree, device) if device.dev is None else device.dev
     if device.mountpoints:
         places = ", ".join("used as swap" if place == "[SWAP]" else f"mounted on {place}" for place in device.mountpoints)
-        yield f"{what} would be destroyed, but is {places}; what is in use stays, even where wipe names the disk"
+        yield f"{what} would be destroyed, but is {places}; data in use stays, even if wipe names the disk"
     elif device.openers:
-        yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; what is in use stays, even where wipe names the disk"
+        yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; data in use stays, even if wipe names the disk"
     elif device.claimed:
         yield f"{what} would be destroyed, but is held by the kernel (in another mount namespace, by ZFS, or the like)"
     elif device.running and not _can_be_closed(device):

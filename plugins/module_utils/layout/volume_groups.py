@@ -30,7 +30,7 @@ class VolumeAction(enum.Enum):
 
     CREATE = "it is made"
     REFILL = "it is our own unfinished work of the right size: what is on it is made again"
-    REPLACE = "it is removed and made anew"
+    REPLACE = "it is removed and made again"
     KEEP = "it stays, or grows"
 
 
@@ -275,7 +275,7 @@ def _why_not_smaller(layout: Layout, present: Present, desired: DesiredVolume, k
     filesystem, device = layout.filesystem_on(desired.device), present.device_of(known)
     if device is None or filesystem is None or not FILESYSTEMS[filesystem.type].shrink:
         kinds = ", ".join(row.name for row in FILESYSTEMS.values() if row.shrink)
-        return f"only volumes with {kinds} on them are made smaller, and only where nothing else lies between, such as LUKS"
+        return f"only volumes with {kinds} can be made smaller, and only with nothing such as LUKS in between"
     if not desired.may_shrink:
         return f"name {desired.title} in allow_shrink if its {filesystem.type} may be made smaller; have a backup of what is in it"
     if device.mountpoints:

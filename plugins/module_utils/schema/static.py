@@ -288,7 +288,7 @@ def _array(item: Item) -> DesiredArray:
     elif level is not None and len(members) < least_legs(level):
         item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
     if level is RaidLevel.RAID0 and item.texts("spares"):
-        item.mistake("spares", "raid0 has no use for a spare")
+        item.mistake("spares", "raid0 cannot use a spare")
     metadata = item.chosen("metadata", _METADATA, "default")
     return DesiredArray(
         place=item.place,
@@ -321,7 +321,7 @@ def _physical_volume(item: Item) -> DesiredPhysicalVolume:
 def _group(item: Item, physical: t.Mapping[str, DesiredPhysicalVolume]) -> DesiredGroup:
     name, devices = item.text("name"), item.texts("pvnames")
     if name and not _LVM_NAME.match(name):
-        item.mistake("name", f"must be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
+        item.mistake("name", f"must be a name that LVM accepts (letters, digits and +_.-, not beginning with a dash), not {name!r}")
     if not devices:
         item.mistake("pvnames", "has to name at least one physical volume")
     for device in devices:
@@ -347,7 +347,7 @@ def _pool(item: Item) -> DesiredPool:
 def _volume_name(item: Item) -> str:
     name = item.text("name")
     if name and not _LVM_NAME.match(name):
-        item.mistake("name", f"must be a name that LVM takes (letters, digits and +_.-, not at first a dash), not {name!r}")
+        item.mistake("name", f"must be a name that LVM accepts (letters, digits and +_.-, not beginning with a dash), not {name!r}")
     return name
 
 
@@ -392,7 +392,7 @@ def _more_devices(item: Item, fs_type: str, device: str) -> tuple[str, ...]:
         return ()
     levels = {str(level): least for level, least in btrfs.LEVELS.items()}
     if fs_type != btrfs.BTRFS:
-        item.mistake("devices", f"only {btrfs.BTRFS} lies on several, not {fs_type}")
+        item.mistake("devices", f"only {btrfs.BTRFS} can lie on several devices, not {fs_type}")
     elif word not in levels:
         item.mistake("level", f"must be one of {', '.join(levels)}, not {word!r}")
     elif len(devices) < levels[word]:
@@ -405,7 +405,7 @@ def _more_devices(item: Item, fs_type: str, device: str) -> tuple[str, ...]:
 def _subvolumes(item: Item, fs_type: str) -> tuple[DesiredSubvolume, ...]:
     found = tuple(_subvolume(part) for part in item.items("subvolumes", _KEYS["subvolumes"]))
     if found and fs_type != btrfs.BTRFS:
-        item.mistake("subvolumes", f"only {btrfs.BTRFS} has some, not {fs_type}")
+        item.mistake("subvolumes", f"only {btrfs.BTRFS} has subvolumes, not {fs_type}")
     return found
 
 

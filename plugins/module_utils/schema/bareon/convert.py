@@ -75,7 +75,7 @@ def _sizes(group: GroupEntry, members: Sequence[Piece], mistakes: Mistakes) -> l
             f"{group.place}.volumes: {sum(sizes)} MiB in whole extents are {-left} MiB more than the vg {group.name} has ({room} MiB)"
         )
     elif left == 0 and any(remaining):
-        mistakes.append(f"{group.place}.volumes: {sum(sizes)} MiB leave nothing that remains of the {room} MiB of the vg {group.name}")
+        mistakes.append(f"{group.place}.volumes: {sum(sizes)} MiB leave nothing of the {room} MiB of the vg {group.name} for 'remaining'")
     return [left if takes_rest else size for size, takes_rest in zip(sizes, remaining)]
 
 

@@ -254,7 +254,7 @@ def _parse_volumes(entry: Plain, kinds: tuple[str, ...], place: str, mistakes: M
     remaining = [volume for volume in made if volume.size.remaining]
     if len(remaining) > 1:
         mistakes.append(
-            f"{place}.volumes: {', '.join(volume.place[len(place) + 1 :] for volume in remaining)} want what remains; only one can have it"
+            f"{place}.volumes: {', '.join(volume.place[len(place) + 1 :] for volume in remaining)} ask for the rest; only one can have it"
         )
     return made
 

@@ -63,7 +63,7 @@ class Drift:
     def sentence(self) -> str:
         """Return one sentence on how many hosts are as planned."""
         alike = self.counts()[State.ALIKE]
-        silent = f", nothing is known of {len(self.left_out)} more" if self.left_out else ""
+        silent = f", nothing is known about {len(self.left_out)} more" if self.left_out else ""
         return f"{alike} of {len(self.findings)} hosts are as planned{silent}"
 
     def with_states(self, states: Iterable[str]) -> list[str]:
@@ -72,7 +72,7 @@ class Drift:
         return [host for host, findings in self.findings.items() if any(finding.state in wanted for finding in findings)]
 
     def refuse_silence(self, *, must_all: bool) -> None:
-        """Raise InputError where nothing is known of hosts that are all to be compared, or of any."""
+        """Raise InputError where nothing is known about hosts that are all to be compared, or of any."""
         if self.left_out and (must_all or not self.findings):
             raise InputError([Mistake("hardware", self._silent())])
 
@@ -83,7 +83,7 @@ class Drift:
 
     def _silent(self) -> str:
         hosts = listed(self.left_out, _MOST_NAMES)
-        return f"nothing is known of {hosts}; run bareon.allocator.disk_facts there, or keep {FACT} in a file"
+        return f"nothing is known about {hosts}; run bareon.allocator.disk_facts there, or keep {FACT} in a file"
 
     def _states(self) -> dict[str, State]:
         return {host: self.state(host) for host in self.findings}

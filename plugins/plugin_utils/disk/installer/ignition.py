@@ -103,7 +103,7 @@ def _partition(partition: Partition, layout: Layout) -> Json:
 
 def _array(array: Array, nodes: dict[str, str], losses: Losses) -> Json:
     if array.kept:
-        losses.refuse(array.space, "its data must be kept, and Ignition makes arrays anew")
+        losses.refuse(array.space, "its data must be kept, but Ignition always makes new arrays")
     return {
         "name": array.name,
         "level": array.level,

@@ -86,7 +86,7 @@ class _Writer:
         """Give the lines of a Btrfs and of its subvolumes, which know it by its label."""
         label = filesystem.label or (filesystem.space if filesystem.subvolumes else "")
         if label != filesystem.label:
-            self._losses.note(f"{filesystem.space}: Kickstart knows the Btrfs of subvolumes by its label, so that it gets one, {label}")
+            self._losses.note(f"{filesystem.space}: Kickstart finds a Btrfs with subvolumes by its label, so it gets one, {label}")
         data, metadata = make_options(filesystem.level)[1::2] if filesystem.more else ("", "")
         words = (f"--{key}={value}" if value else "" for key, value in (("label", label), ("data", data), ("metadata", metadata)))
         yield _line("btrfs", filesystem.mount or "none", *words, *names)

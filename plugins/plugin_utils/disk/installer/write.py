@@ -50,7 +50,7 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     layout = _layout(plan, hardware)
     if not target.keeps_data:
         for space in layout.kept():
-            losses.refuse(space, f"its data must be kept, and {target.name} is told here to start with empty disks")
+            losses.refuse(space, f"its data must be kept, but the output tells {target.name} to start with empty disks")
     for filesystem in layout.filesystems if not target.spreads else ():
         if filesystem.more:
             losses.refuse(filesystem.space, f"{target.name} makes no Btrfs on several disks here; plan a raid with fs_type: btrfs instead")
@@ -58,7 +58,7 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
         losses.refuse(pool.space, f"{target.name} makes no thin pools here; plan what is in it as lv instead")
     for group in layout.groups:
         if group.metadata and not group.kept:
-            losses.lose(group.space, f"{target.name} makes physical volumes as LVM does by itself, not with {group.metadata}")
+            losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {group.metadata}")
     for device in unstable_disks(layout):
         losses.note(f"{device} is a name that may change at the next boot; hardware with links would give a durable one")
     value = target.write(layout, losses, **options)

@@ -53,7 +53,7 @@ def read(data: t.Any) -> Recorded:
     mistakes.check()
     mounts = next((facts[key] for key in ("mounts", "ansible_mounts") if wrapped and isinstance(facts.get(key), list)), None)
     mounted = {str(mount.get("device")) for mount in mounts or () if isinstance(mount, Mapping)}
-    in_use = IN_USE if mounts is None else "whether disks are in use of which nothing is mounted"
+    in_use = IN_USE if mounts is None else "whether disks without mounts are in use"
     return Recorded(
         source="Ansible",
         disks=tuple(_disk(name, values, mounted) for name, values in found.items()),

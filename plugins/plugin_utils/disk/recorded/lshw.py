@@ -36,7 +36,7 @@ def read(data: t.Any) -> Recorded:
     return Recorded(
         source="lshw",
         disks=tuple(_disk(node, above) for node, above in disks if is_whole(node.get("size"))),
-        unknown=(IN_USE, "what is on the disks beside partitions", "world wide names of disks that are no NVMe"),
+        unknown=(IN_USE, "what is on the disks apart from partitions", "world wide names of disks other than NVMe"),
         ram=memory // 1024**2 or None,
         firmware=firmware,
         warnings=tuple(f"lshw gives no size for {name}, which is left out; run it as root" for name in sizeless),

@@ -85,7 +85,7 @@ def _parsed(text: str) -> t.Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        says = "is empty; must be what was recorded, as JSON" if not text.strip() else f"is not complete JSON: {error}"
+        says = "is empty; must be the recorded data, as JSON" if not text.strip() else f"is not complete JSON: {error}"
         raise InputError([Mistake("", says)]) from None
 
 
@@ -106,7 +106,7 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     warnings = [f"{recorded.source} does not tell {listed(unknown)}"] if unknown else []
     for disk in facts["disks"]:
         if not disk["id"].startswith(_DURABLE):
-            warnings.append(f"{recorded.source} gives {disk['id']} no durable name; a plan fits as long as the disk keeps this one")
+            warnings.append(f"{recorded.source} gives {disk['id']} no durable name; a plan is only valid while the disk keeps this one")
     guessed = [disk.dev for disk in disks if disk.rotational is None and media(_transport(disk), None) == "hdd"]
     if guessed:
         verb = "rotates" if len(guessed) == 1 else "rotate"

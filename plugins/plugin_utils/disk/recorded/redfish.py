@@ -64,7 +64,7 @@ def read(data: t.Any) -> Recorded:
     ]
     warnings = [f"Redfish gives no size for {name}, which is left out" for name in sizeless]
     if len(seen) < len(drives):
-        warnings.append(f"{len(drives) - len(seen)} drives are behind volumes of a controller, which the system sees instead of them")
+        warnings.append(f"{len(drives) - len(seen)} drives are hidden behind volumes of a controller; the system only sees the volumes")
     if volumes and not behind:
         warnings.append("volumes do not name their drives, so these count as disks too; give drives without them")
     kinds = {drive["@odata.id"]: (drive["MediaType"], drive["Protocol"]) for drive in drives}

@@ -570,4 +570,4 @@ def _without_mirror(spaces: Sequence[tuple[str, bool]]) -> Iterator[str]:
         if names:
             one = len(names) == 1
             it = "it" if one else "them" if twins else "they"
-            yield f"{listed(names)} {'lies' if one else 'lie'} on no mirror, for {reason.format(it)}"
+            yield f"{listed(names)} {'is' if one else 'are'} not mirrored, because {reason.format(it)}"

@@ -101,17 +101,17 @@ def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
     for position, rule in enumerate(cluster.rules):
         allowed = _nodes_of(cluster, members, members[position])
         if rule.kind == RuleKind.ANTI_AFFINITY and len(members[position]) > len(allowed):
-            tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart that may be on {len(allowed)} nodes")
+            tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart, with only {len(allowed)} nodes")
         if rule.kind != RuleKind.AFFINITY:
             continue
         for other, against in enumerate(cluster.rules):
             both = members[position] & members[other]
             if against.kind == RuleKind.ANTI_AFFINITY and len(both) > 1:
-                tell([position, other], both, f"{rule.name} keeps together what {against.name} keeps apart")
+                tell([position, other], both, f"{rule.name} keeps instances together that {against.name} keeps apart")
         pinned = {one: _nodes_of(cluster, members, frozenset({one})) for one in members[position]}
         if pinned and not frozenset.intersection(*pinned.values()):
             who = frozenset(one for one, nodes in pinned.items() if len(nodes) < len(cluster.nodes))
-            tell([position], who, f"{rule.name} keeps together what pins keep on different nodes")
+            tell([position], who, f"{rule.name} keeps instances together that are pinned to different nodes")
     return tuple(found)
 
 

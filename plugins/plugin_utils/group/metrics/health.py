@@ -194,7 +194,7 @@ def _instances(state: ClusterState) -> Iterator[Problem]:
         primary, secondary = state.place_of(instance)
         group, node = int(facts.nodes.group[primary]), facts.nodes.names[primary]
         for failure in policy_failures(model, groups[group].policy, bool(facts.nodes.exclusive[primary])):
-            says = f"{model.name}: {failure.says}, against the policy of {groups[group].name}"
+            says = f"{model.name}: {failure.says}, which violates the policy of {groups[group].name}"
             yield Problem(ProblemKind.POLICY, group, node, model.name, failure.short, says)
         if secondary != NOWHERE and facts.nodes.group[secondary] != group:
             says = f"{model.name}: primary and secondary are in different groups, so it cannot be moved"

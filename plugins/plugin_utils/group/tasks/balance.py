@@ -99,7 +99,7 @@ def read_request(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Request:
     if mode == Mode.HTOOLS and arguments.get("score") == ScoreMode.CAPACITY:
         mistakes.add("score", "is capacity, which hbal does not know; it needs mode: score")
     if arguments.get("tolerance") is not None:
-        mistakes.add("tolerance", "says how far storages may be from even; it needs of: storage")
+        mistakes.add("tolerance", "is the imbalance that storages may keep; it needs of: storage")
     groups = _groups(cluster, arguments.get("groups"), mistakes)
     cluster = with_loads(
         cluster,

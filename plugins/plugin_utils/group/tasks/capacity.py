@@ -208,7 +208,7 @@ def _summary(told: Plain, wanted: int | None) -> str:
 
 
 def _group_words(one: Plain) -> str:
-    return f"{one['group']} (takes none by itself)" if one["alloc_policy"] == AllocPolicy.UNALLOCABLE else str(one["group"])
+    return f"{one['group']} (takes none on its own)" if one["alloc_policy"] == AllocPolicy.UNALLOCABLE else str(one["group"])
 
 
 def _size_words(size: Plain) -> str:

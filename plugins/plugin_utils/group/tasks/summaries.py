@@ -36,7 +36,7 @@ def redistribution_summary(answer: Plain) -> str:
     head = ("group", "is", "on offline nodes", "N+1 short", "shared N+1 short", "moved inside", "moved out")
     missing = [f"{who['instance']}: {who['says']}" for one in answer["groups"] for who in one["missing"][:_MOST_NAMES]]
     late = [one["group"] for one in answer["groups"] if not one["complete"]]
-    missing += [f"{listed(late, _MOST_NAMES)}: time was up before all was tried; more of it may find more"] if late else []
+    missing += [f"{listed(late, _MOST_NAMES)}: the time limit ended the search; more time may find more"] if late else []
     return _parts(table(head, rows, right=head[2:]), "\n".join(missing), _plan(answer["plan"]))
 
 

@@ -97,7 +97,7 @@ def root_filters(index: Index, request: Request) -> Iterator[tuple[str, str, Mas
     if request.root_forbidden:
         yield (
             "root_forbidden",
-            f"root has not trait {', '.join(sorted(request.root_forbidden))}",
+            f"root does not have trait {', '.join(sorted(request.root_forbidden))}",
             ~index.any_trait(request.root_forbidden)[roots],
         )
     for choice in request.root_member_of:

@@ -99,7 +99,7 @@ def _lost(connection: sa.Connection) -> Iterator[Finding]:
             lost.add(number)
     for number in sorted(lost & called.keys()):
         uuid, name = called[number]
-        says = f"provider {name} is not found by what it is: its root, sharing or capacity is out of date"
+        says = f"provider {name} is not found by searches: its stored root, sharing or capacity is out of date"
         yield Finding("lost", uuid, says, name)
 
 

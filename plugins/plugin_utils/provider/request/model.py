@@ -109,7 +109,7 @@ def check_request(request: Request, known: KnownNames, mistakes: Mistakes) -> No
     _check_subtrees(request, mistakes)
     suffixes = {group.suffix for group in request.groups} - {UNSUFFIXED}
     for suffix in sorted(request.isolated - suffixes):
-        mistakes.add("isolate", f"names {suffix!r}, which is the suffix of no group")
+        mistakes.add("isolate", f"names {suffix!r}, but no group has that suffix")
     _check_can_split(request, mistakes)
     for trait in sorted(request.root_required & request.root_forbidden):
         mistakes.add("root_required", f"requires and forbids {trait}")
@@ -137,7 +137,7 @@ def _check_subtrees(request: Request, mistakes: Mistakes) -> None:
         place = f"same_subtree[{number}]"
         for suffix in (*subtree.together, *subtree.apart):
             if suffix not in suffixes:
-                mistakes.add(place, f"names {suffix!r}, which is the suffix of no group")
+                mistakes.add(place, f"names {suffix!r}, but no group has that suffix")
         if not subtree.together:
             mistakes.add(place, "needs at least one suffix without !")
         for suffix in sorted(set(subtree.together) & set(subtree.apart)):

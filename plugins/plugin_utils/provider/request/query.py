@@ -125,7 +125,7 @@ def _parse_root_traits(values: Sequence[str], mistakes: Mistakes) -> tuple[froze
     forbidden: set[str] = set()
     for value in values[:1]:
         if value.startswith("in:"):
-            mistakes.add("root_required", "does not take in:; every trait of it is required")
+            mistakes.add("root_required", "does not support in:; all of its traits are required")
         else:
             _parse_traits(value, "root_required", required, forbidden, mistakes)
     return frozenset().union(*required), frozenset(forbidden)

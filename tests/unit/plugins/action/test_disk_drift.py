@@ -105,10 +105,10 @@ def test_what_is_given_goes_before_what_is_known(results: Results) -> None:
 
 def test_hosts_that_nothing_is_known_of_are_left_out_with_a_warning(results: Results) -> None:
     assert results["inventory"]["left_out_hosts"] == ["dead"]
-    assert results["inventory"]["warnings"][0].startswith("nothing is known of dead; run bareon.allocator.disk_facts there")
+    assert results["inventory"]["warnings"][0].startswith("nothing is known about dead; run bareon.allocator.disk_facts there")
     assert results["cache"]["left_out_hosts"] == ["dead", "small"]
-    assert "nothing is known of dead" in results["must_know_all"]["msg"]
-    assert "nothing is known of dead" in results["silent"]["msg"]
+    assert "nothing is known about dead" in results["must_know_all"]["msg"]
+    assert "nothing is known about dead" in results["silent"]["msg"]
 
 
 def test_hosts_without_a_plan_are_named(results: Results) -> None:

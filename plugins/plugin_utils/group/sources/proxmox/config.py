@@ -88,11 +88,11 @@ class Config:
         if disk.is_clone:
             return f"{disk.name} on {disk.storage} is a clone of a template's disk"
         if kind and kind not in _COPIED:
-            return f"{disk.name} lies on {disk.storage}, and from a storage of type {kind} no disk is copied"
+            return f"{disk.name} lies on {disk.storage}, and disks cannot be copied from a storage of type {kind}"
         if not self.snapshots:
             return ""
         if guest["type"] == "qemu" and guest["status"] == "running":
-            return f"{disk.name} on {disk.storage} has snapshots, with which no disk is copied while its machine runs"
+            return f"{disk.name} on {disk.storage} has snapshots, so it cannot be copied while its machine runs"
         with_them = kind == "zfspool" or (guest["type"] == "qemu" and (kind == "btrfs" or disk.volume.endswith(".qcow2")))
         return "" if with_them else f"{disk.name} on {disk.storage} has snapshots, which cannot be copied from there"
 

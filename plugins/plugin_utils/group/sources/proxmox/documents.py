@@ -258,10 +258,10 @@ def _why_it_stays(values: Values, storages: _Storages, config: Config | None, lo
     if not local:
         return ""
     if config is None:
-        return f"it has disks on {', '.join(local)}, which is its node's own, and its configuration is not told"
+        return f"it has disks on {', '.join(local)}, which is local to its node, and its configuration is unknown"
     if not reading.local_disks:
         names = ", ".join(disk.name for disk in config.disks if disk.storage in local)
-        return f"{names} on {', '.join(local)}, which is its node's own, is copied with source.local_disks only"
+        return f"{names} on {', '.join(local)}, which is local to its node, is copied only with source.local_disks"
     if values["type"] == "lxc" and config.devices:
         return f"{config.devices[0]}, so that its disks on {', '.join(local)} are not copied"
     return config.why_not_copied({name: storages.types.get((values["node"], name), "") for name in local}, values)

@@ -143,10 +143,10 @@ def encrypted():
     ("key", "code", "said"),
     [
         (Key(b"right"), 0, None),
-        (Key(b"wrong"), 2, "the key that is given for the LUKS container keys-crypt does not open /dev/sda1"),
+        (Key(b"wrong"), 2, "the given key of the LUKS container keys-crypt does not open /dev/sda1"),
         (Key(file="/keys/wrong"), 2, "does not open /dev/sda1"),
         (Key(b"right", files={"keys-crypt": "/keys/wrong"}), 2, "does not open /dev/sda1"),
-        (Key(b"right"), 1, "cannot be told: cryptsetup open"),
+        (Key(b"right"), 1, "opens /dev/sda1: cryptsetup open"),
         (Key(), 2, None),
     ],
 )

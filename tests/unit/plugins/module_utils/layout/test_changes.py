@@ -103,7 +103,7 @@ def test_what_cannot_be_made_smaller_is_not_whatever_is_named(fs_type, encrypted
     maker.volume("vg0", "old", 30, encrypted, fs_type)
     host = installed(maker)
     maker.schema["lvs"][0]["size"] = 64
-    assert "only volumes with ext2, ext3, ext4 on them" in refusal(host, maker.schema, allow_shrink=["vg0/old"])
+    assert "only volumes with ext2, ext3, ext4 can be made smaller" in refusal(host, maker.schema, allow_shrink=["vg0/old"])
 
 
 def test_a_volume_of_less_than_an_extent_more_is_as_wanted():

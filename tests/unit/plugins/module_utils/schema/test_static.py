@@ -125,7 +125,7 @@ def test_identities_follow_from_the_schema_and_differ():
         (("pvs", 1), {"name": "/dev/md/data"}, "pvs[1].name", "is in no group's pvnames"),
         (("vgs", 0, "pvnames", 0), "/dev/sdx", "vgs[0].pvnames", "is not one of pvs"),
         (("vgs", 0, "pvnames"), [], "vgs[0].pvnames", "at least one"),
-        (("vgs", 0, "name"), "-os", "vgs[0].name", "name that LVM takes"),
+        (("vgs", 0, "name"), "-os", "vgs[0].name", "name that LVM accepts"),
         (("lvs", 0, "vgname"), "vg9", "lvs[0].vgname", "there is no vg vg9; there are os"),
         (("lvs", 0, "size"), 0, "lvs[0].size", "must be a whole number of at least 1"),
         (("lvs", 1, "name"), "ro-ot", "lvs[1].name", "is already that of lvs[0]"),

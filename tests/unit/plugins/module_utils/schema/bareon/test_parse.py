@@ -110,7 +110,7 @@ class TestMistakes:
             "schema[0].volumes: 900 MiB and 24 MiB for the boot loader are 14 MiB more than there are; /dev/disk/by-id/ata-sda has 910 MiB"
             " by schema[0].size"
         ]
-        assert mistakes([one_disk(rest, rest)]) == ["schema[0].volumes: volumes[0], volumes[1] want what remains; only one can have it"]
+        assert mistakes([one_disk(rest, rest)]) == ["schema[0].volumes: volumes[0], volumes[1] ask for the rest; only one can have it"]
 
     def test_a_group_that_is_too_small(self):
         group = {"type": "vg", "id": "os", "volumes": [{"type": "lv", "name": "a", "size": "1001"}]}

@@ -214,7 +214,7 @@ def test_a_host_that_nothing_is_known_of_is_left_out() -> None:
     plans = {"a": data_plan(), "b": data_plan()}
     result = drift(plans, plans.get, {"b": as_planned(data_plan())}.get).to_plain()
     assert result["left_out_hosts"] == ["a"]
-    assert result["summary"] == "1 of 1 hosts are as planned, nothing is known of 1 more"
+    assert result["summary"] == "1 of 1 hosts are as planned, nothing is known about 1 more"
 
 
 def test_sizes_that_people_write_as_text_are_compared_as_sizes() -> None:

@@ -90,7 +90,7 @@ def test_redfish_shows_volumes_instead_of_their_drives() -> None:
         (EUI, "ssd", "S64FNE0R000001"),
         (f"{WWN}600508b1001c4d5e6f708192a3b4c5d6", "hdd", None),
     ]
-    assert "2 drives are behind volumes of a controller" in warnings
+    assert "2 drives are hidden behind volumes of a controller" in warnings
     drives, _warnings = to_hardware(redfish.read(sample("redfish")["drives"]))
     assert [disk["id"] for disk in drives["disks"]] == [EUI, f"{WWN}5000c500a1b2c3d4", f"{WWN}5000c500a1b2c3d8"]
 

@@ -160,7 +160,7 @@ SDA = {"sectors": "937703088", "sectorsize": "512", "rotational": "0", "holders"
 
 
 @pytest.mark.parametrize(
-    ("mounts", "in_use", "warns"), [([{"device": "/dev/sda1"}], True, "of which nothing is mounted"), ([], None, "mounted")]
+    ("mounts", "in_use", "warns"), [([{"device": "/dev/sda1"}], True, "whether disks without mounts"), ([], None, "without mounts")]
 )
 def test_mounts_tell_of_ansibles_devices_whether_they_are_in_use(mounts: list[Plain], in_use: bool | None, warns: str) -> None:
     found, warnings = disks(ansible_devices.read({"ansible_devices": {"sda": SDA}, "ansible_mounts": mounts}))

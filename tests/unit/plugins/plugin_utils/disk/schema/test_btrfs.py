@@ -101,7 +101,7 @@ def test_the_host_refuses_what_it_cannot_make() -> None:
         ({"level": "raid5"}, "fss[0].level: must be one of raid0, raid1, raid10, not 'raid5'"),
         ({"devices": [first]}, "fss[0].devices: raid1 needs at least 2 devices, not 1"),
         ({"devices": [second, first]}, f"fss[0].devices: has to begin with device, {first}"),
-        ({"fs_type": "xfs"}, "fss[0].devices: only btrfs lies on several, not xfs"),
+        ({"fs_type": "xfs"}, "fss[0].devices: only btrfs can lie on several devices, not xfs"),
         ({"devices": [first, "/dev/x"]}, "fss[0].devices: /dev/x is not a partition of the schema"),
         ({"devices": [first, first]}, f"fss[0].device: {first} is already used by fss[0].device"),
     ):
@@ -146,9 +146,9 @@ def test_devices_are_not_added_to_one_that_is_there() -> None:
     for one, other in zip(schema.schema["parteds"], maker.schema["parteds"], strict=True):
         for new, old in zip(one["partitions"], other["partitions"], strict=False):
             new.update(old)
-    assert "devices of one that is there are not added, replaced or taken away here" in refusal(host, schema.schema)
+    assert "devices of an existing one are not added, replaced or removed here" in refusal(host, schema.schema)
     # What a failed disk has left is not made anew, though its disk may be wiped.
-    assert "not made anew over what is left of it, wipe or not" in refusal(host, schema.schema, ["sda", "sdb"])
+    assert "no new one is made over its remains, even with wipe" in refusal(host, schema.schema, ["sda", "sdb"])
     host.media.sign(host.by_node("/dev/sda1"), "xfs", ("other", 1))
     host.media.zero(host.by_node("/dev/sda1"), 65600, 1)
     steps = [step.says for step in plan(host, schema.schema, ["sda"]).steps]

@@ -55,7 +55,7 @@ def test_disks_that_differ_are_no_twins(other: Plain) -> None:
     disks = [ssd("a"), {**ssd("b"), **other}]
     planned = plan(disks, {**BOOT, **WISH})
     assert len(where(planned, "boot")) == 1
-    assert planned["warnings"] == ["boot lies on no mirror, for no two of the disks that it may use are alike"]
+    assert planned["warnings"] == ["boot is not mirrored, because no two of the disks that it may use are alike"]
     with pytest.raises(NoSolution) as caught:
         plan(disks, {**BOOT, "mirror": "required"})
     assert "boot needs disks of one transport, kind, block size and, within 2 %, size" in str(caught.value)
@@ -67,7 +67,7 @@ def test_where_there_is_no_room_for_two_it_lies_alone() -> None:
     planned = plan([ssd("a"), ssd("b")], {**BOOT, **WISH}, {**OS, "min_size": "25 GiB", "max_size": "30 GiB", **WISH}, ROOT, big)
     assert len(where(planned, "boot")) == 2
     assert where(planned, "os_mirror") == {}
-    assert planned["warnings"] == ["os lies on no mirror, for there is no room to mirror it"]
+    assert planned["warnings"] == ["os is not mirrored, because there is no room to mirror it"]
     with pytest.raises(NoSolution):
         plan([ssd("a"), ssd("b")], {**OS, "min_size": "25 GiB", "max_size": "30 GiB", "mirror": "required"}, ROOT, big)
 
@@ -75,12 +75,12 @@ def test_where_there_is_no_room_for_two_it_lies_alone() -> None:
 def test_a_group_without_its_mirror_lies_on_one_disk() -> None:
     planned = plan([ssd("a"), ssd("b", 80_000)], {**OS, "max_size": None, **WISH}, ROOT)
     assert where(planned, "os").keys() == {"b"}
-    assert planned["warnings"] == ["os lies on no mirror, for no two of the disks that it may use are alike"]
+    assert planned["warnings"] == ["os is not mirrored, because no two of the disks that it may use are alike"]
 
 
 def test_one_warning_tells_of_all_that_lie_on_no_mirror() -> None:
     planned = plan([ssd("a"), ssd("b", 80_000)], {**BOOT, **WISH}, {**OS, **WISH}, ROOT)
-    assert planned["warnings"] == ["boot and os lie on no mirror, for no two of the disks that they may use are alike"]
+    assert planned["warnings"] == ["boot and os are not mirrored, because no two of the disks that they may use are alike"]
 
 
 def test_twins_that_are_liked_best_go_before_larger_ones() -> None:

@@ -36,7 +36,7 @@ def conflict(*rules):
 def test_more_apart_than_there_are_nodes():
     (found,) = conflict({"type": "anti_affinity", "tags": ["all"], "name": "spread"})
     assert (found["rules"], found["instances"]) == (["spread"], ["a", "b", "c"])
-    assert found["says"] == "spread keeps 3 apart that may be on 2 nodes: a, b, c"
+    assert found["says"] == "spread keeps 3 apart, with only 2 nodes: a, b, c"
 
 
 def test_together_and_apart():
@@ -48,7 +48,7 @@ def test_together_and_apart():
 def test_together_on_different_nodes():
     pins = [{"type": "pin", "instances": [name], "nodes": [node]} for name, node in (("a", "n1"), ("b", "n2"))]
     (found,) = conflict({"type": "affinity", "instances": ["a", "b", "c"]}, *pins)
-    assert (found["instances"], "pins keep on different nodes" in found["says"]) == (["a", "b"], True)
+    assert (found["instances"], "that are pinned to different nodes" in found["says"]) == (["a", "b"], True)
 
 
 def test_rules_that_can_hold_are_no_conflict():

@@ -38,9 +38,9 @@ SAYS = {
     "root-required-conflict": "requires and forbids",
     "root-required-repeated": "may be given only once",
     "unknown-parameter": "is not a parameter of a request",
-    "in-not-allowed": "does not take in:",
+    "in-not-allowed": "does not support in:",
     "group_policy": "must be none or isolate",
-    "same-subtree-unknown-suffix": "is the suffix of no group",
+    "same-subtree-unknown-suffix": "but no group has that suffix",
     "same-subtree-empty-suffix": "has an empty item",
     "resources-empty": "is not CLASS:AMOUNT",
 }

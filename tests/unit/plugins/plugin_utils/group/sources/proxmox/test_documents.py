@@ -146,8 +146,8 @@ def evacuated(documents, name, reading=None):
     ("config", "kind", "says"),
     [
         ({"scsi0": "local-lvm:base-900-disk-0/vm-100-disk-1,size=8G"}, "lvmthin", "scsi0 on local-lvm is a clone of a template's disk"),
-        ({"scsi0": "local-lvm:vm-100-disk-1,size=8G"}, "iscsidirect", "from a storage of type iscsidirect no disk is copied"),
-        ({"scsi0": "local-lvm:vm-100-disk-1,size=8G", "parent": "x"}, "zfspool", "has snapshots, with which no disk is copied while"),
+        ({"scsi0": "local-lvm:vm-100-disk-1,size=8G"}, "iscsidirect", "disks cannot be copied from a storage of type iscsidirect"),
+        ({"scsi0": "local-lvm:vm-100-disk-1,size=8G", "parent": "x"}, "zfspool", "has snapshots, so it cannot be copied while"),
         ({"scsi0": "local-lvm:vm-100-disk-1,size=8G"}, "lvmthin", "pve2"),
     ],
 )
@@ -157,7 +157,7 @@ def test_why_a_local_disk_is_not_copied(config, kind, says):
         next(one for one in documents[f"/nodes/{node}/storage"] if one["storage"] == "local-lvm")["type"] = kind
     (told,) = evacuated(documents, "100-web", Reading(local_disks=True))
     assert says in told
-    assert evacuated(documents, "100-web") == ["scsi0 on local-lvm, which is its node's own, is copied with source.local_disks only"]
+    assert evacuated(documents, "100-web") == ["scsi0 on local-lvm, which is local to its node, is copied only with source.local_disks"]
 
 
 @pytest.mark.parametrize(("kind", "volume", "copied"), [("zfspool", "", True), ("lvmthin", "", False), ("dir", ".qcow2", True)])
