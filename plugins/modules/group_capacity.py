@@ -13,10 +13,10 @@ module: group_capacity
 short_description: Count how many more virtual machines of a size fit
 version_added: 0.1.0
 description:
-  - Counts how many more instances of a size fit into each group of nodes and into all that take instances, what keeps the next one
-    out, and how many nodes must be added so that a wanted number fits.
-  - Besides the one size it counts in tiers, when asked for - as many as possible of the largest size that the policy allows, then of
-    ever smaller ones.
+  - Counts how many more instances of a size fit into each group of nodes, and into all groups that take instances. Says what keeps the
+    next one out, and how many nodes must be added to fit a wanted number.
+  - On request it also counts in tiers - as many as possible of the largest size that the policy allows, then of smaller and smaller
+    ones.
   - It runs on the controller, without a connection to any host, and changes nothing.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -36,7 +36,7 @@ options:
     type: bool
     default: false
   want:
-    description: How many instances should fit into a group. Tells for each group how many nodes to add.
+    description: How many instances should fit into a group. The result then says for each group how many nodes to add.
     type: int
   groups:
     description:
@@ -59,17 +59,17 @@ options:
     type: str
   score:
     description:
-      - V(capacity) counts as many as fit, and fills nodes to the last MiB. The placements that both scores lead to are tried.
-      - V(htools) counts exactly as Ganeti's C(hspace) does, whose nodes always keep a MiB, and for all groups by the score of the
-        whole cluster.
+      - V(capacity) counts as many as fit, and fills nodes to the last MiB. Placements by both scores are tried.
+      - V(htools) counts exactly like Ganeti's C(hspace). One MiB of each node stays free, and copies are placed by the score of the whole
+        cluster.
     type: str
     choices: [htools, capacity]
     default: capacity
 notes:
-  - What is wrong already is in the way of nothing. Broken limits must not get worse, and a group in trouble makes no other
-    group's count smaller. C(hspace) answers 0 for all groups then.
-  - N+1 is kept. Where instances on shared storage live, nothing is counted that would leave more of them without a node when a node fails.
-  - A size that needs nothing that a node can run out of is refused, since it would fit without end.
+  - Existing problems do not lower the count. Broken limits must not get worse, and a group in trouble does not lower the count of other
+    groups, whereas C(hspace) then answers 0 for all of them.
+  - N+1 is kept. No copy is counted that would leave more instances on shared storage without a node when a node fails.
+  - A size that needs no resource of a node is refused, since any number would fit.
 """
 
 EXAMPLES = r"""

@@ -13,8 +13,8 @@ module: group_compress
 short_description: Find groups of nodes that could be emptied, and plan how
 version_added: 0.1.0
 description:
-  - After many instances are gone, no group may be empty, and yet the others have room for all that one of them carries. Tells which
-    groups could be emptied and why the others could not, and plans the moves that empty the one that reclaims most, or a named one.
+  - After many instances are gone, no group may be empty, although the others have room for all instances of one of them. Says which
+    groups could be emptied and why the others could not, and plans the moves that empty the group that reclaims most, or a named one.
   - It runs on the controller, without a connection to any host, and changes nothing.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -29,7 +29,7 @@ options:
     elements: str
   group:
     description:
-      - The group to empty. It is an error when that is not possible; then RV(conflict) has what RV(candidates) would have.
+      - The group to empty. If that is not possible, the task fails, and RV(conflict) has what RV(candidates) would have.
       - Mutually exclusive with O(groups).
     type: str
   workers:
@@ -46,9 +46,9 @@ options:
     choices: [htools, capacity]
     default: htools
 notes:
-  - A group is a candidate when others share storage with it, and its instances use less memory, disk and CPUs than the others have free.
-    Then places are sought for all its instances.
-  - No limit of the groups that take instances gets worse, restarts after a node's failure included.
+  - A group is a candidate if others share storage with it and have enough free memory, disk and CPUs for its instances. The module then
+    looks for places for all of them.
+  - No limit of the groups that take instances gets worse, including restarts after a node's failure.
   - Groups that are already empty are listed as such, but not chosen.
 """
 

@@ -25,9 +25,9 @@ extends_documentation_fragment:
 options:
   export:
     description:
-      - Forms in which the cluster itself is returned as well.
-      - RV(cluster) is what O(cluster) takes, so that a server is asked once for many tasks.
-      - RV(ganeti_text) is what O(source.type=ganeti_text) and Ganeti's htools read. It has no room for storage pools, loads and
+      - Forms in which to return the cluster itself as well.
+      - RV(cluster) can be given as O(cluster), so that a server is asked only once for many tasks.
+      - RV(ganeti_text) is the format of O(source.type=ganeti_text) and of Ganeti's htools. It cannot express storage pools, loads and
         several disks of an instance.
     type: list
     elements: str
@@ -36,18 +36,18 @@ options:
   score:
     description:
       - V(htools) gives the metrics and weights of Ganeti's htools 3.0, equal to those programs' to eight decimals.
-      - V(capacity) relates loads to what each node has, leaves nodes without a resource out of its metrics, and counts N+1 by the books,
-        so that nodes of different size are compared fairly. With equal nodes both give the same loads.
+      - V(capacity) relates loads to the capacity of each node, leaves nodes without a resource out of its metrics, and computes N+1 from
+        the instances, so nodes of different size are compared fairly. With equal nodes both give the same loads.
     type: str
     choices: [htools, capacity]
     default: htools
 notes:
-  - A node fails N+1 when the memory that it has left is less than what the failure of the worst other node would bring to it.
-    For instances on shared storage it is asked whether all of them could restart elsewhere in their group, with memory, CPUs and
-    exclusion tags as limits. Where a simple arrangement does not show it, integer programming does.
+  - A node fails N+1 if its free memory is less than the failure of the worst other node would bring to it.
+    Instances on shared storage must all be able to restart elsewhere in their group, within memory, CPUs and exclusion tags. If a simple
+    arrangement does not show that, integer programming decides.
   - Offline primaries and secondaries are counted as instances. C(hcheck) counts offline nodes for the latter.
   - Ganeti's own N+1 flag, which is taken from reported memory when the cluster is loaded, is what RV(metrics) uses for O(score=htools).
-    RV(health) and RV(problems) always follow the books.
+    RV(health) and RV(problems) are always computed from the instances.
   - A forthcoming instance with an unknown number of spindles takes none on a node with exclusive storage. C(hbal) makes the node's free
     spindles -1 instead, which is the only known difference of scores.
 """

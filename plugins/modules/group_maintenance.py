@@ -13,8 +13,8 @@ module: group_maintenance
 short_description: Plan rolling maintenance of nodes, in sets that may be down together
 version_added: 0.1.0
 description:
-  - Divides nodes into as few sets as possible, each of which may be down together with nothing lost. Tells what leaves each set before,
-    with its commands, and how it comes back.
+  - Divides nodes into as few sets as possible, each of which may be down together without losing anything. Returns the moves that empty
+    each set first, with their commands, and the way back.
   - While nodes are down, mirrored instances run on their secondaries, and those on shared storage on other nodes of their group that
     reach the storage.
   - It runs on the controller, without a connection to any host, and changes nothing.
@@ -26,8 +26,8 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - Nodes to maintain. Default is all that are neither offline nor drained. Nodes that are offline are left out; one that is
-        drained, as by HA's maintenance mode of Proxmox VE, is not if it is named.
+      - Nodes to maintain. Default is all that are neither offline nor drained. Offline nodes are always left out; a drained one, for
+        example by HA's maintenance mode of Proxmox VE, is included if you name it.
     type: list
     elements: str
   groups:
@@ -52,19 +52,19 @@ options:
     default: false
   non_redundant:
     description:
-      - What becomes of instances whose disks are on one node only, with the disk templates C(plain) and C(file).
-      - V(move) copies them to another node first. V(skip) leaves out nodes that have any. V(ignore) lets them be down with their node.
+      - What to do with instances whose disks are on one node only, with the disk templates C(plain) and C(file).
+      - V(move) copies them to another node first. V(skip) leaves out nodes that have any. V(ignore) lets them go down with their node.
     type: str
     choices: [move, skip, ignore]
     default: move
   max_nodes:
-    description: How many nodes a set has at most.
+    description: The greatest number of nodes in a set.
     type: int
 notes:
-  - Sets are meant to be done one after the other, each with its instances back before the next. The largest set comes first, the set
-    with the master last, and in it the master.
-  - Memory, disk, storage pools and physical spindles are kept at any time. N+1, CPUs and exclusion tags may break while nodes are down,
-    where there is no other way, because that is what memory was kept for.
+  - Maintain one set after the other, and bring its instances back before the next. The largest set comes first. The set with the master
+    comes last, and the master is the last node in it.
+  - Memory, disk, storage pools and physical spindles are kept at any time. If there is no other way, N+1, CPUs and exclusion tags may
+    break while nodes are down; that is the case for which N+1 keeps memory free.
   - Ganeti's C(hroller) treats instances on shared storage as lost with their node, and never lets two primaries with a common secondary
     be down together, even when that has the memory for both.
 """

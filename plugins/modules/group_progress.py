@@ -13,8 +13,8 @@ module: group_progress
 short_description: Keep the journal of a plan of moves, and say what comes next
 version_added: 0.1.0
 description:
-  - Says which steps of a plan are left and in which rounds they may be carried out, and notes what became of them in a journal.
-  - The role C(bareon.allocator.group_moves) works with it. Use it where moves are carried out in another way.
+  - Says which steps of a plan are left and in which rounds they may be carried out, and records their outcomes in a journal.
+  - The role C(bareon.allocator.group_moves) uses it. Use it yourself if you carry out moves in another way.
   - It runs on the controller, without a connection to any host. It moves nothing itself.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -23,13 +23,13 @@ options:
     description:
       - The plan, as RV(bareon.allocator.group_evacuate#module:plan) and the other group modules return it. Begins a run, in which
         steps that failed in an earlier run of the same plan are tried again.
-      - Of each move C(instance), C(from) and C(steps) are needed, of each step C(kind) and C(to).
-      - Mutually exclusive with O(journal), one of them is needed.
+      - Each move needs C(instance), C(from) and C(steps); each step needs C(kind) and C(to).
+      - Mutually exclusive with O(journal); one of them is required.
     type: dict
   directory:
     description:
-      - Where journals are kept, on the controller. The name of the file comes from the moves of the plan, so that the same plan finds
-        its journal again, and another one gets its own.
+      - The folder for journals, on the controller. The name of the file follows from the moves of the plan, so the same plan finds
+        its journal again, and another plan gets its own.
     type: path
   journal:
     description:
@@ -37,14 +37,14 @@ options:
     type: path
   kinds:
     description:
-      - The kinds of steps that can be carried out. A plan with others is refused. Default is any.
+      - The kinds of steps that can be carried out. A plan with other kinds is refused. Default is any kind.
     type: list
     elements: str
   where:
     description:
       - The nodes of instances as they are now, by name, the primary first. Each is a list, or text in which C(|), commas or blanks
-        separate them. Instances that the plan does not move may be among them.
-      - Steps whose result is there already are counted as done. An instance that is elsewhere than on the rest of its way is an error,
+        separate them. Instances that the plan does not move may be included.
+      - Steps whose result already exists count as done. If an instance is on nodes that are not on the rest of its way, the task fails,
         since the plan was made for another state.
     type: dict
   storages:
@@ -54,7 +54,7 @@ options:
     type: dict
   outcomes:
     description:
-      - What became of steps.
+      - The outcomes of steps.
     type: list
     elements: dict
     suboptions:

@@ -13,11 +13,11 @@ module: group_redistribute
 short_description: Heal groups of nodes with the help of other groups, or level load across groups
 version_added: 0.1.0
 description:
-  - Finds groups that are not healthy and plans moves that heal them. Moves inside a group come first; what they cannot heal is healed by
-    as few instances as possible in other groups that share the storage.
-  - A group is not healthy when offline nodes still host instances, when nodes fail N+1, or when instances on shared storage could not
+  - Finds groups that are not healthy and plans moves that heal them. Moves inside a group come first; for the rest, as few instances
+    as possible go to other groups that share the storage.
+  - A group is not healthy if offline nodes still host instances, if nodes fail N+1, or if instances on shared storage could not
     restart if their node failed.
-  - With O(by=load) it compares the load of whole groups with what their nodes can do, and plans moves that level the outliers.
+  - With O(by=load) it compares the load of whole groups with the capacity of their nodes, and plans moves that level the outliers.
   - It runs on the controller, without a connection to any host, and changes nothing.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -27,7 +27,7 @@ extends_documentation_fragment:
 options:
   by:
     description:
-      - What is redistributed for. V(health) heals groups, V(load) levels the load that instances were measured to cause.
+      - The purpose. V(health) heals groups, V(load) levels the measured load of instances.
     type: str
     choices: [health, load]
     default: health
@@ -38,21 +38,21 @@ options:
     elements: str
   across_groups:
     description:
-      - Whether instances may go to other groups at all. Without it only moves inside are planned. Only with O(by=health).
+      - Whether instances may go to other groups at all. If not, only moves inside a group are planned. Only with O(by=health).
     type: bool
     default: true
   tolerance:
     description:
-      - How far a group's load, beside what it can do, may be from that of the whole cluster before it is an outlier. V(0.2) is 20 %.
+      - How far a group's load, relative to its capacity, may be from that of the whole cluster before it is an outlier. V(0.2) is 20 %.
         Only with O(by=load).
     type: float
     default: 0.2
   min_gain:
-    description: By how much a move must lower the score of loads to be worth it. Only with O(by=load).
+    description: The least by which a move must lower the score of loads. Only with O(by=load).
     type: float
     default: 0.001
   max_moves:
-    description: How many instances move at most. Only with O(by=load). Default is as many as are worth it.
+    description: The greatest number of instances to move. Only with O(by=load). Default is as many as are worth it.
     type: int
   disk_moves:
     description:
@@ -61,17 +61,17 @@ options:
     default: false
   load:
     description:
-      - What instances were measured to use, by their names, as in M(bareon.allocator.group_balance). Those that are left out keep the
-        load that they have in the cluster, which is 1 of each kind if nothing else is said.
+      - The measured load of instances by name, as in M(bareon.allocator.group_balance). Instances that are missing keep their load from
+        the cluster, which is 1 of each kind by default.
     type: dict
   node_load:
     description:
-      - The same for nodes, whose rest is shared by their primaries, as in M(bareon.allocator.group_balance).
+      - The same for nodes. The rest is divided among their primaries, as in M(bareon.allocator.group_balance).
     type: dict
   time_limit:
     description:
-      - Seconds after which nothing more is tried to heal groups, and the plan is made of what was found. A program that is being solved
-        is solved to its end first. Only with O(by=health). Default is to try all that is to be tried.
+      - Seconds after which the search for ways to heal groups ends, and the plan uses what was found. A program that is being solved
+        is finished first. Only with O(by=health). Default is to search to the end.
     type: float
   workers:
     description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
@@ -89,7 +89,7 @@ options:
 notes:
   - Causes are listed in this order - instances on offline nodes, secondaries on nodes that fail N+1, primaries on them, and others of
     a group in which instances on shared storage could not restart.
-  - Only healthy groups take instances, and none of their limits gets worse, restarts after a node's failure included.
+  - Only healthy groups take instances, and none of their limits gets worse, including restarts after a node's failure.
   - Instances with the disk templates C(plain) and C(file), and those without any disk that is up, cannot be moved.
 """
 

@@ -13,8 +13,8 @@ module: group_squeeze
 short_description: Find nodes that can be powered off, or that must be powered on again
 version_added: 0.1.0
 description:
-  - Finds nodes that can be powered off because the instances on shared storage that they carry fit on the others, and each of those still
-    keeps room for more. When nodes lack even minimal room, finds nodes on standby to power on again.
+  - Finds nodes that can be powered off because their instances, all on shared storage, fit on the other nodes, and each of these still
+    has room for more. If nodes lack even minimal room, finds standby nodes to power on again.
   - It runs on the controller, without a connection to any host, and changes nothing.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -29,19 +29,19 @@ options:
     default: 2.0
   minimal_resources:
     description:
-      - Room without which nodes on standby are powered on, in the same unit.
+      - If a node has less room than this, standby nodes are powered on. In the same unit.
     type: float
     default: 2.0
   redundant:
     description:
-      - Whether to keep room for restarts - with it, no node's failure may leave more instances on shared storage without a node than now.
+      - Whether to keep room for restarts. If so, no node's failure may leave more instances on shared storage without a node than now.
     type: bool
     default: true
 notes:
-  - A node can be powered off when it is not the master, has no secondaries, and carries nothing but instances on shared storage.
+  - A node can be powered off if it is not the master, has no secondaries, and carries only instances on shared storage.
     Nodes with the fewest instances come first.
-  - A node is on standby when it is offline and has a tag that starts with C(htools:standby:).
-  - Room is that of memory, CPUs and spindle use, as in Ganeti's C(hsqueeze).
+  - A node is on standby if it is offline and has a tag that starts with C(htools:standby:).
+  - Room means memory, CPUs and spindle use, as in Ganeti's C(hsqueeze).
 """
 
 EXAMPLES = r"""
