@@ -185,10 +185,15 @@ def _add_group(found: Adopted, present: Present, group: VolumeGroup) -> None:
 def _add_volume(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume) -> None:
     device, physical = present.device_of(volume), {known.device for known in group.physical}
     title = f"the logical volume {group.name}/{volume.name}"
-    if volume.is_pool or volume.pool:
-        found.leave_out(title, "it is a thin pool, or in one")
+    if volume.is_pool:
+        parts = {"size": volume.size // MIB, "metadata_size": volume.metadata // MIB, "chunk_size": volume.chunk // 1024}
+        found.schema.setdefault("thin_pools", []).append({"name": volume.name, "vgname": group.name, **parts, **_KEPT})
     elif device is None or not device.running:
         found.leave_out(title, "it is not active")
+    elif volume.pool:
+        entry = {"name": volume.name, "vgname": group.name, "size": volume.size // MIB, "pool": volume.pool}
+        found.schema["lvs"].append({**entry, **_KEPT})
+        found.names[device.name] = mapper_node(group.name, volume.name)
     elif not set(device.parents) <= physical or any(child.kind == "lvm" for child in present.tree.children(device.name)):
         found.leave_out(title, "it is not a linear volume")
     else:
