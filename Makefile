@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-install test-installers test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -176,7 +176,7 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
-	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py
+	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py
 
 test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEMU, by BIOS and UEFI, and start it from either disk; the first build needs root
 	tests/utils/install-tools /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
@@ -191,6 +191,16 @@ test-installers: $(DEVELOP) ## Have Ignition, FAI and systemd-repart make plans 
 test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, made and back after a restart
 	tests/vm/build-image
 	$(BIN)/python -m pytest -q tests/vm/test_restart.py
+
+test-torn: $(DEVELOP) ## Cut the power under runs of the role on disks that lose, reorder and tear what was not flushed; 240 cuts take hours
+	tests/utils/install-tools sfdisk:fdisk
+	tests/vm/build-image
+	TEST_TORN_SEEDS=$${TEST_TORN_SEEDS:-40} $(BIN)/python -m pytest -q tests/vm/test_torn.py
+
+test-torn-short: $(DEVELOP) ## Of test-torn a handful of cuts
+	tests/utils/install-tools sfdisk:fdisk
+	tests/vm/build-image
+	TEST_TORN_SEEDS=1 TEST_TORN_ROUNDS=1 $(BIN)/python -m pytest -q tests/vm/test_torn.py
 
 test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and restarted, and three power cuts
 	tests/vm/build-image

@@ -27,7 +27,7 @@ Plain = dict[str, t.Any]
 _HERE = Path(__file__).parent
 _PLUGINS = _HERE.parents[1] / "plugins"
 _CODE = "/root/python"
-_KEY_FILE = "/root/layout-key"
+KEY_FILE = "/root/layout-key"
 _MD_CLEANS = 15.0
 """Seconds after which md has cleaned its bitmap and its superblocks: it looks every five, and the processor is slow."""
 
@@ -56,7 +56,7 @@ class LayoutHost:
     def prepare(self, folder: Path) -> None:
         """Send the code, compile it by running it, and make a key for LUKS."""
         self.machine.send(code(folder), to=_CODE)
-        self.machine.run("sh", "-c", f"umask 077; printf %s 'correct horse battery staple' >{_KEY_FILE}")
+        self.machine.run("sh", "-c", f"umask 077; printf %s 'correct horse battery staple' >{KEY_FILE}")
         self.machine.run("python3", "-m", "compileall", "-q", _CODE)
         self.calm_arrays()
 
@@ -133,7 +133,7 @@ class LayoutHost:
         return self.machine.run("bash", "-euo", "pipefail", "-s", text=script)
 
     def _options(self, schema: Plain, options: t.Mapping[str, t.Any]) -> Plain:
-        key = {"luks_key_file": _KEY_FILE} if schema.get("luks") else {}
+        key = {"luks_key_file": KEY_FILE} if schema.get("luks") else {}
         return {"schema": schema, **key, **options}
 
     def _command(self, module: str) -> tuple[str, ...]:

@@ -189,6 +189,16 @@ class Machine:
         """Plug a disk into the running machine, and wait until the machine knows it."""
         self._make(disk)
         monitor.human(self._monitor, f"drive_add 0 {_drive(disk.serial, self._file(disk))}")
+        self._attach(disk)
+
+    def plug_served(self, disk: Disk, server: Path) -> None:
+        """Plug in a disk that a block server has under its serial number, with a cache that it is told to flush."""
+        where = {"type": "unix", "path": str(server)}
+        node = {"driver": "nbd", "node-name": disk.serial, "server": where, "export": disk.serial, "discard": "unmap"}
+        monitor.execute(self._monitor, "blockdev-add", node)
+        self._attach(disk)
+
+    def _attach(self, disk: Disk) -> None:
         arguments = dict(pair.split("=", 1) for pair in _device(disk, _port(disk, self.disks)).split(",")[1:])
         driver = _device(disk, "").split(",", maxsplit=1)[0]
         monitor.execute(self._monitor, "device_add", {"driver": driver, **{key: _typed(value) for key, value in arguments.items()}})
