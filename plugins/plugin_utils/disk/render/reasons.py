@@ -62,7 +62,8 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
     if wanted.get("count") is not None:
         reasons.append(f"one of {_expression(wanted['count'], 'several')} alike, on disks of its own")
     if wanted.get("spares"):
-        reasons.append(f"with {_text(wanted['spares'])} spare disks" if wanted["spares"] != 1 else "with one spare disk")
+        spares = _expression(wanted["spares"], "as many as an expression gives")
+        reasons.append("with one spare disk" if spares == "1" else f"spare disks: {spares}")
     if wanted.get("mirror") is not None:
         reasons.append("on a mirror" + (", if possible" if wanted["mirror"] == "when_possible" else ""))
     for key, words in (
