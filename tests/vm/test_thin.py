@@ -50,6 +50,8 @@ def test_thin_pools_are_made_and_grow(image: Path, layout_start: Path, tmp_path:
         host.shell("mkdir -p /mnt/web; mount /dev/vg0/web /mnt/web; echo kept >/mnt/web/file; sync")
 
         started.restart()
+        # Groups are activated while the machine starts, each as soon as its disks are there.
+        host.shell("systemctl is-system-running --wait || { systemctl --failed --no-pager; false; }")
         host.shell("mkdir -p /mnt/web; mount /dev/vg0/web /mnt/web; grep kept /mnt/web/file")
         assert host.apply(plan["schema"])["steps"] == []
         larger = host.plan(schema("2 GiB", "3 GiB", metadata_size="8 MiB"))
