@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..storage.lvm import parse_report
 from .lsblk import to_integer
 
 _REPORT = ("--readonly", "--reportformat", "json", "--units", "b", "--nosuffix")
@@ -95,7 +95,7 @@ def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
             group_uuid=row["vg_uuid"] or None,
             extent_size=to_integer(row["vg_extent_size"]) or 0,
         )
-        for row in _report(text, "pv")
+        for row in parse_report(text, "pv")
         if row["pv_uuid"]
     )
 
@@ -103,7 +103,7 @@ def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
 def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
     """Return the logical volumes of an `lvs` report, which has a row for every segment; raises ValueError when it is none."""
     volumes: dict[str, LogicalVolume] = {}
-    for row in _report(text, "lv"):
+    for row in parse_report(text, "lv"):
         on = (place for column in _PLACES for place in _devices(row[column]))
         known = volumes.get(row["lv_uuid"])
         volumes[row["lv_uuid"]] = LogicalVolume(
@@ -189,13 +189,6 @@ def parse_luks(text: str) -> t.Optional[Luks]:
     used = len(re.findall(r"^Key Slot [0-9]: ENABLED$", text, re.MULTILINE))
     payload = re.search(r"^Payload offset:\s*([0-9]+)$", text, re.MULTILINE)
     return Luks(1, f"{name[1]}-{mode[1]}" if name and mode else None, used, int(payload[1]) * 512 if payload else None)
-
-
-def _report(text: str, kind: str) -> list[dict[str, str]]:
-    document = json.loads(text)
-    if not isinstance(document, Mapping) or not isinstance(document.get("report"), list):
-        raise ValueError("no LVM report")
-    return [row for part in document["report"] for row in part.get(kind, [])]
 
 
 def _devices(field: str) -> tuple[str, ...]:

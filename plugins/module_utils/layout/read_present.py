@@ -9,7 +9,6 @@ Nothing is changed. What cannot be read is noted; a disk that cannot be read is 
 
 from __future__ import annotations
 
-import json
 import typing as t
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -23,6 +22,7 @@ from ..schema.model import Layout
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.filesystems import FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
+from ..storage.lvm import parse_report
 from .disks import names_of
 from .present import LogicalVolume, PhysicalVolume, Present
 
@@ -77,8 +77,8 @@ def _rows(outcome: t.Optional[Outcome], kind: str) -> list[dict[str, str]]:
     if outcome is None or outcome.code != 0:
         return []
     try:
-        return [row for part in json.loads(outcome.stdout)["report"] for row in part.get(kind, [])]
-    except (ValueError, KeyError, TypeError):
+        return parse_report(outcome.stdout, kind)
+    except ValueError:
         return []
 
 

@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import json
-import typing as t
-
+from ..storage.lvm import parse_report
 from .filesystem import shrink_filesystem
 from .kinds import (
     UNFINISHED,
@@ -158,8 +156,7 @@ def finish_logical_volumes(step: FinishLogicalVolumes, machine: Machine) -> None
 def _report(machine: Machine, kind: str, columns: str, *which: str) -> list[Row]:
     """Return the rows of `pvs`, `vgs` or `lvs` for things that have to be there; sizes are bytes."""
     how = ["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns]
-    rows = json.loads(machine.change([f"{kind}s", *how, *which]))["report"][0][kind]
-    return t.cast("list[Row]", rows)
+    return parse_report(machine.change([f"{kind}s", *how, *which]), kind)
 
 
 def _check_members(machine: Machine, group: str, devices: tuple[str, ...]) -> None:

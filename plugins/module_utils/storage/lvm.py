@@ -2,9 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""LVM: the extents that groups are made with, and what the nodes of volumes are called."""
+"""LVM: the extents that groups are made with, what the nodes of volumes are called, and what its tools report."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Mapping
 
 EXTENT = 4
 """LVM's default extent, in MiB."""
@@ -26,3 +29,14 @@ def is_extent(size: int) -> bool:
 def mapper_node(group: str, name: str) -> str:
     """Return the device-mapper node of a logical volume; dashes of names are doubled."""
     return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"
+
+
+def parse_report(text: str, kind: str) -> list[dict[str, str]]:
+    """Return the rows of what `pvs`, `vgs` or `lvs` (`kind` pv, vg, lv) write as JSON; raises ValueError when it is no report.
+
+    Where a power cut tore the metadata of one physical volume they look again, and say so in the middle of the report.
+    """
+    document = json.loads("\n".join(line for line in text.splitlines() if not line.lstrip()[:1].isalpha()))
+    if not isinstance(document, Mapping) or not isinstance(document.get("report"), list):
+        raise ValueError("no LVM report")
+    return [row for part in document["report"] for row in part.get(kind, [])]

@@ -16,3 +16,22 @@ def test_extents_of_a_pv(size, extents):
 
 def test_dashes_are_doubled_in_names_of_nodes():
     assert lvm.mapper_node("vg-0", "a-b") == "/dev/mapper/vg--0-a--b"
+
+
+def test_what_lvm_says_in_the_middle_of_its_report_is_no_part_of_it():
+    report = [
+        "  {",
+        '      "report": [',
+        '          { "pv": [ {"pv_name":"/dev/sda1", "vg_name":"os"} ] }',
+        "          ,",
+        '{"pv": []} ] }',
+    ]
+    said = [*report[:2], "  Retrying metadata scan.", *report[2:]]
+    assert lvm.parse_report("\n".join(said), "pv") == [{"pv_name": "/dev/sda1", "vg_name": "os"}]
+    assert lvm.parse_report("\n".join(report), "pv") == lvm.parse_report("".join(report), "pv")
+
+
+@pytest.mark.parametrize("text", ["", "  Retrying metadata scan.\n", "{}", "[]", '{"report": {}}', '  No device found {"report": ['])
+def test_what_is_no_report_is_refused(text):
+    with pytest.raises(ValueError, match="no LVM report|Expecting value"):
+        lvm.parse_report(text, "pv")
