@@ -28,6 +28,7 @@ _QUIET_SECONDS = 2.0
 _RENEWED_SECONDS = 10.0
 """How often a line comes again that cannot be renewed in its place, as in a file."""
 _WIDTH = 79
+"""Columns of a line that is renewed in its place; blanks overwrite what is left of a longer one."""
 
 
 class Progress(t.Protocol):
@@ -63,11 +64,11 @@ class PlanningAction(ActionBase):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {}
     """The argument spec, as AnsibleModule takes it."""
 
-    _shown = 0.0
-    """The seconds of the progress that was shown last, where a line is renewed."""
-
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {}
     """mutually_exclusive, required_one_of, required_if ... of the argument spec."""
+
+    _shown = 0.0
+    """The seconds of the progress that was shown last, where a line is renewed."""
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return the task's result as plain data; raise InputError or NoSolution."""

@@ -60,8 +60,8 @@ class Kind:
         return value
 
     def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
-        """Return a value that holds others; all that is wrong in it is collected, with its place."""
-        raise NotImplementedError
+        """Return a value that holds others; all that is wrong in it is collected, with its place. Only for kinds that are `nested`."""
+        raise TypeError(f"{type(self).__name__} holds no other values")
 
     def json_schema(self) -> Json:
         """Return the JSON Schema of what is accepted."""
