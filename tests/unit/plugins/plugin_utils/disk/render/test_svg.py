@@ -70,11 +70,13 @@ def test_volumes_lie_within_their_group():
     (disk,) = all_with_class(draw("web"), "disk")
     (strip,) = all_with_class(disk, "strip")
     left, right = float(strip.get("x")), float(strip.get("x")) + width(strip)
+    (bottom,) = {float(area.get("y")) + float(area.get("height")) for name, area in areas(disk) if name in {"esp", "boot"}}
     for name, rectangle in areas(disk):
         if name in {"root", "var", "home", "swap"}:
             assert left - 0.01 <= float(rectangle.get("x"))
             assert float(rectangle.get("x")) + width(rectangle) <= right + 0.01
             assert float(rectangle.get("y")) > float(strip.get("y"))
+            assert float(rectangle.get("y")) + float(rectangle.get("height")) == pytest.approx(bottom)
 
 
 def test_disks_of_a_host_have_one_scale():
