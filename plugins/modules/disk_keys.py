@@ -63,7 +63,6 @@ options:
                 and only root can read it.
               - V(recovery) is a recovery key of 256 random bits, in letters that lie on the same keys of most keyboards. It is returned by
                 the run that makes it, and by no other. What it is for, its token says as C(systemd-cryptenroll) would.
-            type: str
               - V(tang) is a server in the network, which helps to open it and learns nothing by that. The server is asked by C(clevis), and
                 gives back what was encrypted for it before anything is added.
               - V(tpm2) is the TPM 2 of the machine, in which C(systemd-cryptenroll) seals a key. It gives the key out as long as the

@@ -27,7 +27,7 @@ CORE = ("ansible-core", "jinja2", "MarkupSafe", "PyYAML", "packaging", "resolvel
 OLD = "0.1.2"
 NEEDED = [line for line in REQUIREMENTS.read_text().splitlines() if line and not line.startswith(("#", "jinja2"))]
 # disk_drift compares what is there, and needs no library for that.
-ACTIONS = sorted({path.stem for path in (ROOT / "plugins" / "action").glob("*.py")} - {"disk_drift"})
+ACTIONS = sorted({path.stem for path in (ROOT / "plugins" / "action").glob("*.py")} - {"disk_drift", "disk_keys"})
 TEMPLATES = {
     "plan_to_providers": "{{ {} | bareon.allocator.plan_to_providers('host', {}) }}",
     "usages": "{{ lookup('bareon.allocator.usages') }}",

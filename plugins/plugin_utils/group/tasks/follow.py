@@ -88,13 +88,13 @@ def run_follow(
 def _read(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Wanted:
     mistakes = Mistakes()
     rules = read_rules(arguments, mistakes)
-    request = None
     try:
         request = read_request(cluster, arguments)
     except InputError as error:
         mistakes.extend(error.mistakes)
+        mistakes.check()
+        raise
     mistakes.check()
-    assert request is not None
     gauge = Gauge(
         measure=Measure(arguments.get("measure") or Measure.IMBALANCE),
         resources=tuple(map(Resource, arguments.get("resources") or (Resource.MEMORY, Resource.CPUS))),
@@ -233,9 +233,7 @@ class _Run:
         return _Chosen(now, self._with_plan(record, Purpose.BALANCE, made) if made else record, tuple(made))
 
     def _options(self) -> BalanceOptions:
-        options = self._wanted.request.options
-        assert isinstance(options, BalanceOptions)
-        return options
+        return t.cast("BalanceOptions", self._wanted.request.options)
 
     def _plans(self, groups: Sequence[int], cluster: Cluster, moves: int | None, data: int | None) -> list[GroupPlan]:
         if not groups:

@@ -368,7 +368,7 @@ def _shrink_volume(host: SimulatedHost, step: kinds.ShrinkLogicalVolume) -> Piec
 def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Pieces:
     group = _group(host, step.group)
     lost = {known.name for known in group.volumes if known.uuid in host.lost}
-    named = next(known for known in group.volumes if known.name == step.name)
+    (named,) = [known for known in group.volumes if known.name == step.name]
     _need(step.begun or (named.name not in lost and named.pool not in lost), f"the pool of {step.name} cannot be activated")
     gone = [known for known in group.volumes if known.name == step.name or known.pool == step.name]
     for known in gone:
