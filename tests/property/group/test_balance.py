@@ -13,7 +13,9 @@ import dataclasses
 import functools
 import itertools
 import random
+from unittest import mock
 
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import walk
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
@@ -202,10 +204,14 @@ def test_plans_of_any_small_cluster(cluster, wanted, most_at_node, order):
     st.booleans(),
     options(),
     st.sampled_from([None, 1, 3]),
+    st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_plans_of_generated_clusters(seed, template, scale, offline, tagged, wanted, most_at_node, order):
+def test_plans_of_generated_clusters(seed, template, scale, offline, tagged, wanted, most_at_node, as_large, order):
     made = generate(nodes=6, per_node=4, seed=seed, template=template, memscale=scale, offline=offline, extags=tagged, n1ok=seed % 2 == 0)
     cluster = parse_text(made.text())
     wanted = dataclasses.replace(wanted, prices=dataclasses.replace(wanted.prices, most_moves=None))
-    assert_plan_is_sound(cluster, 0, wanted, most_at_node, order, shared=template != "drbd")
+    # What is otherwise done in large groups only, of which none could be held against the oracle.
+    few, inviting = (0, 4) if as_large else (walk._FEW, walk._INVITING)
+    with mock.patch.object(walk, "_FEW", few), mock.patch.object(walk, "_INVITING", inviting):
+        assert_plan_is_sound(cluster, 0, wanted, most_at_node, order, shared=template != "drbd")

@@ -16,12 +16,14 @@ from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import Move, MoveKind, make_move
 from ..neighbourhood.exchanges import ExchangeEvaluator, arrivals
-from .walk import NOBODY, Walk
+from .walk import LITTLE, LITTLE_EVERYWHERE, NOBODY, Walk
 
 _ABREAST = 100
 """Instances whose exchanges are looked at together."""
-_PARTNERS = 2000
-"""With how many an instance may exchange nodes at most; of more, each time with others."""
+_ALL = 2000
+"""Up to so many instances, each may exchange nodes with any other."""
+_PARTNERS = 1500
+"""Of more instances, with how many each may: each time with others."""
 _PATIENCE = 12
 """How many starts of chains, or exchanges, in a row may lead nowhere."""
 _DEPTH = 3
@@ -29,7 +31,7 @@ _DEPTH = 3
 
 def refine(walk: Walk) -> None:
     """Make moves that are only worth it together: exchanges, and chains that exchanges do not cover."""
-    walk.repeat(lambda: _exchange_all(walk))
+    _exchange_to_the_end(walk)
     walk.repeat(lambda: _chain_and_exchange(walk))
 
 
@@ -38,14 +40,23 @@ def _chain_and_exchange(walk: Walk) -> None:
     _chain_all(walk)
     if walk.cost < before:
         walk.settle()
-        walk.repeat(lambda: _exchange_all(walk))
+        _exchange_to_the_end(walk)
+
+
+def _exchange_to_the_end(walk: Walk) -> None:
+    walk.repeat(lambda: _exchange_all(walk), LITTLE if _shares(walk) == 1 else LITTLE_EVERYWHERE)
+
+
+def _shares(walk: Walk) -> int:
+    """Return in how many parts the partners of an exchange are looked at."""
+    return 1 if len(walk.instances) <= _ALL else -(-len(walk.instances) // _PARTNERS)
 
 
 def _exchange_all(walk: Walk) -> None:
     """Let instances exchange nodes, two at a time, where that is worth its price."""
     by_place = arrivals(walk.evaluated(walk.evaluator), walk.evaluator.board, walk.instances)
-    shares = -(-len(walk.instances) // _PARTNERS)
-    for number, start in enumerate(range(0, len(walk.instances), _ABREAST)):
+    shares = _shares(walk)
+    for number, start in enumerate(range(0, len(walk.instances), _ABREAST), len(walk.made)):
         _exchange(walk, walk.instances[start : start + _ABREAST], walk.instances[number % shares :: shares], by_place)
 
 

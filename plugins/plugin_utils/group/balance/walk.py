@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ...common.libraries import np
-from ..cluster.arrays import Booleans, Integers
+from ..cluster.arrays import NOWHERE, Booleans, Integers
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
@@ -35,9 +35,9 @@ _FEW = 96
 """Nodes that are all looked at each time."""
 _INVITING = 64
 """Of more nodes, those that are looked at each time; all are in the end."""
-_LITTLE = 0.01
+LITTLE = 0.01
 """What part of all that it has brought a repetition must bring to be worth another."""
-_LITTLE_EVERYWHERE = 0.1
+LITTLE_EVERYWHERE = 0.1
 """The same for looks at all nodes of large groups, which are dear."""
 _SMALL = 24
 """Nodes of groups in which other ways are tried when N+1 on shared storage has been in the way."""
@@ -125,13 +125,13 @@ class Walk:
 
     def descend(self) -> None:
         """Make single moves to any of the nodes."""
-        self.repeat(self._sweep_everywhere, _LITTLE_EVERYWHERE)
+        self.repeat(self._sweep_everywhere, LITTLE_EVERYWHERE)
 
     def _sweep_everywhere(self) -> None:
         if self._sweep(self.evaluator):
             self.settle()
 
-    def repeat(self, improve: Callable[[], object], little: float = _LITTLE) -> None:
+    def repeat(self, improve: Callable[[], object], little: float = LITTLE) -> None:
         """Improve as long as that brings more than a little of what it has brought so far."""
         before = last = self.cost
         while not self.late():
@@ -156,9 +156,33 @@ class Walk:
             best = self.best(instances, self.narrowed(queue.targets[instances]))
             queue.tell(best, self.cost)
             if self._make_first(best, least):
+                if self.is_large() and not self._counts_together():
+                    self._make_beside(best, least)
                 return True
             queue.drop(instances)
         return False
+
+    def _counts_together(self) -> bool:
+        """Return whether moves on different nodes may rule each other out: by what all of them may cost, or by who is to be with whom."""
+        limited = self._prices.most_data is not None or self._prices.most_moves is not None
+        return limited or bool(self.sets) or len(self.mending) > 0
+
+    def _make_beside(self, best: BestMoves, least: float) -> None:
+        """Make further moves of a look whose nodes no move has touched since: what they gain and may do is about as it was."""
+        touched = {*self.made[-1].source, *self.made[-1].target}
+        for row in best.order().tolist():
+            move = best.move(self.state, row)
+            nodes = {*move.source, *move.target} - {NOWHERE}
+            if nodes & touched:
+                continue
+            before, flags = self.cost, self.state.fails_n1.copy()
+            self.state.place(move.instance, *move.target)
+            self.cost = self.scorer.score(self.state) + self.price().now
+            if before - self.cost >= least and self.strands_no_more(move):
+                self.made.append(move)
+                touched |= nodes
+            else:
+                self.back([move], before, flags)
 
     def _make_first(self, best: BestMoves, least: float) -> bool:
         """Make the best move that strands nothing and gains at least `least`; return whether there is one."""
@@ -198,7 +222,9 @@ class Walk:
 
     def narrowed(self, targets: Integers) -> MoveEvaluator:
         """Return a look at moves to the nodes that most invite them and to some others; to all where there are few."""
-        online = self.evaluator.board.targets
         if not self.is_large():
             return self.evaluator
-        return self.evaluator.narrowed(np.union1d(self.evaluator.inviting(self.state, _INVITING), np.intersect1d(targets, online)))
+        wanted = np.zeros(len(self.state.offline) + 1, dtype=bool)
+        wanted[targets] = True
+        wanted[self.evaluator.inviting(self.state, _INVITING)] = True
+        return self.evaluator.narrowed(np.flatnonzero(wanted[:-1] & self.evaluator.board.online))

@@ -195,15 +195,17 @@ def pool_limit(cluster: Cluster, instance: Instance) -> float:
     return free if math.isinf(free) else max(free, 0.0) // instance.disk
 
 
-def nodes_to_add(cluster: Cluster, instance: Instance, group: int, wanted: int, options: CopyOptions) -> Addition:
-    """Return how many nodes like the group's most usual one let `wanted` copies fit into it."""
+def nodes_to_add(
+    cluster: Cluster, instance: Instance, group: int, wanted: int, options: CopyOptions, counted: int | None = None
+) -> Addition:
+    """Return how many nodes like the group's most usual one let `wanted` copies fit; `counted` is the best count without any, if known."""
     like = _usual_node(cluster, group)
     model = cluster.nodes[like]
 
     def count(number: int) -> int:
         return len(best_count(_with_nodes(cluster, model, number), instance, (group,), options, wanted).copies)
 
-    last = count(0)
+    last = count(0) if counted is None else min(counted, wanted)
     if last >= wanted:
         return Addition(group, like, 0, last)
     low, high = 0, min(_fewest(cluster, model, instance, group, wanted, options), MOST_ADDED)

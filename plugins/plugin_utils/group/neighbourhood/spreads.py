@@ -107,6 +107,8 @@ class _Metrics:
     """[M, K, N]"""
     need: Floats
     """[M, K, I]"""
+    average: Floats
+    """[K, N]: by how much the value of a node rises when an average instance comes."""
 
     @classmethod
     def of(cls, state: ClusterState, spreads: Sequence[Spread]) -> _Metrics:
@@ -132,7 +134,8 @@ class _Metrics:
                 need[term, number] = state.facts.instances.as_primary[which]
         member = np.array([spread.member for spread in kept], dtype=bool).reshape(len(kept), nodes)
         offset = np.array([spread.offset for spread in kept]).reshape(len(kept), nodes)
-        return cls(np.array(weights), member.sum(axis=1).astype(float), member, offset, quantity, rate, need)
+        average = (need.mean(axis=2)[:, :, None] * rate).sum(axis=0)
+        return cls(np.array(weights), member.sum(axis=1).astype(float), member, offset, quantity, rate, need, average)
 
     def centred(self, state: ClusterState) -> Floats:
         """Return [K, N]: the values of a state less their mean."""
@@ -146,8 +149,7 @@ class _Metrics:
         centred = self.centred(state)
         deviation = np.sqrt(np.einsum("kn,kn->k", centred, centred) / self.count)
         steep = np.divide(self.weight, self.count * deviation, out=np.zeros(len(self.weight)), where=deviation > 0)
-        change = (self.need.mean(axis=2)[:, :, None] * self.rate).sum(axis=0)
-        slope: Floats = (steep[:, None] * centred * change).sum(axis=0)
+        slope: Floats = (steep[:, None] * centred * self.average).sum(axis=0)
         return slope
 
 

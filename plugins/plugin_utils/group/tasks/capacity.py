@@ -83,7 +83,8 @@ def _count_group(cluster: Cluster, question: _Question, group: int) -> _Answer:
     vector = _vector(cluster, group, question.options.strategy)
     if question.wanted is None:
         return _Answer(group, count, tiers, None, vector)
-    added = nodes_to_add(cluster, question.instance, group, question.wanted, question.options)
+    counted = len(count.copies) if counting is best_count else None
+    added = nodes_to_add(cluster, question.instance, group, question.wanted, question.options, counted)
     like = cluster.nodes[added.like]
     add = {
         "nodes": added.nodes,
