@@ -19,10 +19,11 @@ KEYGEN = Path("/usr/libexec/tangd-keygen")
 
 
 def new_keys(folder: Path) -> str:
-    """Make the keys of a server in a folder, and return the thumbprint of the one that it signs with."""
+    """Make the keys of a server in a folder, and return the thumbprint of the one that it signs with; hidden ones are old."""
     folder.mkdir(exist_ok=True)
     subprocess.run([KEYGEN, folder], check=True, capture_output=True)
-    files = (file for file in folder.glob("*.jwk") if "verify" in json.loads(file.read_text())["key_ops"])
+    shown = (file for file in folder.glob("*.jwk") if not file.name.startswith("."))
+    files = (file for file in shown if "verify" in json.loads(file.read_text())["key_ops"])
     return next(
         subprocess.run(["jose", "jwk", "thp", "-i", file], stdout=subprocess.PIPE, text=True, check=True).stdout.strip() for file in files
     )
