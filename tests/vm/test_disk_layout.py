@@ -376,6 +376,49 @@ def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugg
     assert_same(host, more["schema"])
 
 
+def test_arrays_grow_with_their_members_and_what_is_on_them(layout_host: Plugged) -> None:
+    """A mirror with volumes in LUKS, and parity with a file system; both stay mounted, and md is still building them up when they grow."""
+    mirror, parity = ([Disk(f"{name}-{number}", GIB, "scsi") for number in range(count)] for name, count in (("M", 2), ("P", 3)))
+    host = layout_host([*mirror, *parity])
+
+    def layout(leg: int, volume: int) -> Plain:
+        arrays = [
+            {"name": f"/dev/md/{name}", "level": level, "devices": [part(disk, 1) for disk in disks], "metadata": "1.2"}
+            for name, level, disks in (("m", "raid1", mirror), ("p", "raid5", parity))
+        ]
+        return by_hand(
+            {disk: [("leg", leg)] for disk in (*mirror, *parity)},
+            mds=arrays,
+            luks=[{"name": "sealed", "device": "/dev/md/m"}],
+            **group("safe", {"data": volume}, "/dev/mapper/sealed"),
+            fss=[filesystem("/dev/mapper/safe-data", "ext4"), filesystem("/dev/md/p", "xfs")],
+        )
+
+    host.apply(layout(300, 200))
+    places = {"/srv/data": "/dev/mapper/safe-data", "/srv/parity": "/dev/md/p"}
+    for place, device in places.items():
+        host.shell(f"mkdir -p {place}; mount {device} {place}; head -c 9000000 /dev/urandom >{place}/file; sync")
+    sums = host.shell("sha256sum /srv/*/file")
+    small = {place: room(host, place) for place in places}
+    host.shell("echo 1000000 | tee /proc/sys/dev/raid/speed_limit_max /proc/sys/dev/raid/speed_limit_min")
+
+    grown = layout(600, 500)
+    seen = host.foresee(grown)
+    done = host.apply(grown)
+    assert [step["says"] for step in done["steps"]] == [step["says"] for step in seen["steps"]]
+    assert done["destroys"] == []
+    kinds = [step["kind"] for step in done["steps"] if step["kind"] != "write_partition_table"]
+    assert sorted(kinds) == sorted(
+        ["grow_array", "grow_array", "resize_luks", "resize_physical_volume", "extend_logical_volume", "grow_filesystem", "grow_filesystem"]
+    )
+    assert host.shell("sha256sum /srv/*/file") == sums
+    for place, wanted in {"/srv/data": 300, "/srv/parity": 600}.items():
+        assert room(host, place) - small[place] >= 0.85 * wanted, place
+    assert_same(host, grown)
+    host.shell("for array in /dev/md/m /dev/md/p; do mdadm --wait $array || true; done; umount /srv/data /srv/parity")
+    host.shell("e2fsck -fn /dev/mapper/safe-data; xfs_repair -n /dev/md/p")
+
+
 def test_a_spare_takes_the_place_of_a_disk_that_failed_and_gets_a_successor(layout_host: Plugged) -> None:
     """The plan does not say which disk stands by now, but md: whoever is new becomes the spare."""
     one, two, three, four = (Disk(f"LEG-{number}", GIB, "scsi") for number in (1, 2, 3, 4))

@@ -11,11 +11,13 @@ import typing as t
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..storage.units import KIB
 from . import stacks
 from .host import Host, Outcome
+from .lsblk import to_integer
 from .reader import Notes
-from .signatures import Signature
-from .stacks import Array, LogicalVolume, Luks
+from .signatures import SECTOR, Signature
+from .stacks import Array, Legs, LogicalVolume, Luks
 from .tree import Device, Tree
 
 _MAPPER_UUID = re.compile(r"^LVM-[A-Za-z0-9]{32}(?P<volume>[A-Za-z0-9]{32})")
@@ -77,10 +79,20 @@ def _running_array(host: Host, tree: Tree, device: Device) -> Device:
     array = _array(host.run(stacks.detail_command(t.cast(str, device.dev))))
     if array is not None:
         slots = array.devices or None
-        return replace(device, title=array.name or device.title, uuid=array.uuid, metadata=array.metadata, slots=slots)
+        title, legs = array.name or device.title, _legs(host, device)
+        return replace(device, title=title, uuid=array.uuid, metadata=array.metadata, slots=slots, legs=legs)
     members = [tree.devices[parent] for parent in device.parents if parent in tree.devices]
     known = next((signature for _member, signature in _members(members, "linux_raid_member")), None)
     return device if known is None else replace(device, title=known.label or device.title, uuid=known.uuid)
+
+
+def _legs(host: Host, device: Device) -> t.Optional[Legs]:
+    """Return what an array takes of its members; None where the kernel does not tell, as of some levels."""
+    folder = f"/sys/block/{device.name}/md"
+    used = to_integer((host.read(f"{folder}/component_size") or "").strip())
+    begins = [to_integer((host.read(f"{folder}/dev-{name}/offset") or "").strip()) for name in device.parents]
+    known = [begin for begin in begins if begin is not None]
+    return Legs(used * KIB, max(known) * SECTOR) if used and known and len(known) == len(begins) else None
 
 
 def _stopped_array(uuid: str, members: tuple[str, ...], array: t.Optional[Array], signature: Signature) -> Device:

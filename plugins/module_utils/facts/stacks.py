@@ -73,6 +73,14 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Legs:
+    """What a running md array takes of each of its members, and where its data begin on them at the latest; bytes."""
+
+    used: int
+    begin: int
+
+
+@dataclass(frozen=True)
 class Luks:
     """A LUKS header; `data_start` is where the data begin on the device, in bytes."""
 

@@ -21,7 +21,7 @@ from .blank import Remains
 from .lsblk import Row, Rows
 from .mounts import Mounts
 from .signatures import SECTOR, Signature, Table, TablePartition
-from .stacks import Luks
+from .stacks import Legs, Luks
 
 PARTITION_TABLES = frozenset({"gpt", "PMBR", "dos", "bsd", "sun", "sgi", "mac", "atari", "minix", "ultrix", "unixware", "solaris_x86"})
 """Types of signatures that are partition tables; the words are libblkid's."""
@@ -48,7 +48,8 @@ class Device:
 
     `name` is the kernel's name; what is not running has a name of its own that no kernel device can have, and `dev` is None.
     `kind` is lsblk's type: disk, part, loop, rom, mpath, crypt, lvm, raid1 ...
-    `metadata` is the version of an md array's superblocks, `slots` how many members it is to have, spares apart.
+    `metadata` is the version of an md array's superblocks, `slots` how many members it is to have, spares apart,
+    `legs` what it takes of them.
     `read` says whether the device itself was looked at for signatures, `claimed` whether the kernel refuses to share it (None: not asked).
     `openers` are processes that have it open. `remains` is what shows a disk without any signature not to be blank.
     `begun` is the GUID of a table of which only a part was written (empty: it has none yet), where there is nothing else.
@@ -72,6 +73,7 @@ class Device:
     luks: t.Optional[Luks] = None
     metadata: t.Optional[str] = None
     slots: t.Optional[int] = None
+    legs: t.Optional[Legs] = None
     read: bool = False
     claimed: t.Optional[bool] = None
     openers: tuple[str, ...] = ()

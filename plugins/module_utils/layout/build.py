@@ -30,6 +30,7 @@ from ..steps.kinds import (
     FinishLogicalVolumes,
     FinishPartitions,
     FormatLuks,
+    GrowArray,
     GrowFilesystem,
     GrowMirror,
     LimitSubvolumes,
@@ -48,7 +49,19 @@ from ..storage.btrfs import outer_first
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
 from .capacity import EXTENT, array_head, extents_for, size_of
-from .contents import Action, Stack, has_small_member, joining_of, look, look_at_volume, must_grow, top_of, unused_below
+from .contents import (
+    Action,
+    Stack,
+    array_of,
+    has_small_member,
+    joining_of,
+    leg_growth,
+    look,
+    look_at_volume,
+    must_grow,
+    top_of,
+    unused_below,
+)
 from .partitions import PartitionMatch, Status
 from .present import Present
 from .volume_groups import GroupPlan, PoolPlan, VolumeAction, VolumePlan
@@ -119,6 +132,8 @@ def building_steps(site: Site) -> Iterator[Step]:
 def _has_to_grow(site: Site, stack: Stack) -> bool:
     desired = site.layout.filesystem_on(stack.device)
     small = desired is not None and has_small_member(site.present, desired, stack)
+    if stack.array is not None:
+        return leg_growth(stack, array_of(site.present, stack)) > 0
     return small or any(match.grows for match in stack.matches)
 
 
@@ -179,11 +194,15 @@ def _kept_device(site: Site, stack: Stack) -> t.Optional[Device]:
 
 
 def _grown_stack(site: Site, stack: Stack) -> Iterator[Step]:
-    """Let LUKS and the physical volume on a kept stack follow what is below."""
+    """Let the array of a kept stack, LUKS and the physical volume on it follow what is below."""
     device = _kept_device(site, stack)
     if device is None:
         return
-    grown = any(match.grows for match in stack.matches)
+    grown = stack.array is None and any(match.grows for match in stack.matches)
+    array = array_of(site.present, stack)
+    if array is not None and leg_growth(stack, array):
+        yield GrowArray(str(array.dev))
+        grown = True
     if grown or unused_below(site.present, device) >= EXTENT:
         container = site.layout.container_on(stack.device)
         if container is not None:

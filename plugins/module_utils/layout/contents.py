@@ -18,13 +18,21 @@ from dataclasses import dataclass, replace
 from ..facts.tree import Device, Tree
 from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, Layout
 from ..steps.kinds import OpenLuks, StartArray, Step, StopArray
+from ..storage import overhead
 from ..storage.btrfs import BTRFS
 from ..storage.filesystems import FILESYSTEMS
+from ..storage.units import KIB
+from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
 from .present import Present, VolumeGroup
 
 _MENDED = ("raid1", "raid5", "raid6", "raid10")
-"""Levels of arrays that run without a member, and build up another one."""
+"""Levels of arrays that run without a member, and build up another one; their members can grow as well."""
+
+_AT_THEIR_BEGIN = ("1.1", "1.2")
+"""Metadata that stay where they are when a member grows."""
+
+_CHUNK = overhead.MD_CHUNK * KIB
 
 
 class Action(enum.Enum):
@@ -154,6 +162,11 @@ def joining_of(present: Present, stack: Stack) -> tuple[Device, tuple[PartitionM
     """Return the array of a kept stack, and the new partitions that become its members."""
     found = _array_device(present.tree, stack)
     return t.cast(Device, found.device), found.joining
+
+
+def array_of(present: Present, stack: Stack) -> t.Optional[Device]:
+    """Return the array of a kept stack; None where it is none."""
+    return _array_device(present.tree, stack).device if stack.array is not None and stack.action is Action.KEEP else None
 
 
 def look(layout: Layout, present: Present, stack: Stack) -> Found:
@@ -288,11 +301,26 @@ def member_of(present: Present, device: Device, group: DesiredGroup) -> t.Option
 
 def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Optional[Device]) -> t.Optional[str]:
     growing = next((match for match in stack.matches if match.grows), None)
-    if growing is not None and stack.array is not None:
-        return f"{growing.node} would have to grow, but members of arrays cannot"
+    if growing is not None and stack.array is not None and there is not None:
+        array = _array_device(present.tree, stack).device
+        if array is not None and not _members_can_grow(array):
+            return f"{growing.node} would have to grow, but members of {array.kind} with metadata {array.metadata} cannot"
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
     return cannot_grow(present, filesystem, there, node)
+
+
+def leg_growth(stack: Stack, device: t.Optional[Device]) -> int:
+    """Return how many bytes more a kept array takes of each member when it takes all of them, as they will be; 0 for anything else."""
+    if stack.array is None or device is None or device.legs is None or not _members_can_grow(device):
+        return 0
+    least = min(match.desired.size if match.device is None or match.grows else match.size for match in stack.matches)
+    growth = (least - device.legs.begin) // _CHUNK * _CHUNK - device.legs.used
+    return growth if growth >= EXTENT else 0
+
+
+def _members_can_grow(device: Device) -> bool:
+    return device.kind in _MENDED and device.metadata in _AT_THEIR_BEGIN
 
 
 def has_small_member(present: Present, filesystem: DesiredFilesystem, stack: Stack) -> bool:

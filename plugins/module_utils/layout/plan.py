@@ -23,8 +23,9 @@ from dataclasses import dataclass
 
 from ..schema.model import Layout
 from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
+from ..storage.raid import RaidLevel, data_legs
 from .build import Site, building_steps, removals
-from .contents import Action, Stack, judge_stacks, look, top_of, unused_below
+from .contents import Action, Stack, array_of, judge_stacks, leg_growth, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, is_begun, lose, match_disk, plan_table
@@ -168,9 +169,17 @@ def _grown(draft: _Draft) -> dict[str, int]:
         device = look(draft.layout, draft.present, stack).device if stack.action is Action.KEEP else None
         volume = draft.present.physical_on(device.name) if device is not None else None
         if device is not None and volume is not None:
-            growth = sum(match.desired.size - match.size for match in stack.matches if match.grows)
+            growth = _growth_below(draft, stack)
             grown[top_of(draft.layout, stack.device)] = growth + unused_below(draft.present, device) + max(0, volume.unused)
     return grown
+
+
+def _growth_below(draft: _Draft, stack: Stack) -> int:
+    """Return how many bytes more a kept stack offers when its partitions have grown."""
+    array = array_of(draft.present, stack)
+    if array is None or stack.array is None:
+        return sum(match.desired.size - match.size for match in stack.matches if match.grows)
+    return data_legs(RaidLevel(stack.array.level), len(stack.array.members)) * leg_growth(stack, array)
 
 
 def _openings(draft: _Draft) -> Iterator[Step]:

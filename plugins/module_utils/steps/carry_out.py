@@ -22,6 +22,7 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.CreateArray: md.create_array,
     kinds.AddMembers: md.add_members,
     kinds.GrowMirror: md.grow_mirror,
+    kinds.GrowArray: md.grow_array,
     kinds.StartArray: md.start_array,
     kinds.StopArray: md.stop_array,
     kinds.ActivateGroup: lvm.activate_group,

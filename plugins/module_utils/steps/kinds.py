@@ -245,6 +245,15 @@ class GrowMirror(Step):
 
 
 @dataclass(frozen=True)
+class GrowArray(Step):
+    """Let a running array take the whole of its members, which have grown, when md has built it up."""
+
+    device: str
+
+    words: t.ClassVar[str] = "grow the array {device} to the size of its members, when it is built up"
+
+
+@dataclass(frozen=True)
 class FormatLuks(Step):
     """Write a LUKS2 header with this UUID.
 

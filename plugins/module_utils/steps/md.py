@@ -13,8 +13,8 @@ from __future__ import annotations
 import typing as t
 
 from ..facts.stacks import Array, detail_command, members_of, parse_array
-from .kinds import AddMembers, CreateArray, GrowMirror, StartArray, StopArray
-from .machine import Machine, StepFailed
+from .kinds import AddMembers, CreateArray, GrowArray, GrowMirror, StartArray, StopArray
+from .machine import LONG_PATIENCE, Machine, StepFailed
 
 _ANY_HOST = "--homehost=any"
 """Recorded in the array: it comes back under its own name whatever the host is called by then."""
@@ -60,6 +60,14 @@ def grow_mirror(step: GrowMirror, machine: Machine) -> None:
     """Add the members and give them places of their own, and see that the array has them."""
     machine.change(["mdadm", "--grow", step.device, f"--raid-devices={step.count}", "--add", *step.members])
     _check_members(machine, step.device, step.members)
+
+
+def grow_array(step: GrowArray, machine: Machine) -> None:
+    """Let the array take all of its members. md does not do that while it builds up, which can take hours."""
+    # Code 1: there was nothing to wait for.
+    machine.change(["mdadm", "--wait", step.device], patience=LONG_PATIENCE, accepted=(0, 1))
+    machine.change(["mdadm", "--grow", step.device, "--size=max"])
+    machine.settle()
 
 
 def _check_members(machine: Machine, device: str, members: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+KIB = 1024
 MIB = 1024**2
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import Disk
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature, Table, TablePartition
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Luks
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Legs, Luks
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import LogicalVolume, PhysicalVolume, Present
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
@@ -139,7 +139,7 @@ class SimulatedHost:
             for block, own in members:
                 if own.role >= raid.members:
                     continue
-                begin, size = md_data(block.size, raid.metadata)
+                begin, size = md_data(own.size, raid.metadata)
                 legs.append(block.part(begin, size))
             size = min(sum(extent.size for extent in leg) for leg in legs)
             copies = tuple(place for leg in legs for place in leg[0].places)
@@ -151,7 +151,9 @@ class SimulatedHost:
         for block in found.values():
             for kind, (raid, _offsets) in self.media.signatures(block).items():
                 # A superblock at the end of the last partition is one of the disk as well; md compares its size.
-                if kind.startswith("md-") and uuid in (None, raid.uuid) and raid.size == block.size:
+                # One at the begin stays good when the partition grows.
+                fits = kind.startswith("md-") and (raid.size == block.size or (raid.metadata == "1.2" and raid.size < block.size))
+                if fits and uuid in (None, raid.uuid):
                     result.append((block, raid))
         return sorted(result, key=lambda member: member[1].role)
 
@@ -309,6 +311,7 @@ class SimulatedHost:
             slots=next((raid.members for _member, raid in self.members(self.blocks(), block.uuid)), None)
             if block.kind == "raid1"
             else None,
+            legs=self._legs(block),
             luks=Luks(2, None, 1, LUKS_START) if block.kind == "crypt" else None,
             read=True,
         )
@@ -322,6 +325,13 @@ class SimulatedHost:
         if not block.kind.startswith("raid"):
             return None
         return next(raid.metadata for known, raid in self.members(self.blocks(), block.uuid))
+
+    def _legs(self, block: Block) -> Legs | None:
+        """What an array takes of its members."""
+        if not block.kind.startswith("raid"):
+            return None
+        own = [md_data(raid.size, raid.metadata) for _member, raid in self.members(self.blocks(), block.uuid)]
+        return Legs(min(size for _begin, size in own), max(begin for begin, _size in own))
 
     @staticmethod
     def _start(block: Block) -> int:

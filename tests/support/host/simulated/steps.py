@@ -162,6 +162,13 @@ def _grow_mirror(host: SimulatedHost, step: kinds.GrowMirror) -> Pieces:
     yield from _add_members(host, kinds.AddMembers(step.device, step.members))
 
 
+def _grow_array(host: SimulatedHost, step: kinds.GrowArray) -> Pieces:
+    array = host.by_node(step.device)
+    for block, raid in host.members(host.blocks(), array.uuid):
+        host.media.sign(block, MDADM_KIND[raid.metadata], replace(raid, size=block.size))
+        yield
+
+
 def _start_array(host: SimulatedHost, step: kinds.StartArray) -> Pieces:
     host.arrays[step.uuid] = step.device
     yield
@@ -463,6 +470,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.CreateArray: _create_array,
     kinds.AddMembers: _add_members,
     kinds.GrowMirror: _grow_mirror,
+    kinds.GrowArray: _grow_array,
     kinds.StartArray: _start_array,
     kinds.StopArray: _stop_array,
     kinds.FormatLuks: _format_luks,

@@ -176,3 +176,23 @@ def test_descendants_of_a_diamond_come_after_all_they_lie_on():
     assert sorted(names) == ["dm-1", "dm-2", "dm-3", "dm-4", "dm-5"]
     assert names.index("dm-4") > max(names.index("dm-1"), names.index("dm-3"))
     assert names[-1] == "dm-5"
+
+
+@pytest.mark.parametrize(
+    ("files", "legs"),
+    [
+        ({"component_size": "523264\n", "dev-sda1/offset": "2048\n", "dev-sdb1/offset": "4096\n"}, stacks.Legs(523264 * 1024, 4096 * 512)),
+        ({"component_size": "523264\n", "dev-sda1/offset": "2048\n"}, None),
+        ({"component_size": "0\n", "dev-sda1/offset": "2048\n", "dev-sdb1/offset": "2048\n"}, None),
+        ({}, None),
+    ],
+)
+def test_what_an_array_takes_of_its_members(files, legs):
+    array = Device("md127", "/dev/md127", "raid1", 2**29, ("sda1", "sdb1"))
+    parts = [Device(f"{name}1", f"/dev/{name}1", "part", 2**29, (name,)) for name in ("sda", "sdb")]
+    detail = "MD_LEVEL=raid1\nMD_UUID=c872fca4:84f41c22:84f41c22:84f41c22\nMD_DEVICES=2\nMD_METADATA=1.2\n"
+    said = {"mdadm --detail --export /dev/md127": {"code": 0, "stdout": detail, "stderr": ""}}
+    host = RecordedHost({"commands": said, "files": {f"/sys/block/md127/md/{name}": text for name, text in files.items()}})
+    found = read_stacks(host, tree(disk("sda"), disk("sdb"), *parts, array), ["sda", "sdb"], [])
+    assert found.devices["md127"].legs == legs
+    assert found.devices["md127"].slots == 2

@@ -24,6 +24,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts i
     refusal,
     simple,
 )
+from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, run_until
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 
@@ -174,15 +175,86 @@ def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them
     assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.RewriteGroup, kinds.FinishPartitions]
 
 
-def test_members_of_arrays_do_not_grow_and_are_not_exchanged():
-    maker = maker_on("sda", "sdb", "sdc")
+def group_on_mirror(content="pv"):
+    """A mirror with a volume group, in LUKS or not, and a volume that takes nearly all of it."""
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 150, "m", "1.2"), 148, content, "m", "ext4")
+    maker.volume("vg0", "data", 28, False, "ext4")
+    return maker
+
+
+def grow_members(maker, size, disks=2):
+    for table in maker.schema["parteds"][:disks]:
+        table["partitions"][0]["end"] += size
+
+
+def test_an_array_grows_with_its_members_and_what_is_on_it():
+    maker = maker_on("sda", "sdb")
     maker.fill(maker.mirror(("sda", "sdb"), 100, "m", "1.2"), 90, "ext4", "m", "ext4")
     host = installed(maker)
-    for table in maker.schema["parteds"][:2]:
-        table["partitions"][0]["end"] += 50
-    assert "members of arrays cannot" in refusal(host, maker.schema)
-    for table in maker.schema["parteds"][:2]:
-        table["partitions"][0]["end"] -= 50
+    grow_members(maker, 50)
+    found = plan(host, maker.schema)
+    assert found.losses == ()
+    assert [step.says for step in found.steps[2:]] == [
+        "grow the array /dev/md/m to the size of its members, when it is built up",
+        "grow the ext4 on /dev/md/m to the size of its device",
+    ]
+    assert [type(step) for step in found.steps[:2]] == [kinds.WritePartitionTable] * 2
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+
+
+@pytest.mark.parametrize("content", ["pv", "luks-pv"])
+def test_volumes_take_what_an_array_below_them_gains(content):
+    maker = group_on_mirror(content)
+    host = installed(maker)
+    grow_members(maker, 64)
+    maker.schema["lvs"][0]["size"] += 60
+    found = plan(host, maker.schema)
+    sealed = [kinds.ResizeLuks] if content == "luks-pv" else []
+    assert [type(step) for step in found.steps[2:]] == [
+        kinds.GrowArray,
+        *sealed,
+        kinds.ResizePhysicalVolume,
+        kinds.ExtendLogicalVolume,
+        kinds.GrowFilesystem,
+    ]
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+    maker.schema["lvs"][0]["size"] += 400
+    assert "too few" in refusal(host, maker.schema)
+
+
+@pytest.mark.parametrize("moment", range(14))
+def test_an_array_that_grew_by_half_is_completed(moment):
+    maker = group_on_mirror()
+    host = installed(maker)
+    grow_members(maker, 64)
+    maker.schema["lvs"][0]["size"] += 60
+    layout = parse_static_schema(maker.schema)
+    run_until(host, plan(host, maker.schema), moment)
+    host.start_all()
+    complete(host, layout, [])
+    assert host.by_node("/dev/mapper/vg0-data").size == (28 * 4 + 60) * MIB
+
+
+def test_an_array_grows_with_its_smallest_member_only():
+    maker = group_on_mirror()
+    host = installed(maker)
+    grow_members(maker, 64, disks=1)
+    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.WritePartitionTable]
+    maker.schema["lvs"][0]["size"] += 60
+    assert "too few" in refusal(host, maker.schema)
+
+
+def test_members_with_metadata_at_their_end_do_not_grow():
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "m", "1.0"), 90, "ext4", "m", "ext4")
+    host = installed(maker)
+    grow_members(maker, 50)
+    assert "/dev/sda1 would have to grow, but members of raid1 with metadata 1.0 cannot" in refusal(host, maker.schema)
 
 
 def with_a_mirror(*disks, encrypt=False):

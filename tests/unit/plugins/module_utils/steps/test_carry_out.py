@@ -29,6 +29,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     ExtendVolumeGroup,
     FinishLogicalVolumes,
     FormatLuks,
+    GrowArray,
     GrowFilesystem,
     GrowMirror,
     LimitSubvolumes,
@@ -99,6 +100,12 @@ def test_members_are_added_and_looked_for():
     for answers in ({}, members("/dev/sda1")):
         with pytest.raises(StepFailed, match="/dev/md/boot has .*, but not /dev/sdc1"):
             steps_md.add_members(AddMembers("/dev/md/boot", ("/dev/sdc1",)), RecordingMachine(answers))
+
+
+def test_an_array_grows_when_it_is_built_up():
+    machine = RecordingMachine()
+    steps_md.grow_array(GrowArray("/dev/md127"), machine)
+    assert machine.commands == ["mdadm --wait /dev/md127", "mdadm --grow /dev/md127 --size=max"]
 
 
 def test_arrays_start_and_stop():
