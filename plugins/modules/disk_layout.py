@@ -22,8 +22,8 @@ description:
     otherwise in use is refused even then, and whatever the schema marks with C(keep_data) is never destroyed.
   - Only the disks of the schema are touched. Arrays, groups and containers on other disks stay as they are.
   - An existing layout can grow by a larger partition with free room behind it, a larger logical volume, or another disk in
-    a volume group or a mirror, and can get more partitions and volumes. An array that has lost a disk gets a new one in its place.
-    An array grows when the partitions of all its members do.
+    a volume group, a mirror or an array with parity, and can get more partitions and volumes. An array that has lost a disk gets a new
+    one in its place, and an array grows when the partitions of all its members do.
     Volumes and file systems grow while they are in use. Nothing is moved, and nothing shrinks except the volumes in O(allow_shrink).
   - If a run was interrupted at any moment, by a signal or by a power cut, the next run with the same schema completes it.
     Unfinished work is recognised by identities that follow from the plan, and needs no O(wipe).

@@ -369,7 +369,7 @@ def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugg
 
     host.machine.plug(Disk("LEG-5", 512 * MIB, "scsi"))
     more = host.plan(schema)
-    assert [step["kind"] for step in host.apply(more["schema"])["steps"]][2] == "grow_mirror"
+    assert [step["kind"] for step in host.apply(more["schema"])["steps"]][2] == "widen_array"
     host.build_up_arrays()
     host.shell("grep -q '\\[UUU\\]' /proc/mdstat")
     assert host.shell("sha256sum /srv/file") == sums
@@ -377,7 +377,10 @@ def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugg
 
 
 def test_arrays_grow_with_their_members_and_what_is_on_them(layout_host: Plugged) -> None:
-    """A mirror with volumes in LUKS, and parity with a file system; both stay mounted, and md is still building them up when they grow."""
+    """A mirror with volumes in LUKS, and parity with a file system, which is spread over a further disk at last; both stay mounted.
+
+    md is still building them up when they grow.
+    """
     mirror, parity = ([Disk(f"{name}-{number}", GIB, "scsi") for number in range(count)] for name, count in (("M", 2), ("P", 3)))
     host = layout_host([*mirror, *parity])
 
@@ -415,6 +418,22 @@ def test_arrays_grow_with_their_members_and_what_is_on_them(layout_host: Plugged
     for place, wanted in {"/srv/data": 300, "/srv/parity": 600}.items():
         assert room(host, place) - small[place] >= 0.85 * wanted, place
     assert_same(host, grown)
+
+    parity.append(Disk("P-3", GIB, "scsi"))
+    host.machine.plug(parity[-1])
+    wider = layout(600, 500)
+    done = host.apply(wider)
+    assert [step["kind"] for step in done["steps"]] == [
+        "write_partition_table",
+        "clear_signatures",
+        "widen_array",
+        "grow_array",
+        "finish_partitions",
+        "grow_filesystem",
+    ]
+    assert room(host, "/srv/parity") - small["/srv/parity"] >= 0.85 * 1200
+    assert host.shell("sha256sum /srv/*/file") == sums
+    assert_same(host, wider)
     host.shell("for array in /dev/md/m /dev/md/p; do mdadm --wait $array || true; done; umount /srv/data /srv/parity")
     host.shell("e2fsck -fn /dev/mapper/safe-data; xfs_repair -n /dev/md/p")
 

@@ -32,7 +32,6 @@ from ..steps.kinds import (
     FormatLuks,
     GrowArray,
     GrowFilesystem,
-    GrowMirror,
     LimitSubvolumes,
     MakeFilesystem,
     MakeSwap,
@@ -43,6 +42,7 @@ from ..steps.kinds import (
     RewriteGroup,
     ShrinkLogicalVolume,
     Step,
+    WidenArray,
 )
 from ..storage import derived
 from ..storage.btrfs import outer_first
@@ -52,10 +52,10 @@ from .capacity import EXTENT, array_head, extents_for, size_of
 from .contents import (
     Action,
     Stack,
+    array_growth,
     array_of,
     has_small_member,
     joining_of,
-    leg_growth,
     look,
     look_at_volume,
     must_grow,
@@ -133,7 +133,7 @@ def _has_to_grow(site: Site, stack: Stack) -> bool:
     desired = site.layout.filesystem_on(stack.device)
     small = desired is not None and has_small_member(site.present, desired, stack)
     if stack.array is not None:
-        return leg_growth(stack, array_of(site.present, stack)) > 0
+        return array_growth(stack, array_of(site.present, stack)) > 0
     return small or any(match.grows for match in stack.matches)
 
 
@@ -178,7 +178,7 @@ def _joined(site: Site, stack: Stack) -> Iterator[Step]:
     if array.slots == len(stack.array.members):
         yield AddMembers(str(array.dev), nodes)
     else:
-        yield GrowMirror(str(array.dev), nodes, len(stack.array.members))
+        yield WidenArray(str(array.dev), nodes, len(stack.array.members))
 
 
 def _container(site: Site, device: str) -> Iterator[Step]:
@@ -200,7 +200,7 @@ def _grown_stack(site: Site, stack: Stack) -> Iterator[Step]:
         return
     grown = stack.array is None and any(match.grows for match in stack.matches)
     array = array_of(site.present, stack)
-    if array is not None and leg_growth(stack, array):
+    if array is not None and array_growth(stack, array):
         yield GrowArray(str(array.dev))
         grown = True
     if grown or unused_below(site.present, device) >= EXTENT:

@@ -21,6 +21,7 @@ from ..steps.kinds import OpenLuks, StartArray, Step, StopArray
 from ..storage import overhead
 from ..storage.btrfs import BTRFS
 from ..storage.filesystems import FILESYSTEMS
+from ..storage.raid import RaidLevel, data_legs
 from ..storage.units import KIB
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
@@ -28,6 +29,9 @@ from .present import Present, VolumeGroup
 
 _MENDED = ("raid1", "raid5", "raid6", "raid10")
 """Levels of arrays that run without a member, and build up another one; their members can grow as well."""
+
+_PARITY = ("raid5", "raid6")
+"""Levels of arrays that md spreads over further members, so that they hold more; a mirror gets further copies."""
 
 _AT_THEIR_BEGIN = ("1.1", "1.2")
 """Metadata that stay where they are when a member grows."""
@@ -228,7 +232,7 @@ def _several_devices(stack: Stack) -> Found:
 
 
 def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
-    """Return the new partitions that a running array can take: as many as it and its spares lack, or a mirror as further copies.
+    """Return the new partitions that a running array can take: as many as it and its spares lack, or more where it is whole.
 
     Nothing is taken where something else than a new partition is not a member: what is on it may be the newer half.
     """
@@ -238,7 +242,8 @@ def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
         return ()
     if any(match.status not in (Status.NEW, Status.UNFINISHED) for match in new):
         return ()
-    whole = len(device.parents) == device.slots < len(array.members) and device.kind == "raid1" and not array.spares
+    widened = device.kind in ("raid1", *_PARITY) and not array.spares
+    whole = len(device.parents) == device.slots < len(array.members) and widened
     wanted = len(array.members) + len(array.spares)
     return new if len(device.parents) + len(new) == wanted and (device.slots == len(array.members) or whole) else ()
 
@@ -310,13 +315,17 @@ def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Opt
     return cannot_grow(present, filesystem, there, node)
 
 
-def leg_growth(stack: Stack, device: t.Optional[Device]) -> int:
-    """Return how many bytes more a kept array takes of each member when it takes all of them, as they will be; 0 for anything else."""
+def array_growth(stack: Stack, device: t.Optional[Device]) -> int:
+    """Return how many bytes more a kept array holds when it takes all of its members, as they will be; 0 for anything else."""
     if stack.array is None or device is None or device.legs is None or not _members_can_grow(device):
         return 0
     least = min(match.desired.size if match.device is None or match.grows else match.size for match in stack.matches)
     growth = (least - device.legs.begin) // _CHUNK * _CHUNK - device.legs.used
-    return growth if growth >= EXTENT else 0
+    growth = growth if growth >= EXTENT else 0
+    data = data_legs(RaidLevel(device.kind), len(stack.array.members))
+    # What md spreads over further members holds more when it is done with all of it, not before.
+    more = data * (device.legs.used + growth) - device.size if device.kind in _PARITY else data * growth
+    return more if more >= EXTENT else 0
 
 
 def _members_can_grow(device: Device) -> bool:

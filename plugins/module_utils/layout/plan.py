@@ -23,9 +23,8 @@ from dataclasses import dataclass
 
 from ..schema.model import Layout
 from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
-from ..storage.raid import RaidLevel, data_legs
 from .build import Site, building_steps, removals
-from .contents import Action, Stack, array_of, judge_stacks, leg_growth, look, top_of, unused_below
+from .contents import Action, Stack, array_growth, array_of, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, is_begun, lose, match_disk, plan_table
@@ -177,9 +176,9 @@ def _grown(draft: _Draft) -> dict[str, int]:
 def _growth_below(draft: _Draft, stack: Stack) -> int:
     """Return how many bytes more a kept stack offers when its partitions have grown."""
     array = array_of(draft.present, stack)
-    if array is None or stack.array is None:
+    if array is None:
         return sum(match.desired.size - match.size for match in stack.matches if match.grows)
-    return data_legs(RaidLevel(stack.array.level), len(stack.array.members)) * leg_growth(stack, array)
+    return array_growth(stack, array)
 
 
 def _openings(draft: _Draft) -> Iterator[Step]:

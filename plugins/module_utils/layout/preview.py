@@ -228,7 +228,7 @@ def _create_array(picture: Picture, step: kinds.CreateArray) -> Picture:
     return {**picture, step.device: Piece(_ARRAYS, (0, step.title), f"{step.title} {step.level}", 0, members)}
 
 
-def _add_members(picture: Picture, step: t.Union[kinds.AddMembers, kinds.GrowMirror]) -> Picture:
+def _add_members(picture: Picture, step: t.Union[kinds.AddMembers, kinds.WidenArray]) -> Picture:
     for member in step.members:
         picture = _with(picture, member, holds=_MEMBERSHIPS[_MEMBER])
     array = picture.get(step.device)
@@ -317,7 +317,7 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.ClearGaps: _clear_gaps,
     kinds.CreateArray: _create_array,
     kinds.AddMembers: _add_members,
-    kinds.GrowMirror: _add_members,
+    kinds.WidenArray: _add_members,
     kinds.FormatLuks: _format_luks,
     kinds.OpenLuks: _open_luks,
     kinds.CreatePhysicalVolume: _create_physical_volume,

@@ -234,14 +234,14 @@ class AddMembers(Step):
 
 
 @dataclass(frozen=True)
-class GrowMirror(Step):
-    """Add cleared devices to a running mirror as further copies, so that it has `count` members."""
+class WidenArray(Step):
+    """Add cleared devices to a running array, so that it has `count` members: copies of a mirror, or room that md spreads parity over."""
 
     device: str
     members: tuple[str, ...]
     count: int
 
-    words: t.ClassVar[str] = "add {members} to the mirror {device}, {count} copies in all"
+    words: t.ClassVar[str] = "add {members} to the array {device}, {count} members in all"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..facts.stacks import Array, detail_command, members_of, parse_array
-from .kinds import AddMembers, CreateArray, GrowArray, GrowMirror, StartArray, StopArray
+from .kinds import AddMembers, CreateArray, GrowArray, StartArray, StopArray, WidenArray
 from .machine import LONG_PATIENCE, Machine, StepFailed
 
 _ANY_HOST = "--homehost=any"
@@ -56,7 +56,7 @@ def add_members(step: AddMembers, machine: Machine) -> None:
     _check_members(machine, step.device, step.members)
 
 
-def grow_mirror(step: GrowMirror, machine: Machine) -> None:
+def widen_array(step: WidenArray, machine: Machine) -> None:
     """Add the members and give them places of their own, and see that the array has them."""
     machine.change(["mdadm", "--grow", step.device, f"--raid-devices={step.count}", "--add", *step.members])
     _check_members(machine, step.device, step.members)

@@ -48,7 +48,7 @@ _LVM_KINDS = (
 )
 _THIN_KINDS = (kinds.CreateThinPool, kinds.ExtendPoolMetadata, kinds.CreateThinVolume)
 _LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
-_MD_KINDS = (kinds.CreateArray, kinds.AddMembers, kinds.GrowMirror, kinds.GrowArray, kinds.StartArray, kinds.StopArray)
+_MD_KINDS = (kinds.CreateArray, kinds.AddMembers, kinds.WidenArray, kinds.GrowArray, kinds.StartArray, kinds.StopArray)
 
 _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     kinds.FinishPartitions: ("sfdisk",),

@@ -152,7 +152,7 @@ def _add_members(host: SimulatedHost, step: kinds.AddMembers) -> Pieces:
         yield
 
 
-def _grow_mirror(host: SimulatedHost, step: kinds.GrowMirror) -> Pieces:
+def _widen_array(host: SimulatedHost, step: kinds.WidenArray) -> Pieces:
     array = host.by_node(step.device)
     there = host.members(host.blocks(), array.uuid)
     _need(len(there) == there[0][1].members and there[0][1].level == "raid1", f"{step.device} is no whole mirror")
@@ -469,7 +469,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.FinishPartitions: _finish_partitions,
     kinds.CreateArray: _create_array,
     kinds.AddMembers: _add_members,
-    kinds.GrowMirror: _grow_mirror,
+    kinds.WidenArray: _widen_array,
     kinds.GrowArray: _grow_array,
     kinds.StartArray: _start_array,
     kinds.StopArray: _stop_array,

@@ -345,7 +345,7 @@ def test_a_disk_more_makes_a_mirror_of_three():
     host = installed(maker)
     maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
     found = plan(host, maker.schema)
-    assert [type(step) for step in found.steps][-2:] == [kinds.GrowMirror, kinds.FinishPartitions]
+    assert [type(step) for step in found.steps][-2:] == [kinds.WidenArray, kinds.FinishPartitions]
     for step in found.steps:
         carry_out(host, step)
     assert plan(host, maker.schema).steps == ()

@@ -31,7 +31,6 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     FormatLuks,
     GrowArray,
     GrowFilesystem,
-    GrowMirror,
     LimitSubvolumes,
     MakeFilesystem,
     MakeSwap,
@@ -42,6 +41,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     ShrinkLogicalVolume,
     StartArray,
     StopArray,
+    WidenArray,
 )
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
@@ -92,7 +92,7 @@ def members(*nodes):
 def test_members_are_added_and_looked_for():
     machine = RecordingMachine(members("/dev/sda1", "/dev/sdc1"))
     steps_md.add_members(AddMembers("/dev/md/boot", ("/dev/sdc1",)), machine)
-    steps_md.grow_mirror(GrowMirror("/dev/md/boot", ("/dev/sdc1",), 2), machine)
+    steps_md.widen_array(WidenArray("/dev/md/boot", ("/dev/sdc1",), 2), machine)
     assert machine.commands == [
         "mdadm --manage /dev/md/boot --add /dev/sdc1",
         "mdadm --grow /dev/md/boot --raid-devices=2 --add /dev/sdc1",
