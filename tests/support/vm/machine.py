@@ -76,6 +76,9 @@ class Machine:
         # Paths of sockets must be short, which those of tests are not. Connections that are shared have theirs here, too.
         self.sockets = Path(tempfile.mkdtemp(prefix="vm"))
         self.disks: list[Disk] = []
+        # A TPM 2 of swtpm, whose memory outlives a restart; and whether this host's loopback is reached at 10.0.2.2.
+        self.has_tpm = False
+        self.reaches_host = False
 
     # ---- commands
 
@@ -268,12 +271,22 @@ class Machine:
         options = [word for option in (*_SSH_OPTIONS, *shared) for word in ("-o", option)]
         return ["ssh", "-i", str(self._image / "id_ed25519"), "-p", str(self._port), *options, "root@127.0.0.1", shlex.join(command)]
 
+    def _tpm(self) -> tuple[str, ...]:
+        """Start a TPM, which ends with the machine, and return what plugs it in."""
+        memory, end = self._folder / "tpm", self.sockets / "tpm"
+        memory.mkdir(exist_ok=True)
+        options = ("--tpm2", "--tpmstate", f"dir={memory}", "--ctrl", f"type=unixio,path={end}", "--terminate", "--daemon")
+        subprocess.run(["swtpm", "socket", *options], check=True)
+        return "-chardev", f"socket,id=tpm,path={end}", "-tpmdev", "emulator,id=tpm0,chardev=tpm", "-device", "tpm-crb,tpmdev=tpm0"
+
     def _switch_on(self, more: t.Sequence[str], ports: int = PORTS, kernel: bool = True) -> None:
         self._port = _free_port()
+        restrict = "off" if self.reaches_host else "on"
         command = [
             *(_command(self._image, self._folder / "root.qcow2", ports) if kernel else _hardware(ports)),
-            *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self._port}-:22"),
+            *("-netdev", f"user,id=net,restrict={restrict},hostfwd=tcp:127.0.0.1:{self._port}-:22"),
             *("-serial", f"file:{self._folder / 'console.log'}", "-qmp", f"unix:{self._monitor},server=on,wait=off"),
+            *(self._tpm() if self.has_tpm else ()),
             *more,
         ]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
