@@ -16,6 +16,13 @@ from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 GIB = 1024**3
 FAST = Disk("FAST", 6 * GIB, "scsi")
 
+MOUNTED_AT_START = """
+for name in plain web db; do
+  mkdir /mnt/$name
+  echo "/dev/vg0/$name /mnt/$name auto x-systemd.device-timeout=300 0 0" >>/etc/fstab
+done
+"""
+
 Plain = dict[str, t.Any]
 
 
@@ -47,12 +54,13 @@ def test_thin_pools_are_made_and_grow(image: Path, layout_start: Path, tmp_path:
         started.resume([FAST], layout_start)
         assert host.foresee(plan["schema"])["steps"] == []
         host.check(plan)
-        host.shell("mkdir -p /mnt/web; mount /dev/vg0/web /mnt/web; echo kept >/mnt/web/file; sync")
+        host.shell(MOUNTED_AT_START)
+        host.shell("mount --all; echo kept >/mnt/web/file; sync")
 
         started.restart()
-        # Groups are activated while the machine starts, each as soon as its disks are there.
-        host.shell("systemctl is-system-running --wait || { systemctl --failed --no-pager; false; }")
-        host.shell("mkdir -p /mnt/web; mount /dev/vg0/web /mnt/web; grep kept /mnt/web/file")
+        # Groups are activated while the machine starts, each as soon as its disks are there; the mounts have the start wait for that.
+        host.shell("systemctl is-system-running --wait || { systemctl --failed; journalctl --boot --priority=err; lvs --all; false; } >&2")
+        host.shell("for name in plain web db; do mountpoint /mnt/$name; done; grep kept /mnt/web/file")
         assert host.apply(plan["schema"])["steps"] == []
         larger = host.plan(schema("2 GiB", "3 GiB", metadata_size="8 MiB"))
         grown = host.apply({**larger["schema"], "fss": plan["schema"]["fss"]})
@@ -68,7 +76,7 @@ def test_thin_pools_are_made_and_grow(image: Path, layout_start: Path, tmp_path:
         host.shell("grep kept /mnt/web/file")
 
         # What takes the place of all this closes the pool, too, and names what was in it.
-        host.shell("umount /mnt/web")
+        host.shell("umount /mnt/*")
         alone = host.plan([{"id": "alone", "type": "partition", "fs_type": "ext4"}])
         said = host.refuse(alone["schema"])
         assert all(f"vg0/{name}" in said for name in ("plain", "web", "db")), said

@@ -205,8 +205,17 @@ def _parts(tree: Tree, device: Device) -> Iterator[str]:
         yield f"open in {', '.join(device.openers)}"
     if device.claimed:
         yield "held by the kernel for something that is not visible here"
-    for child in children:
+    for child in {child.name: child for child in _without_parts_of_pools(tree, children)}.values():
         yield describe_one(tree, child)
+
+
+def _without_parts_of_pools(tree: Tree, devices: Iterable[Device]) -> Iterator[Device]:
+    """Give devices, and in place of what a thin pool keeps for itself what is built on that."""
+    for device in devices:
+        if device.is_part:
+            yield from _without_parts_of_pools(tree, tree.children(device.name))
+        else:
+            yield device
 
 
 def describe_one(tree: Tree, device: Device) -> str:

@@ -151,6 +151,9 @@ def test_parts_of_pools_are_not_told_as_losses():
     alone = maker_on(DISK)
     alone.fill(alone.partition(DISK, 300, "alone"), 300, "ext4", "alone", "ext4")
     alone.schema["parteds"][0]["partitions"][0]["uuid"] = "00000000-0000-4000-8000-000000000001"
+    said = refusal(host, alone.schema)
+    assert said.count("volume vg0/web (200 MiB)") == 1
+    assert not any(part in said for part in ("_tdata", "_tmeta", "-tpool"))
     lost = paragraph(plan(host, alone.schema, [DISK]).losses)
     assert "/dev/mapper/vg0-web" in lost
     assert "unknown content" not in lost
