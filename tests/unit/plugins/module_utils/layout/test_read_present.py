@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.partitions import describe
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.read_present import read_present
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
@@ -114,6 +115,14 @@ def test_what_is_in_a_thin_pool_does_not_count_as_being_on_its_parts():
     parts = sorted(device.title for device in tree.devices.values() if device.is_part)
     assert parts == ["tp", "tp-tpool", "tp_tdata", "tp_tmeta"]
     assert all(device.read and not device.signatures for device in tree.devices.values() if device.is_part)
+
+
+def test_what_is_in_a_thin_pool_is_told_once_and_its_parts_are_not():
+    tree = read_present(machine(), layout(SDA)).tree
+    data = next(device for device in tree.devices.values() if device.title == "tp_tdata")
+    told = describe(tree, tree.devices[data.parents[0]])
+    assert told.count("/th ") == 1, told
+    assert not any(part in told for part in ("_tdata", "_tmeta", "-tpool")), told
 
 
 def test_filesystems_of_the_listed_disks_have_sizes():
