@@ -123,4 +123,8 @@ class _Knapsack:
             self._most = max(self._most, bound)
             return
         for count in range(room // size, -1, -1):
+            ended = self._left < 0
             self._try(at + 1, room - count * size, gained + count * gain)
+            if ended:
+                # What was bounded now is no less than what fewer of these pieces would be; there may be millions of them.
+                return
