@@ -206,9 +206,13 @@ def maximise_with_prices(program: Program, objective: Objective) -> tuple[Solved
 
 
 def _loaded(program: Program, objective: Objective, integral: Sequence[int]) -> highspy.Highs:
-    """Return HiGHS with the program in it, as one that is to be minimised."""
+    """Return HiGHS with the program in it, as one that is to be minimised.
+
+    It is made of the class below `Highs`: from 1.16 on, `Highs` prints a banner before it can be told not to, also where an answer in
+    JSON is expected.
+    """
     highspy = libraries.highspy
-    solver = highspy.Highs()
+    solver: highspy.Highs = highspy._Highs()  # type: ignore[attr-defined]  # its stubs leave it out
     _set(solver, output_flag=False, threads=1, random_seed=0)
     begins, columns, factors = program.entries()
     solver.passModel(

@@ -125,7 +125,7 @@ def test_the_host_refuses_the_same_in_a_static_schema() -> None:
         parse_static_schema(schema)
     said = "\n".join(caught.value.mistakes)
     for line in (
-        "fss[0].subvolumes: only btrfs has some, not xfs",
+        "fss[0].subvolumes: only btrfs has subvolumes, not xfs",
         "fss[0].subvolumes[0].name: must be a path of letters",
         "fss[0].subvolumes[1].fstab_options: compress holds for the whole file system",
         "fss[0].subvolumes[2].quota: must be a whole number of at least 1, not 0",

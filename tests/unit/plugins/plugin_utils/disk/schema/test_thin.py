@@ -192,7 +192,7 @@ def test_the_host_reads_what_is_planned_and_refuses_what_it_cannot_make() -> Non
         ({"thin_pools": [{**entry, "chunk_size": 100}]}, "thin_pools[0].chunk_size: must be a multiple of 64 KiB up to 1048576, not 100"),
         ({"thin_pools": [{**entry, "vgname": "other"}]}, "thin_pools[0].vgname: there is no vg other; there are vg0"),
         ({"thin_pools": [{**entry, "name": "root"}]}, "lvs[0].name: root is already that of thin_pools[0]"),
-        ({"thin_pools": [{**entry, "name": "-"}]}, "thin_pools[0].name: must be a name that LVM takes"),
+        ({"thin_pools": [{**entry, "name": "-"}]}, "thin_pools[0].name: must be a name that LVM accepts"),
         ({"lvs": [root, {**web, "pool": "other"}, db]}, "lvs[1].pool: there is no thin pool other in vg0; there are pool"),
     ):
         with pytest.raises(SchemaMistakes) as caught:
