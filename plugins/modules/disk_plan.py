@@ -118,8 +118,8 @@ options:
         description:
           - What a V(thin_pool) gives out at once, a multiple of 64 KiB up to 1 GiB, such as V(256 KiB). A number is MiB. A pool that is
             there keeps the chunks that it has.
-          - Default is 64 KiB, doubled until the metadata are at most 128 MiB, as LVM does. Where a pool is to grow to many times its size
-            later, give it the chunks that it will need then.
+          - Default is 64 KiB, doubled until the metadata are at most 128 MiB, as LVM does, and at most O(schema[].metadata_size) where it
+            is given. Where a pool is to grow to many times its size later, give it the chunks that it will need then.
         type: raw
       max_pvs:
         description: The greatest number of disks that a V(vg) may lie on.

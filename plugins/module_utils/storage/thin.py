@@ -48,11 +48,11 @@ class PoolParts(t.NamedTuple):
 def divide(room: int, extent: int, chunk: t.Optional[int] = None, metadata: t.Optional[int] = None) -> PoolParts:
     """Return the parts of a pool that takes `room` MiB, whole extents, of its group; `chunk` and `metadata` where they are given.
 
-    As LVM by itself, it doubles chunks until the metadata are at most 128 MiB.
+    As LVM by itself, it doubles chunks until the metadata are at most 128 MiB, and at most what is given.
     """
     if chunk is None:
-        chunk = LEAST_CHUNK
-        while chunk < LARGEST_CHUNK and metadata_of(room, chunk) > _USUAL_METADATA:
+        chunk, most = LEAST_CHUNK, _USUAL_METADATA if metadata is None else min(_USUAL_METADATA, metadata)
+        while chunk < LARGEST_CHUNK and metadata_of(room, chunk) > most:
             chunk *= 2
     kept = -(-(metadata_of(room, chunk) if metadata is None else metadata) // extent) * extent
     return PoolParts(max(0, room - 2 * kept), kept, chunk)

@@ -41,6 +41,13 @@ def test_in_the_room_for_a_size_there_is_that_size(size: int, extent: int, chunk
     assert parts.size - size <= max(extent, 2 * 128 + extent)
 
 
+@pytest.mark.parametrize(("metadata", "chunk"), [(2, 256), (8, 64), (512, 64)])
+def test_chunks_double_until_the_metadata_that_are_given_hold_them(metadata: int, chunk: int) -> None:
+    parts = divide(8192, 4, metadata=metadata)
+    assert parts.chunk == chunk
+    assert metadata_of(parts.size, chunk) <= metadata
+
+
 def test_chunks_are_multiples_of_64_kib() -> None:
     assert [size for size in (0, 32, 64, 96, 192, 1024**2, 1024**2 + 64) if is_chunk(size)] == [64, 192, 1024**2]
 
