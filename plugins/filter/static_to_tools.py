@@ -14,7 +14,8 @@ author:
   - The bareon.allocator maintainers (@bareon)
 description:
   - Returns the commands beyond util-linux that M(bareon.allocator.disk_layout) runs on a host for a static schema.
-  - They are C(sfdisk), C(mdadm), C(cryptsetup), C(lvm), C(thin_check) for thin pools, and C(mkfs.TYPE) for each kind of file system.
+  - They are C(sfdisk), C(mdadm), C(cryptsetup), C(lvm), C(thin_check) for thin pools, C(cache_check) for caches, and C(mkfs.TYPE) for each
+    kind of file system.
 positional: _input
 options:
   _input:

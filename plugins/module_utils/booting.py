@@ -61,6 +61,7 @@ _INITRAMFS_TOOLS = (
             "mds": ("usr/share/initramfs-tools/hooks/mdadm", "package mdadm"),
             "lvs": ("usr/share/initramfs-tools/hooks/lvm2", "package lvm2"),
             "thin_pools": ("usr/share/initramfs-tools/hooks/thin-provisioning-tools", "package thin-provisioning-tools"),
+            "caches": ("usr/share/initramfs-tools/hooks/thin-provisioning-tools", "package thin-provisioning-tools"),
         },
         {TANG: ("usr/share/initramfs-tools/hooks/clevis", "package clevis-initramfs")},
     ),
@@ -72,6 +73,7 @@ _INITRAMFS_TOOLS = (
             "mds": ("usr/sbin/mdadm", "package mdadm"),
             "lvs": ("usr/sbin/lvm", "package lvm2"),
             "thin_pools": ("usr/sbin/thin_check", "package device-mapper-persistent-data, or thin-provisioning-tools"),
+            "caches": ("usr/sbin/cache_check", "package device-mapper-persistent-data, or thin-provisioning-tools"),
         },
         {
             TANG: ("usr/bin/clevis", "package clevis-dracut"),
@@ -86,6 +88,7 @@ _INITRAMFS_TOOLS = (
             "mds": ("usr/bin/mdadm", "package mdadm, and its hook in /etc/mkinitcpio.conf"),
             "lvs": ("usr/bin/lvm", "package lvm2, and its hook in /etc/mkinitcpio.conf"),
             "thin_pools": ("usr/bin/thin_check", "package thin-provisioning-tools"),
+            "caches": ("usr/bin/cache_check", "package thin-provisioning-tools"),
         },
         {TPM2: ("usr/bin/systemd-cryptenroll", "systemd, and the hook sd-encrypt in /etc/mkinitcpio.conf")},
     ),

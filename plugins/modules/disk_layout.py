@@ -13,8 +13,8 @@ module: disk_layout
 short_description: Make a planned layout on a host's disks
 version_added: 0.1.0
 description:
-  - Makes the partitions, md arrays, LUKS containers, volume groups, logical volumes, file systems and swap of a static schema,
-    from M(bareon.allocator.disk_plan) or written by hand.
+  - Makes the partitions, md arrays, LUKS containers, volume groups with logical volumes, thin pools and caches, file systems and swap of
+    a static schema, from M(bareon.allocator.disk_plan) or written by hand.
   - Reads what is on the disks, works out the steps from there to the layout, carries them out with the standard tools, and checks the
     result of each. After the last step it looks at everything once more, and fails if anything is left to do.
   - Nothing that exists is destroyed unless its disk is named in O(wipe). Otherwise a disk with a partition table, signature, holder or
@@ -34,7 +34,7 @@ author:
 requirements:
   - root on the host
   - C(sfdisk), C(partx), C(wipefs) and C(blkid) of util-linux
-  - C(mdadm), C(cryptsetup), C(lvm2), C(e2fsprogs), C(xfsprogs), C(btrfs-progs), C(f2fs-tools), C(dosfstools),
+  - C(mdadm), C(cryptsetup), C(lvm2), C(thin-provisioning-tools), C(e2fsprogs), C(xfsprogs), C(btrfs-progs), C(f2fs-tools), C(dosfstools),
     each only if the layout needs it
 options:
   schema:
@@ -138,7 +138,7 @@ notes:
   - md synchronises new arrays in the background, as always. They can be used at once, but only survive the loss of a disk when
     that is done.
   - After a signal the running tool finishes, and no other is started. Runs on one host exclude each other.
-  - Volume groups have extents of 4 MiB. LUKS is LUKS 2 with the defaults of C(cryptsetup) on the host.
+  - Volume groups have extents of 4 MiB where the schema has no others. LUKS is LUKS 2 with the defaults of C(cryptsetup) on the host.
   - Inside containers only partitions and file systems work. Arrays, open LUKS containers and logical volumes need a kernel that has them.
 seealso:
   - module: bareon.allocator.disk_plan

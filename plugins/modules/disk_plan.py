@@ -121,6 +121,21 @@ options:
           - Default is 64 KiB, doubled until the metadata are at most 128 MiB, as LVM does, and at most O(schema[].metadata_size) where it
             is given. Where a pool is to grow to many times its size later, give it the chunks that it will need then.
         type: raw
+      cache_of:
+        description:
+          - The ID of the C(lv) that a V(partition) or a V(raid) is a cache of (dm-cache). It joins the group of that volume, as a physical
+            volume on which nothing else lies, and all of it keeps what is used of the volume most. It belongs on faster disks than the
+            group, which O(schema[].disks) says. Where the group is encrypted, so is the cache.
+          - A volume that is there, with its data and in use, gets its cache as well.
+        type: str
+      cache_mode:
+        description:
+          - With V(writethrough) everything is written to the slow disks at once, so that a cache that fails loses nothing.
+          - With V(writeback) it is written to the cache at first. That is faster, and lost if the cache fails. A warning says so where the
+            cache lies on one disk.
+        type: str
+        choices: [writethrough, writeback]
+        default: writethrough
       max_pvs:
         description: The greatest number of disks that a V(vg) may lie on.
         type: int
@@ -603,6 +618,11 @@ plan:
               size: 30720
               keep_data: false
               space_id: root
+        caches:
+          description: The caches, where there are any, each of the volume C(origin) on the physical volume C(device).
+          type: list
+          elements: dict
+          returned: if there are caches
         mds:
           description: The arrays.
           type: list

@@ -51,6 +51,7 @@ SCHEMA = [
         "unlock": [{"method": "tpm2", "pcrs": [7]}, {"method": "recovery"}],
     },
     {"id": "pool", "type": "thin_pool", "contains": ["t"], "overcommit": 2, "metadata_size": 4, "chunk_size": "64 KiB"},
+    {"id": "fast", "type": "partition", "size": 200, "cache_of": "root", "cache_mode": "writeback"},
     {"id": "t", "type": "thin", "size": 400, "mount": "/t"},
     {"id": "root", "type": "lv", "min_size": "1 GiB", "max_size": "50 %", "mount": "/", "optional": False},
     {

@@ -16,8 +16,8 @@ EXAMPLES, DRAWN = read()
 
 
 def test_the_guide_has_its_examples() -> None:
-    assert len(EXAMPLES) == 22
-    assert len(DRAWN) == 9
+    assert len(EXAMPLES) == 23
+    assert len(DRAWN) == 10
 
 
 @pytest.mark.parametrize("example", [pytest.param(example, id=f"result-{at}") for at, example in enumerate(EXAMPLES, start=1)])

@@ -83,6 +83,13 @@ WRITTEN: dict[str, list[Plain]] = {
             {**DATA, "id": "root", "type": "thin"},
         )
     ],
+    "caches of LVM": [
+        plan(
+            {"id": "os", "type": "vg", "contains": ["root"], "max_pvs": 1},
+            {**DATA, "id": "root", "type": "lv"},
+            {"id": "fast", "type": "partition", "size": 500, "cache_of": "root"},
+        )
+    ],
     "LUKS": [plan({**DATA, "encrypt": True})],
     "`unlock` by a TPM": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tpm2"}]})],
     "`unlock` by Tang": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tang", "url": "http://t", "thumbprint": "A" * 43}]})],

@@ -23,6 +23,7 @@ from ..schema.model import DesiredDisk, Layout
 from ..schema.static import is_array_name
 from ..storage import gpt
 from ..storage.btrfs import BTRFS
+from ..storage.cache import MODES, is_fast_part, is_part
 from ..storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from ..storage.lvm import is_extent, mapper_node
 from ..storage.raid import RaidLevel
@@ -194,11 +195,43 @@ def _add_volume(found: Adopted, present: Present, group: VolumeGroup, volume: Lo
         entry = {"name": volume.name, "vgname": group.name, "size": volume.size // MIB, "pool": volume.pool}
         found.schema["lvs"].append({**entry, **_KEPT})
         found.names[device.name] = mapper_node(group.name, volume.name)
+    elif volume.cache:
+        _add_cached(found, present, group, volume, device)
     elif not set(device.parents) <= physical or any(child.kind == "lvm" for child in present.tree.children(device.name)):
         found.leave_out(title, "it is not a linear volume")
     else:
         found.schema["lvs"].append({"name": volume.name, "vgname": group.name, "size": volume.size // MIB, **_KEPT})
         found.names[device.name] = mapper_node(group.name, volume.name)
+
+
+def _add_cached(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume, device: Device) -> None:
+    """Add a volume with its cache, if the cache is all of one physical volume, and the volume linear on others."""
+    slow, fast = _below_cached(present, device)
+    physical = {str(known.device): known.free for known in group.physical}
+    alone = len(fast) == 1 and physical.get(next(iter(fast))) == 0
+    if not alone or not slow or not slow <= set(physical) - fast or volume.mode not in MODES:
+        found.leave_out(f"the logical volume {group.name}/{volume.name}", "it is cached in another way than by all of one physical volume")
+        return
+    (on,) = fast
+    found.schema["lvs"].append({"name": volume.name, "vgname": group.name, "size": volume.size // MIB, **_KEPT})
+    entry = {"name": volume.cache, "vgname": group.name, "origin": volume.name, "device": found.names[on], "mode": volume.mode}
+    found.schema.setdefault("caches", []).append({**entry, **_KEPT})
+    found.names[device.name] = mapper_node(group.name, volume.name)
+
+
+def _below_cached(present: Present, device: Device) -> tuple[set[str], set[str]]:
+    """Return what a cached volume lies on, and what its cache does."""
+    slow: set[str] = set()
+    fast: set[str] = set()
+    todo = [(present.tree.devices[name], slow) for name in device.parents]
+    while todo:
+        part, below = todo.pop()
+        if not (part.is_part and is_part(_node(part))):
+            below.add(part.name)
+            continue
+        below = fast if is_fast_part(_node(part)) else below
+        todo += [(present.tree.devices[name], below) for name in part.parents]
+    return slow, fast
 
 
 # ---- file systems

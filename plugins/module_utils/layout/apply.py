@@ -174,6 +174,7 @@ def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str
     needed: tuple[tuple[str, Sequence[t.Any]], ...] = (
         ("pvcreate", layout.groups),
         ("thin_check", layout.pools),
+        ("cache_check", layout.caches),
         ("cryptsetup", layout.containers),
         ("mdadm", layout.arrays),
     )

@@ -16,8 +16,11 @@ from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, De
 from ..steps.kinds import (
     UNFINISHED,
     AddMembers,
+    AttachCache,
+    ChangeCacheMode,
     ClearSignatures,
     CreateArray,
+    CreateCacheVolume,
     CreateLogicalVolume,
     CreatePhysicalVolume,
     CreateSubvolumes,
@@ -263,6 +266,9 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
     extent = group.present.extent_size if group.present is not None else group.desired.extent
+    # First of all, so that nothing else comes to lie where a cache is to be.
+    for cache in (plan.desired for plan in group.caches if plan.makes):
+        yield CreateCacheVolume(cache.group, cache.name, site.node(cache.device))
     for pool in group.pools:
         yield from _pool(pool, extent)
     kept = [volume for volume in group.volumes if volume.action is VolumeAction.KEEP]
@@ -279,6 +285,12 @@ def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
             yield CreateLogicalVolume(desired.group, desired.name, size, desired.device)
     pools = [pool.desired.name for pool in group.pools if pool.action is not VolumeAction.KEEP]
     yield from _filled(site, group.desired.name, pools, [volume.desired for volume in made])
+    for plan in group.caches:
+        cache = plan.desired
+        if plan.attaches:
+            yield AttachCache(cache.group, cache.origin, cache.name, cache.mode)
+        elif plan.changes:
+            yield ChangeCacheMode(cache.group, cache.origin, cache.mode)
 
 
 def _pool(pool: PoolPlan, extent: int) -> Iterator[Step]:

@@ -45,6 +45,7 @@ class LogicalVolume:
     """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it.
 
     One in a thin pool has its name as `pool`. A thin pool itself has a `chunk`, and `metadata` beside its size for data.
+    `cache` is the name of what one is cached by, `mode` how.
     """
 
     group: str
@@ -57,6 +58,8 @@ class LogicalVolume:
     pool: str = ""
     metadata: int = 0
     chunk: int = 0
+    cache: str = ""
+    mode: str = ""
 
     @property
     def is_pool(self) -> bool:

@@ -31,8 +31,8 @@ _ARRAYS, _MAPPINGS = "arrays", "LUKS mappings"
 class Piece:
     """A device: the heading it stands under, its place there, what it is called, what is on it, and on what (keys) it lies itself.
 
-    `size` is bytes; 0 where it follows from what is below. `subvolumes` are those of a Btrfs with their limits, `uuid` is
-    that of the filesystem, which may lie on several devices.
+    `size` is bytes; 0 where it follows from what is below. `cache` says what it is cached by. `subvolumes` are those of a Btrfs with
+    their limits, `uuid` is that of the filesystem, which may lie on several devices.
     """
 
     heading: str
@@ -43,6 +43,7 @@ class Piece:
     holds: str = ""
     subvolumes: Mapping[str, t.Optional[int]] = field(default_factory=dict)
     uuid: str = ""
+    cache: str = ""
 
 
 Picture = Mapping[str, Piece]
@@ -66,7 +67,8 @@ def picture_of(present: Present, disks: Iterable[str]) -> Picture:
             below = (mapper_node(volume.group, volume.pool),) if volume is not None and volume.pool else _parents(present, device)
             piece = _piece(present, device, pieces[_key(disk)].heading, below)
             uuid = str(device.filesystem.uuid) if device.filesystem is not None else ""
-            pieces[_key(device)] = replace(piece, subvolumes=present.subvolumes.get(uuid, {}), uuid=uuid)
+            cache = _cached_by(volume.cache, volume.mode) if volume is not None and volume.cache else ""
+            pieces[_key(device)] = replace(piece, subvolumes=present.subvolumes.get(uuid, {}), uuid=uuid, cache=cache)
     return pieces
 
 
@@ -80,6 +82,10 @@ def _parents(present: Present, device: Device) -> tuple[str, ...]:
 
 def _pool_piece(pool: LogicalVolume, below: tuple[str, ...]) -> Piece:
     return Piece(_group_heading(pool.group), (0, pool.name), pool.name, pool.size, below, _holds_of_pool(pool.metadata))
+
+
+def _cached_by(cache: str, mode: str) -> str:
+    return f"cached by {cache} ({mode})"
 
 
 def _holds_of_pool(metadata: int) -> str:
@@ -109,7 +115,7 @@ def _lines(pieces: Iterable[Piece]) -> list[str]:
 def _line(piece: Piece) -> str:
     size = f"{piece.size // MIB} MiB" if piece.size and piece.title else ""
     holds = f"{piece.holds} with {_listed_subvolumes(piece)}" if piece.holds and piece.subvolumes else piece.holds
-    return ", ".join(part for part in (piece.title, size, holds or "nothing on it") if part)
+    return ", ".join(part for part in (piece.title, size, holds or "nothing on it", piece.cache) if part)
 
 
 def _listed_subvolumes(piece: Piece) -> str:
@@ -277,6 +283,23 @@ def _create_thin_volume(picture: Picture, step: kinds.CreateThinVolume) -> Pictu
     return {**picture, step.device: Piece(_group_heading(step.group), (0, step.name), step.name, step.size, (pool,))}
 
 
+def _create_cache(picture: Picture, step: kinds.CreateCacheVolume) -> Picture:
+    key = mapper_node(step.group, step.name)
+    return {**picture, key: Piece(_group_heading(step.group), (0, step.name), step.name, 0, (step.device,))}
+
+
+def _attach_cache(picture: Picture, step: kinds.AttachCache) -> Picture:
+    gone = mapper_node(step.group, step.cache)
+    left = {key: piece for key, piece in picture.items() if key != gone}
+    return _with(left, mapper_node(step.group, step.name), cache=_cached_by(step.cache, step.mode))
+
+
+def _change_cache_mode(picture: Picture, step: kinds.ChangeCacheMode) -> Picture:
+    origin = picture.get(mapper_node(step.group, step.name))
+    by = origin.cache.partition(" (")[0].removeprefix("cached by ") if origin is not None else ""
+    return _with(picture, mapper_node(step.group, step.name), cache=_cached_by(by, step.mode))
+
+
 def _resize_volume(picture: Picture, step: t.Union[kinds.ExtendLogicalVolume, kinds.ShrinkLogicalVolume]) -> Picture:
     return _with(picture, mapper_node(step.group, step.name), size=step.size)
 
@@ -327,6 +350,9 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.CreateThinPool: _create_pool,
     kinds.ExtendPoolMetadata: _extend_metadata,
     kinds.CreateThinVolume: _create_thin_volume,
+    kinds.CreateCacheVolume: _create_cache,
+    kinds.AttachCache: _attach_cache,
+    kinds.ChangeCacheMode: _change_cache_mode,
     kinds.ExtendLogicalVolume: _resize_volume,
     kinds.ShrinkLogicalVolume: _resize_volume,
     kinds.RemoveLogicalVolume: _remove_volume,

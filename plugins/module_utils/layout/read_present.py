@@ -20,6 +20,7 @@ from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.tree import Device, Tree
 from ..schema.model import Layout
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
+from ..storage.cache import name_of
 from ..storage.filesystems import FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
 from ..storage.lvm import parse_report
@@ -37,7 +38,7 @@ _LOGICAL_COMMAND = (
     "lvs",
     "--all",
     *_REPORT,
-    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size",
+    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode",
 )
 _FSTAB = "/etc/fstab"
 
@@ -115,8 +116,9 @@ def _logical(row: dict[str, str]) -> LogicalVolume:
         size=_number(row, "lv_size"),
         tags=tags,
         host=row.get("lv_host") or "",
-        # What is cached has its cache there.
         pool=(row.get("pool_lv") or "") if "thin" in kinds else "",
+        cache=name_of(row.get("pool_lv") or "") if "cache" in kinds else "",
+        mode=(row.get("cache_mode") or "") if "cache" in kinds else "",
         metadata=_number(row, "lv_metadata_size") if is_pool else 0,
         chunk=_number(row, "chunk_size") if is_pool else 0,
     )

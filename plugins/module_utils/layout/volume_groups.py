@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device
-from ..schema.model import DesiredGroup, DesiredPool, DesiredVolume, Layout
+from ..schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolume, Layout
 from ..steps.kinds import UNFINISHED, ActivateGroup, Step
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.thin import metadata_of
@@ -64,6 +64,17 @@ class PoolPlan:
 
 
 @dataclass(frozen=True)
+class CachePlan:
+    """A desired cache: whether its volume is to be made, whether it is to be attached then, or its mode changed."""
+
+    desired: DesiredCache
+    makes: bool = False
+    attaches: bool = False
+    changes: bool = False
+    problem: t.Optional[str] = None
+
+
+@dataclass(frozen=True)
 class GroupPlan:
     """A desired group, the present one it is (None: it is made), devices that become its physical volumes, and its volumes.
 
@@ -78,6 +89,7 @@ class GroupPlan:
     problems: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
     pools: tuple[PoolPlan, ...] = ()
+    caches: tuple[CachePlan, ...] = ()
     leftovers: tuple[LogicalVolume, ...] = ()
     """What of a thin pool LVM had begun when a run was cut off; it is among those that are removed."""
 
@@ -105,7 +117,9 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     new = tuple(device for device, stack in mine.items() if stack.action is Action.BUILD)
     if not there:
         made = tuple(VolumePlan(volume, VolumeAction.CREATE) for volume in layout.volumes_of(group.name))
-        return GroupPlan(group, None, new, made, pools=tuple(PoolPlan(pool, VolumeAction.CREATE) for pool in layout.pools_of(group.name)))
+        pools = tuple(PoolPlan(pool, VolumeAction.CREATE) for pool in layout.pools_of(group.name))
+        caches = tuple(CachePlan(cache, makes=True, attaches=True) for cache in layout.caches_of(group.name))
+        return GroupPlan(group, None, new, made, pools=pools, caches=caches)
     known = next(iter(there.values()))
     may_wipe = _may_wipe(present, known, mine.values()) and not group.keep_data
     pools = tuple(_judge_pool(present, known, pool, may_wipe) for pool in layout.pools_of(group.name))
@@ -114,9 +128,11 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     volumes = _with_pools(volumes, gone, known) if gone else volumes
     listed = {each.desired.name for each in GroupPlan(group, known, new, volumes, pools=pools).plans}
     unlisted = tuple(volume for volume in known.volumes if volume.name not in listed) if may_wipe and not keep_unlisted else ()
+    caches = tuple(_judge_cache(known, cache, volumes, mine.get(cache.device)) for cache in layout.caches_of(group.name))
+    listed |= {cache.desired.name for cache in caches}
     leftovers = tuple(volume for volume in known.volumes if volume.name not in listed and _is_leftover(present, volume, known, pools))
-    unlisted = (*(volume for volume in unlisted if volume not in leftovers), *leftovers)
-    plan = GroupPlan(group, known, new, volumes, pools=pools, leftovers=leftovers)
+    unlisted = (*(volume for volume in unlisted if volume.name not in listed and volume not in leftovers), *leftovers)
+    plan = GroupPlan(group, known, new, volumes, pools=pools, caches=caches, leftovers=leftovers)
     plan = replace(plan, removed=_without_pooled(unlisted, (*unlisted, *plan.replaced)))
     problems = tuple(_problems(plan, mine, len(there)))
     return replace(plan, problems=problems, given_up=_given_up(layout, present, plan, mine))
@@ -126,6 +142,26 @@ def _without_pooled(volumes: Sequence[LogicalVolume], others: Sequence[LogicalVo
     """Return volumes without those whose pool is among others: they go with it."""
     pools = {volume.name for volume in others if volume.is_pool}
     return tuple(volume for volume in volumes if volume.pool not in pools)
+
+
+def _judge_cache(group: VolumeGroup, desired: DesiredCache, volumes: Sequence[VolumePlan], stack: t.Optional[Stack]) -> CachePlan:
+    origin = next(plan for plan in volumes if plan.desired.name == desired.origin)
+    by = origin.present.cache if origin.present is not None and origin.action is not VolumeAction.REPLACE else ""
+    named = f"{desired.group}/{desired.origin}"
+    if by and by != desired.name:
+        says = f"{named} is cached by {by} already, and wanted to be by {desired.name}; lvconvert --uncache {named} takes a cache off"
+        return CachePlan(desired, problem=says)
+    if by:
+        growing = stack is not None and any(match.grows for match in stack.matches)
+        says = f"the cache {desired.group}/{by} would have to grow, which it cannot; lvconvert --uncache {named} takes it off"
+        changed = origin.present is not None and origin.present.mode != desired.mode
+        return CachePlan(desired, changes=changed, problem=says if growing else None)
+    there = group.volume(desired.name)
+    if there is not None and UNFINISHED not in there.tags:
+        return CachePlan(
+            desired, problem=f"{desired.group}/{desired.name} is there as a volume, and wanted as a cache; nothing is lost for one"
+        )
+    return CachePlan(desired, makes=there is None, attaches=True)
 
 
 def _is_leftover(present: Present, volume: LogicalVolume, group: VolumeGroup, pools: Iterable[PoolPlan]) -> bool:
@@ -292,6 +328,7 @@ def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iter
         yield f"the volume group {known.name} lacks a physical volume; nothing is changed in it until it is complete"
     # What is made anew has no problem any more.
     yield from (each.problem for each in plan.plans if each.problem and each.action is not VolumeAction.REPLACE)
+    yield from (cache.problem for cache in plan.caches if cache.problem)
 
 
 def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Iterator[str]:
@@ -305,6 +342,8 @@ def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Ite
     room += sum(size // extent for size in freed)
     needed = sum(_extents_needed(volume, extent) for volume in plan.volumes if not volume.desired.pool)
     needed += sum(_extents_of_pool(pool, extent) for pool in plan.pools) + _extents_of_spare(plan, extent)
+    made = {cache.desired.device for cache in plan.caches if cache.makes}
+    needed += sum(extents_of(layout, volume, extent) for volume in plan.desired.physical if volume.device in made)
     if needed > room:
         room_words = f"room for {room} more extents of {in_mib(extent)}"
         short = in_mib((needed - room) * extent)

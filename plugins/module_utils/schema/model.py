@@ -126,6 +126,18 @@ class DesiredPool:
 
 
 @dataclass(frozen=True)
+class DesiredCache:
+    """A cache of the volume `origin`: all of the physical volume `device` of the group; `mode` is LVM's word."""
+
+    place: str
+    group: str
+    name: str
+    origin: str
+    device: str
+    mode: str
+
+
+@dataclass(frozen=True)
 class DesiredVolume:
     """A logical volume; `may_shrink`: one that is there and larger may be made smaller.
 
@@ -199,6 +211,7 @@ class Layout:
     volumes: tuple[DesiredVolume, ...] = ()
     filesystems: tuple[DesiredFilesystem, ...] = ()
     pools: tuple[DesiredPool, ...] = ()
+    caches: tuple[DesiredCache, ...] = ()
 
     def partitions(self) -> Iterator[DesiredPartition]:
         """Give all partitions."""
@@ -239,6 +252,10 @@ class Layout:
     def pools_of(self, group: str) -> tuple[DesiredPool, ...]:
         """Return a group's thin pools in the order of the schema."""
         return tuple(pool for pool in self.pools if pool.group == group)
+
+    def caches_of(self, group: str) -> tuple[DesiredCache, ...]:
+        """Return a group's caches in the order of the schema."""
+        return tuple(cache for cache in self.caches if cache.group == group)
 
     def partitions_below(self, device: str) -> tuple[DesiredPartition, ...]:
         """Return the partitions that a device lies on; for a logical volume those of its whole group."""

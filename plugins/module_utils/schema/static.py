@@ -15,7 +15,7 @@ import typing as t
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..storage import btrfs, derived, gpt, lvm, thin
+from ..storage import btrfs, cache, derived, gpt, lvm, thin
 from ..storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED
 from ..storage.raid import RaidLevel, least_legs, parse_level
 from ..storage.units import MIB
@@ -23,6 +23,7 @@ from .fields import Item, Mistakes
 from .methods import read_methods
 from .model import (
     DesiredArray,
+    DesiredCache,
     DesiredContainer,
     DesiredDisk,
     DesiredFilesystem,
@@ -43,6 +44,7 @@ def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
     yield from _check_names(layout)
     yield from _check_references(layout, physical)
     yield from _check_uses(layout, physical)
+    yield from _check_caches(layout)
     yield from _check_mounts(layout)
 
 
@@ -134,6 +136,25 @@ def _check_uses(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
         first.setdefault(device, place)
 
 
+def _check_caches(layout: Layout) -> Iterator[str]:
+    groups = {group.name: group for group in layout.groups}
+    taken = {(thing.group, thing.name) for thing in layout.volumes} | {(thing.group, thing.name) for thing in layout.pools}
+    for one in layout.caches:
+        group = groups.get(one.group)
+        origin = next((volume for volume in layout.volumes_of(one.group) if volume.name == one.origin and not volume.pool), None)
+        if group is None:
+            yield f"{one.place}.vgname: there is no vg {one.group}; there are {', '.join(sorted(groups)) or 'none'}"
+        elif one.device not in {volume.device for volume in group.physical}:
+            yield f"{one.place}.device: {one.device} is not one of the pvnames of {one.group}"
+        elif origin is None:
+            yield f"{one.place}.origin: there is no volume {one.origin} in {one.group} that is in no thin pool"
+        elif (one.group, one.name) in taken:
+            yield f"{one.place}.name: {one.group} has a volume {one.name} already"
+    yield from _doubles("origin", ((one.place, f"{one.group}/{one.origin}") for one in layout.caches))
+    yield from _doubles("device", ((one.place, one.device) for one in layout.caches))
+    yield from _doubles("name", ((one.place, f"{one.group}/{one.name}") for one in layout.caches))
+
+
 def _check_mounts(layout: Layout) -> Iterator[str]:
     mounted = [
         mount
@@ -153,7 +174,7 @@ _METADATA = {"default": "1.2", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2"}
 _LVM_NAME = re.compile(r"^(?!-)(?!\.{1,2}$)[a-zA-Z0-9+_.-]{1,127}$")
 _ARRAY_NAME = re.compile(r"^/dev/(md/[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}|md[0-9]{1,3})$")
 
-_LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "fss")
+_LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "caches", "fss")
 _KEYS = {
     "parteds": ("name", "disk_id", "label", "disk_size", "install_bootloader", "partitions"),
     "partitions": (
@@ -166,6 +187,7 @@ _KEYS = {
     "vgs": ("name", "pvnames", "extent_size", "keep_data", "space_id"),
     "thin_pools": ("name", "vgname", "size", "metadata_size", "chunk_size", "keep_data", "space_id"),
     "lvs": ("name", "vgname", "size", "device", "pool", "keep_data", "space_id"),
+    "caches": ("name", "vgname", "origin", "device", "mode", "keep_data", "space_id"),
     "fss": (
         *("device", "mount", "fs_type", "fs_options", "fs_label", "uuid"),
         *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id", "subvolumes", "devices", "level"),
@@ -203,7 +225,8 @@ def parse_static_schema(raw: t.Any) -> Layout:
     groups = tuple(_group(item, physical) for item in lists["vgs"])
     filesystems = tuple(_filesystem(item, aliases) for item in lists["fss"])
     pools = tuple(_pool(item) for item in lists["thin_pools"])
-    layout = Layout(disks, arrays, containers, groups, volumes, filesystems, pools)
+    caches = tuple(_cache(item) for item in lists["caches"])
+    layout = Layout(disks, arrays, containers, groups, volumes, filesystems, pools, caches)
     if not mistakes:
         mistakes.extend(check_layout(layout, {device: item.place for device, item in zip(physical, lists["pvs"])}))
     if mistakes:
@@ -342,6 +365,12 @@ def _pool(item: Item) -> DesiredPool:
         chunk = thin.LEAST_CHUNK
     metadata = item.whole("metadata_size", thin.LEAST_METADATA, thin.metadata_of(size, chunk))
     return DesiredPool(item.place, item.text("vgname"), name, size * MIB, metadata * MIB, chunk * 1024)
+
+
+def _cache(item: Item) -> DesiredCache:
+    item.flag("keep_data")
+    mode = item.chosen("mode", cache.MODES, cache.WRITETHROUGH)
+    return DesiredCache(item.place, item.text("vgname"), _volume_name(item), item.text("origin"), item.text("device"), mode)
 
 
 def _volume_name(item: Item) -> str:

@@ -401,6 +401,40 @@ class CreateThinVolume(Step):
 
 
 @dataclass(frozen=True)
+class CreateCacheVolume(Step):
+    """Make a volume of all of a physical volume, with the tag UNFINISHED: it becomes a cache."""
+
+    group: str
+    name: str
+    device: str
+
+    words: t.ClassVar[str] = "create the cache {group}/{name} on {device}"
+
+
+@dataclass(frozen=True)
+class AttachCache(Step):
+    """Let a volume be cached by one that was made for it, which is none of its own any more; it may be in use."""
+
+    group: str
+    name: str
+    cache: str
+    mode: str
+
+    words: t.ClassVar[str] = "cache the logical volume {group}/{name} by {cache}, {mode}"
+
+
+@dataclass(frozen=True)
+class ChangeCacheMode(Step):
+    """Change how a volume is cached; what writeback has not written yet is written first."""
+
+    group: str
+    name: str
+    mode: str
+
+    words: t.ClassVar[str] = "change the cache of the logical volume {group}/{name} to {mode}"
+
+
+@dataclass(frozen=True)
 class ExtendLogicalVolume(Step):
     """Grow a logical volume, or the data of a thin pool, to `size`, online; its filesystem grows by a step of its own."""
 

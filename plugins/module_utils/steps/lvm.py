@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
-from ..storage.lvm import parse_report
+from ..storage.cache import name_of
+from ..storage.lvm import mapper_node, parse_report
 from .filesystem import shrink_filesystem
 from .kinds import (
     UNFINISHED,
     ActivateGroup,
+    AttachCache,
+    ChangeCacheMode,
+    CreateCacheVolume,
     CreateLogicalVolume,
     CreatePhysicalVolume,
     CreateThinPool,
@@ -117,6 +121,36 @@ def create_thin_volume(step: CreateThinVolume, machine: Machine) -> None:
     _check_size(machine, step.device, step.size)
 
 
+def create_cache_volume(step: CreateCacheVolume, machine: Machine) -> None:
+    """Make the volume, of all of the physical volume, so that no other one comes to lie there.
+
+    That its beginning is zeros is made sure of before it is attached: something else there would be taken for broken metadata.
+    """
+    unseen = ["--wipesignatures", "y", "--zero", "y"]
+    named = ["--addtag", UNFINISHED, "--name", step.name, "--extents", "100%PVS", step.group, step.device]
+    machine.change(["lvcreate", "--yes", "--quiet", *unseen, *named])
+    node = mapper_node(step.group, step.name)
+    machine.wait_for([node])
+    machine.change(["sync", node])
+
+
+def attach_cache(step: AttachCache, machine: Machine) -> None:
+    """Let LVM make it a cache, and see that the volume has it; LVM wipes what is on it."""
+    which, by = f"{step.group}/{step.name}", f"{step.group}/{step.cache}"
+    machine.change(["lvconvert", "--yes", "--quiet", "--type=cache", f"--cachevol={by}", f"--cachemode={step.mode}", which])
+    _check_cache(machine, which, step.cache)
+    machine.settle()
+
+
+def change_cache_mode(step: ChangeCacheMode, machine: Machine) -> None:
+    """Change the mode; LVM waits for what is not written yet."""
+    which = f"{step.group}/{step.name}"
+    machine.change(["lvchange", "--yes", "--quiet", f"--cachemode={step.mode}", which])
+    (found,) = _report(machine, "lv", "cache_mode", which)
+    if found["cache_mode"] != step.mode:
+        raise StepFailed(f"{which} is cached by {found['cache_mode']} after it was changed to {step.mode}")
+
+
 def extend_logical_volume(step: ExtendLogicalVolume, machine: Machine) -> None:
     """Grow the volume while it is in use."""
     which = f"{step.group}/{step.name}"
@@ -165,6 +199,12 @@ def _check_members(machine: Machine, group: str, devices: tuple[str, ...]) -> No
     missing = [device for device in devices if machine.resolve(device) not in found]
     if missing:
         raise StepFailed(f"the volume group {group} lacks {', '.join(missing)} after it was given")
+
+
+def _check_cache(machine: Machine, which: str, cache: str) -> None:
+    (found,) = _report(machine, "lv", "pool_lv", which)
+    if name_of(found["pool_lv"]) != cache:
+        raise StepFailed(f"{which} has the cache {found['pool_lv'] or '(none)'} after it was given {cache}")
 
 
 def _check_size(machine: Machine, device: str, size: int) -> None:

@@ -28,6 +28,7 @@ _PACKAGES = {
     "cryptsetup": ("cryptsetup-bin", "cryptsetup"),
     "pvcreate": ("lvm2", "lvm2"),
     "thin_check": ("thin-provisioning-tools", "device-mapper-persistent-data"),
+    "cache_check": ("thin-provisioning-tools", "device-mapper-persistent-data"),
     **packages_of_tools(),
 }
 """Tools and their packages, Debian's and Red Hat's."""
@@ -47,6 +48,7 @@ _LVM_KINDS = (
     kinds.FinishLogicalVolumes,
 )
 _THIN_KINDS = (kinds.CreateThinPool, kinds.ExtendPoolMetadata, kinds.CreateThinVolume)
+_CACHE_KINDS = (kinds.CreateCacheVolume, kinds.AttachCache, kinds.ChangeCacheMode)
 _LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
 _MD_KINDS = (kinds.CreateArray, kinds.AddMembers, kinds.WidenArray, kinds.GrowArray, kinds.StartArray, kinds.StopArray)
 
@@ -56,6 +58,7 @@ _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     kinds.ClearSignatures: ("wipefs",),
     **dict.fromkeys(_LVM_KINDS, ("pvcreate",)),
     **dict.fromkeys(_THIN_KINDS, ("pvcreate", "thin_check")),
+    **dict.fromkeys(_CACHE_KINDS, ("pvcreate", "cache_check")),
     **dict.fromkeys(_LUKS_KINDS, ("cryptsetup",)),
     **dict.fromkeys(_MD_KINDS, ("mdadm",)),
     **dict.fromkeys((kinds.CreateSubvolumes, kinds.LimitSubvolumes), ("btrfs", "mount", "unshare")),
@@ -76,6 +79,7 @@ class Ability(t.NamedTuple):
 _MAPPER = Ability("dm_mod", "/proc/misc", "device-mapper", "logical volumes and LUKS containers (device-mapper)")
 _MD = Ability("md_mod", "/proc/devices", " md", "md arrays")
 _THIN = Ability("dm_thin_pool", "/sys/module/dm_thin_pool/initstate", "live", "thin pools (dm-thin)")
+_CACHE = Ability("dm_cache", "/sys/module/dm_cache/initstate", "live", "caches of volumes (dm-cache)")
 
 
 def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
@@ -139,7 +143,7 @@ def _tools_to_shrink(step: kinds.ShrinkLogicalVolume) -> tuple[str, ...]:
 def abilities_of(steps: Iterable[Step]) -> tuple[Ability, ...]:
     """Return what the kernel has to be able to do for the steps."""
     steps = tuple(steps)
-    needed = ((_MAPPER, _MAPPER_KINDS), (_MD, (kinds.CreateArray, kinds.StartArray)), (_THIN, _THIN_KINDS))
+    needed = ((_MAPPER, _MAPPER_KINDS), (_MD, (kinds.CreateArray, kinds.StartArray)), (_THIN, _THIN_KINDS), (_CACHE, _CACHE_KINDS))
     return tuple(ability for ability, its_kinds in needed if any(isinstance(step, its_kinds) for step in steps))
 
 

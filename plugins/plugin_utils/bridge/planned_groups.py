@@ -63,7 +63,9 @@ def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
         sizes = [volume["size"] for volume in static["lvs"] if volume["vgname"] == entry["name"] and not volume["pool"]]
         for pool in (pool for pool in static["thin_pools"] if pool["vgname"] == entry["name"]):
             sizes += [pool["size"], *[pool["metadata_size"] or thin.metadata_of(pool["size"], pool["chunk_size"])] * 2]
-        used = sum(-(-size // extent) for size in sizes)
+        cached = [cache["device"] for cache in static["caches"] if cache["vgname"] == entry["name"]]
+        taken = sum(devices[name].extents(extent) for name in cached if name in devices)
+        used = taken + sum(-(-size // extent) for size in sizes)
         if below and used > extents:
             says = f"{entry['name']} has room for {extents * extent} MiB, but its volumes take {used * extent}"
             mistakes.add(place, says)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ...module_utils.storage.cache import WRITETHROUGH
 from ...module_utils.storage.lvm import EXTENT
 from ...module_utils.storage.raid import RaidLevel
 from ...module_utils.storage.unlock import Method
@@ -171,6 +172,9 @@ class Space:
     fs_label: str | None = None
     subvolumes: tuple[Subvolume, ...] = ()
     """Of a space with a Btrfs."""
+    cache_of: str | None = None
+    """Of a partition or an array: the lv that it caches."""
+    cache_mode: str = WRITETHROUGH
     partition_type: str | None = None
     """The GUID of the type that its partitions are to have; None for what follows from what lies there."""
     partition_label: str | None = None

@@ -14,13 +14,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ...module_utils.storage.cache import WRITEBACK
+from ...module_utils.storage.raid import RaidLevel
 from ..common.errors import InputError, NoSolution
 from ..common.fields import Size, read_all
 from ..common.units import format_mib
 from ..common.words import listed
 from .fair.solve import allocate_fair
 from .idle import idle_disks
-from .model import Allocation, Hardware, Schema, SpaceType
+from .model import Allocation, Hardware, Schema, Space, SpaceType
 from .problem.formulate import canonical_order, with_boot_partition
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
 from .schema.hardware import parse_hardware, reordered
@@ -258,6 +260,7 @@ def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved]) -> _Sol
     gone = [space.id for space in schema.spaces if space.id in left]
     with_them = {member.id: "vg" for member in schema.spaces if member.volume_group in gone and member.id not in gone}
     with_them |= {member.id: "thin_pool" for member in schema.spaces if member.thin_pool in gone and member.id not in (*gone, *with_them)}
+    with_them |= {cache.id: "lv" for cache in schema.spaces if cache.cache_of in (*gone, *with_them) and cache.id not in gone}
     said = [(name, f"there is no room for it: {reasons[name].removeprefix('No plan').lstrip(',: ')}") for name in gone]
     said += [(name, f"its {where} is left out") for name, where in with_them.items()]
     return replace(solved, left_out=(*said, *_without_room(solved)))
@@ -265,10 +268,11 @@ def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved]) -> _Sol
 
 def _without(schema: Schema, names: Sequence[str]) -> Schema:
     """Return a schema without some spaces and what is in them."""
+    gone = {space.id for space in schema.spaces if {space.id, space.volume_group, space.thin_pool, space.mirror_of} & set(names)}
     spaces = tuple(
         replace(space, contains=tuple(member for member in space.contains if member not in names))
         for space in schema.spaces
-        if space.id not in names and not {space.volume_group, space.thin_pool, space.mirror_of} & set(names)
+        if space.id not in gone and space.cache_of not in gone
     )
     return replace(schema, spaces=spaces) if names else schema
 
@@ -298,6 +302,7 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
             " to carry the plan out put them into a vg or reserve 2 MiB"
         )
     warnings.extend(_overcommitted(solved))
+    warnings.extend(_at_risk(solved))
     warnings.extend(_mixed_blocks(hardware, solved))
     warnings.extend(_what_is_there(hardware, allocation))
     return warnings
@@ -332,6 +337,21 @@ def _overcommitted(solved: _Solved) -> list[str]:
                 )
                 warnings.append(f"{says} the {format_mib(size)} that there are; when they are full, writes to all its volumes fail")
     return warnings
+
+
+def _at_risk(solved: _Solved) -> list[str]:
+    """Return warnings about caches that hold the only copy of what was written, on one disk."""
+    made = {piece.space for piece in solved.allocation.pieces if piece.size > 0}
+    return [
+        f"{space.id}: with writeback what is written to {space.cache_of} is at first on this one disk only, and lost with it; "
+        "mirror: required puts it on two"
+        for at, space in enumerate(solved.schema.spaces)
+        if space.cache_of is not None and space.cache_mode == WRITEBACK and at in made and not _is_mirrored(space)
+    ]
+
+
+def _is_mirrored(space: Space) -> bool:
+    return space.type is SpaceType.RAID and space.level is not RaidLevel.RAID0
 
 
 def _unproven(schema: Schema, allocation: Allocation) -> str:

@@ -51,6 +51,8 @@ def spaces(draw: st.DrawFn) -> list[Plain]:
             inside = f"p{number}" if thin else space["id"]
             made.append({"id": f"g{number}", "type": "vg", "contains": [inside], "encrypt": draw(st.booleans())})
             made += [{"id": inside, "type": "thin_pool", "contains": [space["id"]]}] if thin else []
+            if not thin and draw(st.integers(0, 5)) == 0:
+                made.append({"id": f"c{number}", "type": "partition", "size": 300 + number, "cache_of": space["id"]})
             space["type"] = "thin" if thin else "lv"
         made.append(space | draw(content(number, kind)))
     return made

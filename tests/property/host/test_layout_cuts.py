@@ -66,6 +66,18 @@ def thin_pool() -> SchemaMaker:
     return maker
 
 
+def cached() -> SchemaMaker:
+    """A volume with a cache on another disk, and one in LUKS with a cache in LUKS."""
+    maker = started("sda", "sdb", "sdc")
+    maker.fill(maker.partition("sda", 400, "slow"), 400, "pv", "slow", "ext4")
+    maker.volume("vg0", "data", 50, True, "xfs")
+    maker.volume("vg0", "more", 10, False, "ext4")
+    maker.cache("vg0", "data", maker.partition("sdb", 60, "fast"))
+    maker.schema["luks"].append({"name": "fast-crypt", "device": maker.partition("sdc", 80, "faster")})
+    maker.cache("vg0", "more", "/dev/mapper/fast-crypt")
+    return maker
+
+
 def group_of_two() -> SchemaMaker:
     maker = started("sda", "sdb")
     for disk in ("sda", "sdb"):
@@ -155,7 +167,7 @@ def nothing(_host: SimulatedHost) -> None:
     """There are no data yet."""
 
 
-@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool])
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool, cached])
 def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
     assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
 
@@ -169,6 +181,7 @@ def test_on_empty_disks_that_lose_what_was_not_flushed(make: t.Callable[[], Sche
     ("make", "zapped"),
     [
         *((make, zapped) for make in (mirrored_server, plain_mirror, group_of_two, thin_pool) for zapped in (["sda", "sdb"], ["sdb"])),
+        (cached, ["sda", "sdb"]),
         # What is left of it on one disk is never made anew.
         (spread_btrfs, ["sda", "sdb"]),
     ],
@@ -248,6 +261,21 @@ def test_a_thin_pool_that_grows_with_what_is_in_it() -> None:
     maker.thin("vg0", "pool", "more", 60, False, "ext4")
     layout = parse_static_schema(maker.schema)
     assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 8
+
+
+def test_a_cache_that_a_volume_with_data_gets() -> None:
+    maker = started("sda", "sdb")
+    maker.fill(maker.partition("sda", 400, "slow"), 400, "pv", "slow", "ext4")
+    maker.volume("vg0", "data", 50, False, "xfs")
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    maker.cache("vg0", "data", maker.partition("sdb", 60, "fast"))
+    maker.schema["caches"][0]["mode"] = "writeback"
+    maker.schema["lvs"][0]["size"] += 40
+    layout = parse_static_schema(maker.schema)
+    assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 5
 
 
 def test_an_encrypted_space_that_grows() -> None:

@@ -125,6 +125,6 @@ def test_what_is_there_is_a_schema_with_which_nothing_is_to_be_done(schema: Plai
     found = adopt(present, present.disks)
     planned = plan_steps(parse_static_schema(found.schema), present)
     assert (planned.steps, planned.refusals) == ((), ())
-    for kind in ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs"):
+    for kind in ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "caches"):
         listed = [entry for entry in schema.get(kind, ()) if kind != "parteds" or entry["partitions"]]
         assert sorted(entry["name"] for entry in found.schema.get(kind, ())) == sorted(entry["name"] for entry in listed)

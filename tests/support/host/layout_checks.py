@@ -75,6 +75,7 @@ def check_groups(schema: Plain, report: Plain) -> None:
         metadata = [pool["metadata_size"] * MIB // extent for pool in pools if pool["vgname"] == name]
         # LVM keeps one spare, for the largest of them.
         taken += sum(metadata) + max(metadata, default=0)
+        taken += sum(planned_extents(schema, cache["device"]) for cache in schema.get("caches", ()) if cache["vgname"] == name)
         assert int(group["vg_extent_size"]) == extent
         assert (int(group["vg_extent_count"]), int(group["vg_free_count"])) == (extents, extents - taken), name
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ....module_utils.storage import cache, thin
 from ....module_utils.storage.filesystems import SWAP
 from ....module_utils.storage.lvm import mapper_node
-from ....module_utils.storage.thin import is_part
 from ..static.host_files import SWAP_TARGET, below
 
 Plain = Mapping[str, t.Any]
@@ -183,6 +183,7 @@ def _volumes(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -
             yield Finding(place, State.DIFFERS, "the thin pool is not there")
         else:
             yield from _made_size(place, "the thin pool", pool["size"], there.get("size"))
+    yield from _caches(schema, present)
     for volume in schema.get("lvs") or ():
         place = f"{volume['vgname']}/{volume['name']}"
         there = present.pop((volume["vgname"], volume["name"]), None)
@@ -193,8 +194,21 @@ def _volumes(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -
         if there.get("active", True):
             yield from _content(place, "the volume", mapper_node(volume["vgname"], volume["name"]), there, known, root)
     for group, name in present:
-        if group in groups and not is_part(str(name)):
+        if group in groups and not (thin.is_part(str(name)) or cache.is_part(str(name))):
             yield Finding(f"{group}/{name}", State.DIFFERS, "the volume is not in the plan")
+
+
+def _caches(schema: Plain, present: Mapping[tuple[t.Any, t.Any], Plain]) -> Iterator[Finding]:
+    """Compare which active volumes have a cache; how it caches no facts tell."""
+    planned = {(one["vgname"], cache.volume_of(one["name"])): one for one in schema.get("caches") or ()}
+    for where, one in planned.items():
+        origin = present.get((one["vgname"], one["origin"]))
+        if where not in present and origin is not None and origin.get("active", True):
+            yield Finding(f"{one['vgname']}/{one['origin']}", State.DIFFERS, f"the volume is not cached by {one['name']}")
+    groups = {group["name"] for group in schema.get("vgs") or ()}
+    for group, name in present:
+        if group in groups and cache.is_volume(str(name)) and (group, name) not in planned:
+            yield Finding(f"{group}/{cache.name_of(str(name))}", State.DIFFERS, "the cache is not in the plan")
 
 
 def _arrays(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -> Iterator[Finding]:

@@ -120,6 +120,16 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Cache:
+    """A cache of the volume `origin` of a group: all of the physical volume `device`."""
+
+    space: str
+    group: str
+    origin: str
+    device: str
+
+
+@dataclass(frozen=True)
 class Volume:
     """A logical volume; `pool` is the thin pool that it is in, if any."""
 
@@ -191,6 +201,7 @@ class Layout:
     volumes: tuple[Volume, ...]
     filesystems: tuple[Filesystem, ...]
     pools: tuple[Pool, ...] = ()
+    caches: tuple[Cache, ...] = ()
 
     def partitions(self) -> Iterator[Partition]:
         """Give the partitions of all disks."""
@@ -278,6 +289,10 @@ def read_layout(schema: t.Any, hardware: t.Any, place: str) -> Layout:
         volumes=tuple(
             Volume(_space(volume), volume["vgname"], volume["name"], volume["size"], volume["keep_data"], volume["pool"] or "")
             for volume in values["lvs"]
+        ),
+        caches=tuple(
+            Cache(_space(cache), cache["vgname"], cache["origin"], renamed.get(cache["device"], cache["device"]))
+            for cache in values["caches"]
         ),
         pools=tuple(
             Pool(_space(pool), pool["vgname"], pool["name"], pool["size"], pool["metadata_size"], pool["chunk_size"])

@@ -56,6 +56,9 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
             losses.refuse(filesystem.space, f"{target.name} makes no Btrfs on several disks here; plan a raid with fs_type: btrfs instead")
     for pool in layout.pools if not target.thin else ():
         losses.refuse(pool.space, f"{target.name} makes no thin pools here; plan what is in it as lv instead")
+    for cache in layout.caches:
+        says = f"{target.name} makes no caches of LVM here; install without {cache.space}, and let disk_layout add it then"
+        losses.refuse(cache.space, says)
     for group in layout.groups:
         if group.metadata and not group.kept:
             losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {group.metadata}")

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ....module_utils.storage import btrfs, gpt, overhead, thin
+from ....module_utils.storage import btrfs, cache, gpt, overhead, thin
 from ....module_utils.storage.filesystems import made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from ...common.errors import Mistakes
@@ -425,7 +425,8 @@ def _in_extents(size: int, extent: int) -> int:
 
 
 def _least_device(space: Space) -> int:
-    return overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+    least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+    return max(least, cache.LEAST) if space.cache_of is not None else least
 
 
 def _growth_order(space: Space, tiers: PreferredAreas, pool: int | None, kind: Kind) -> GrowthOrder:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ....module_utils.storage import btrfs
+from ....module_utils.storage.cache import WRITETHROUGH
 from ....module_utils.storage.lvm import EXTENT
 from ....module_utils.storage.raid import RaidLevel, data_legs, parse_level
 from ...common.units import format_mib, mib_or_nothing
@@ -108,6 +109,8 @@ class SpacePicture:
     """Of a thin pool: MiB that are metadata, and as many their spare; `size` is all of it."""
     volumes: tuple[str, ...] = ()
     """Of a thin pool: what is in it."""
+    cache: str = ""
+    """Of a cache: what it is one of, and how."""
     inside: str | None = None
     lies_on: tuple[str, ...] = ()
     """Of a group that several arrays share: these."""
@@ -121,6 +124,8 @@ class SpacePicture:
     @property
     def place(self) -> str:
         """Where what is on it is found: where it or its subvolumes are mounted, or that it is swap; of a thin pool what it is for."""
+        if self.cache:
+            return self.cache
         if self.volumes:
             return f"for {', '.join(self.volumes)}"
         mounts = (self.mount, *(subvolume.mount for subvolume in self.subvolumes))
@@ -314,6 +319,7 @@ def _space(
         extent=int(static.groups.get(space_id, {}).get("extent_size", EXTENT)),
         standing_by=standing_by,
         metadata=metadata,
+        cache=_cached(static.caches.get(space_id)),
         volumes=tuple(volume.id for volume in inner) if kind == "thin_pool" else (),
         lies_on=static.arrays_of.get(space_id, ()),
         inside=static.parents.get(space_id),
@@ -324,6 +330,13 @@ def _space(
         encrypted=space_id in static.encrypted or asked.get("encrypt") is True,
         reasons=(*_given_out(inner if kind == "thin_pool" else ()), *reasons_of(wanted, size - 2 * metadata, remark)),
     )
+
+
+def _cached(cache: Plain | None) -> str:
+    """Return what a cache is one of; nothing for what is none."""
+    if cache is None:
+        return ""
+    return f"cache of {cache.get('origin')}" + (f", {cache.get('mode')}" if cache.get("mode") != WRITETHROUGH else "")
 
 
 def _given_out(volumes: Sequence[SpacePicture]) -> Iterator[str]:

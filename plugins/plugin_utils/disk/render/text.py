@@ -160,6 +160,8 @@ def _use(space: SpacePicture) -> str:
         label = f"{label}, {space.disks} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
+    if space.cache:
+        return f"{label:<{LABEL_WIDTH}} {space.cache}"
     return f"{label:<{LABEL_WIDTH}} {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
 
 
@@ -259,6 +261,9 @@ def _group(group: Plain, static: Plain, filesystems: Mapping[str, Plain]) -> str
             filesystem = filesystems.get(volume["device"], {})
             size = f"{volume['size']} MiB{' in ' + volume['pool'] if volume.get('pool') else ''}"
             lines.append("  " + _words(f"{volume['name']}:", size, filesystem.get("fs_type"), *_mounts(filesystem)))
+    for cache in static.get("caches") or ():
+        if cache["vgname"] == group["name"]:
+            lines.append("  " + _words(f"{cache['name']}:", f"cache of {cache['origin']}, {cache['mode']}"))
     return "".join(f"{line}\n" for line in lines)
 
 

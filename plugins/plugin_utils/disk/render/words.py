@@ -21,6 +21,8 @@ def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
         lines.append(f"{format_mib(space.size)} in all")
     if space.mount or space.fs_type:
         lines.append(mount(space))
+    if space.cache:
+        lines.append(space.cache)
     return [*lines, *(subvolume_words(subvolume) for subvolume in space.subvolumes), *space.reasons]
 
 

@@ -35,7 +35,7 @@ from .yaql import Evaluator, ExpressionError, is_expression
 _AS_THEY_ARE = (
     *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
-    *("overcommit", "metadata_size", "chunk_size"),
+    *("overcommit", "metadata_size", "chunk_size", "cache_of", "cache_mode"),
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -43,6 +43,10 @@ _WITHOUT_CONTENT = frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, Space
 _VOLUMES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME})
 """What a vg contains."""
 _ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS})
+_NOT_OF_CACHES = (
+    *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "subvolumes", "partition_type", "per_disk", "count", "keep_data"),
+    "boot",
+)
 _IN_GROUPS = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.RAID)
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
@@ -105,9 +109,11 @@ class _Reader:
         self.pools = self._pools(known)
         groups |= {name: groups[pool] for name, pool in self.pools.items() if pool in groups}
         self._check_kept(known, groups)
+        caches = self._caches(known, groups)
+        entries = [entry for entry in entries if entry.id not in self.left_out]
         types = {entry.type for entry in known}
         self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
-        self.encrypted = _encrypted(known, groups)
+        self.encrypted = _encrypted(known, groups | caches)
         self._check_unlock(known, groups)
         by_id = {item.id: item for item in known}
         self.extents = {item.id: by_id[groups.get(item.id, item.id)].values["extent_size"] for item in known}
@@ -290,6 +296,34 @@ class _Reader:
                 self.mistakes.add(f"{item.place}.mount", "GRUB cannot read /boot in a thin pool; put it on a partition, an lv or a raid")
         return pools
 
+    def _caches(self, known: Sequence[Entry], groups: Mapping[str, str]) -> dict[str, str]:
+        """Return the vg of every space that is a cache of one of its volumes; what stands against that is a mistake."""
+        by_id = {item.id: item for item in known}
+        caches: dict[str, str] = {}
+        first: dict[str, str] = {}
+        for item in known:
+            place, origin = f"{item.place}.cache_of", item.values["cache_of"]
+            if origin is None or item.type not in KEYS_OF_SOME["cache_of"]:
+                if item.given.get("cache_mode") is not None and item.type in KEYS_OF_SOME["cache_mode"]:
+                    self.mistakes.add(f"{item.place}.cache_mode", "says how a cache works, so it needs cache_of")
+                continue
+            for key in _NOT_OF_CACHES:
+                if item.values[key]:
+                    self.mistakes.add(place, f"cannot be combined with {key}; a cache holds nothing of its own")
+            if origin in self.left_out:
+                self.left_out[item.id] = f"what it is a cache of, {origin}, is left out"
+            elif origin not in by_id:
+                self.mistakes.add(place, f"there is no space {origin!r}{suggest(origin, by_id)}")
+            elif by_id[origin].type is not SpaceType.LOGICAL_VOLUME or origin not in groups:
+                self.mistakes.add(place, f"{origin!r} is of type {by_id[origin].type}; a cache is of an lv in a vg")
+            elif item.id in groups:
+                self.mistakes.add(place, f"{item.id!r} is in the vg {groups[item.id]!r}; a cache is in that of its lv by itself")
+            elif first.setdefault(origin, item.id) != item.id:
+                self.mistakes.add(place, f"{origin!r} already has the cache {first[origin]!r}; it has one at most")
+            else:
+                caches[item.id] = groups[origin]
+        return caches
+
     def _check_kept(self, known: Sequence[Entry], groups: Mapping[str, str]) -> None:
         """Note data that are to be kept in a vg with a thin pool, whose own are not to be told from those of its volumes."""
         thin = {groups[item.id]: item.id for item in known if item.type is SpaceType.THIN_POOL and item.id in groups}
@@ -434,7 +468,8 @@ class _Reader:
             together_with=self.together[entry.place],
             priority=self._priority(entry),
             subvolumes=tuple(Subvolume(**subvolume) for subvolume in values["subvolumes"]),
-            **{key: values[key] for key in _AS_THEY_ARE},
+            **{key: values[key] for key in _AS_THEY_ARE}
+            | ({"encrypt": True} if _shares_encryption(entry) and entry.id in self.encrypted else {}),
         )
 
     def _whole(self, item: Entry, allowed: frozenset[int]) -> int:
@@ -555,6 +590,11 @@ def _in_words(value: t.Any) -> str:
 
 def _usual_legs(entry: Entry, level: RaidLevel) -> int:
     return btrfs.LEVELS.get(level, 2) if entry.type is SpaceType.BTRFS else usual_legs(level)
+
+
+def _shares_encryption(entry: Entry) -> bool:
+    """Return whether a space lies on LUKS where what it belongs together with does: a vg and the caches of its volumes."""
+    return entry.type is SpaceType.VOLUME_GROUP or entry.values["cache_of"] is not None
 
 
 def _encrypted(known: Sequence[Entry], groups: Mapping[str, str]) -> frozenset[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from ....module_utils.storage import btrfs, gpt, lvm, thin
+from ....module_utils.storage import btrfs, cache, gpt, lvm, thin
 from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS, SWAP
 from ....module_utils.storage.raid import RaidLevel
 from ...common.errors import Mistakes, Place, spelled, suggest
@@ -65,6 +65,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
     **dict.fromkeys(("level", "legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS})),
     "spares": frozenset({SpaceType.RAID}),
+    **dict.fromkeys(("cache_of", "cache_mode"), frozenset({SpaceType.PARTITION, SpaceType.RAID})),
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
     "count": frozenset({SpaceType.PARTITION, SpaceType.RAID}),
     "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP}),
@@ -499,6 +500,8 @@ SPACE = Table(
         Row("overcommit", _Overcommit(), "How many times the size of a thin_pool its volumes may come to.", default=1.0),
         Row("metadata_size", _Metadata(), "The room for the metadata of a thin_pool, which LVM takes twice; by default by its size."),
         Row("chunk_size", _Chunk(), "What a thin_pool gives out at once; by default by its size."),
+        Row("cache_of", Text(filled=True), "The id of the lv that a partition or an array is a cache of."),
+        Row("cache_mode", Word(cache.MODES), "How it caches: writethrough, or writeback.", default=cache.WRITETHROUGH),
         Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
         Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
         Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),

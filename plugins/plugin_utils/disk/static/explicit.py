@@ -58,6 +58,9 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         opened = [f"/dev/mapper/{container['name']}" for container in containers if container["space_id"] == space.id]
         if opened:
             devices[space.id] = opened
+    caches = [_cache(space, schema, devices[space.id][0]) for space in schema.spaces if _is_cache(space, schema, devices)]
+    for cache in caches:
+        devices[cache["vgname"]] = [*devices[cache["vgname"]], cache["device"]]
     volumes = _volumes(schema, allocation, devices, kept)
     pools = _thin_pools(schema, allocation, devices)
     return {
@@ -68,6 +71,7 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         "vgs": [_volume_group(group, devices[group.id], group.id in kept) for group in _groups(schema, devices)],
         **({"thin_pools": pools} if pools else {}),
         "lvs": volumes,
+        **({"caches": caches} if caches else {}),
         "fss": _filesystems(schema, devices, volumes, kept),
     }
 
@@ -150,6 +154,18 @@ def _containers(space: Space, schema: Schema, devices: Sequence[str]) -> Iterabl
         name = f"{space.id}-crypt{number if len(devices) > 1 else ''}"
         made = {"name": name, "device": device, "keep_data": space.keep_data, "space_id": space.id}
         yield {**made, "unlock": unlock} if unlock else made
+
+
+def _is_cache(space: Space, schema: Schema, devices: Mapping[str, Sequence[str]]) -> bool:
+    if space.cache_of is None or not devices.get(space.id):
+        return False
+    return bool(devices.get(schema.by_id(space.cache_of).volume_group or ""))
+
+
+def _cache(space: Space, schema: Schema, device: str) -> Plain:
+    group = schema.by_id(space.cache_of or "").volume_group
+    named = {"name": space.id, "vgname": group, "origin": space.cache_of, "device": device}
+    return {**named, "mode": space.cache_mode, "keep_data": False, "space_id": space.id}
 
 
 def _groups(schema: Schema, devices: Mapping[str, Sequence[str]]) -> list[Space]:

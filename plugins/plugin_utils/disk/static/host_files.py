@@ -291,6 +291,7 @@ def needed_tools(schema: Mapping[str, t.Any]) -> list[str]:
         *((tool, method in methods) for method, tools in _TOOLS_OF_METHODS.items() for tool in tools),
         ("lvm", schema.get("vgs")),
         ("thin_check", schema.get("thin_pools")),
+        ("cache_check", schema.get("caches")),
         *((f"mkfs.{kind}", kind != SWAP) for kind in sorted(set(kinds))),
     )
     return [tool for tool, wanted in tools if wanted]

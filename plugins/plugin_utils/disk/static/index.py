@@ -27,6 +27,7 @@ class StaticIndex:
     groups: Mapping[str, Plain]
     volumes: Mapping[str, Plain]
     pools: Mapping[str, Plain]
+    caches: Mapping[str, Plain]
     arrays: Mapping[str, Plain]
     filesystems: Mapping[str, tuple[Plain, ...]]
     encrypted: frozenset[str]
@@ -58,6 +59,7 @@ def index_static(static: Plain) -> StaticIndex:
         groups=_by_space(static.get("vgs") or ()),
         volumes=_by_space(static.get("lvs") or ()),
         pools=_by_space(static.get("thin_pools") or ()),
+        caches=_by_space(static.get("caches") or ()),
         arrays=_by_space(static.get("mds") or ()),
         filesystems=_by_owner(static.get("fss") or (), owners),
         encrypted=frozenset(_by_owner(static.get("luks") or (), owners)),
@@ -121,11 +123,12 @@ def _standing_by(static: Plain) -> dict[str, tuple[str, ...]]:
 
 
 def _arrays_below(static: Plain, owners: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the arrays that are PVs of each group."""
+    """Return the arrays that are PVs of each group, but for those that are caches."""
+    caches = {str(cache.get("device")) for cache in static.get("caches") or ()}
     arrays = {_space_of(array) for array in static.get("mds") or ()}
     opened = {f"/dev/mapper/{container.get('name')}": str(container.get("device")) for container in static.get("luks") or ()}
     below = {}
     for group in static.get("vgs") or ():
-        devices = [opened.get(str(name), str(name)) for name in group.get("pvnames") or ()]
+        devices = [opened.get(str(name), str(name)) for name in group.get("pvnames") or () if name not in caches]
         below[_space_of(group)] = tuple(dict.fromkeys(owners[name] for name in devices if owners.get(name) in arrays))
     return below

@@ -113,7 +113,7 @@ def _type_guid(space: Space, schema: Schema) -> str:
         return _GUIDS[space.type]
     if is_encrypted(space, schema):
         return gpt.LUKS
-    if space.type is SpaceType.VOLUME_GROUP:
+    if space.type is SpaceType.VOLUME_GROUP or space.cache_of is not None:
         return gpt.LVM
     return gpt.SWAP if space.fs_type == SWAP else gpt.LINUX
 

@@ -14,6 +14,7 @@ import uuid
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.btrfs import LEVELS
+from ....module_utils.storage.cache import MODES, WRITETHROUGH
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils.storage.raid import RaidLevel, parse_level
@@ -145,6 +146,17 @@ _VOLUME = Table(
         *_KEPT,
     ],
 )
+_CACHE = Table(
+    "a cache",
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("vgname", _NAME, "Its volume group.", required=True),
+        Row("origin", _NAME, "The volume that it caches.", required=True),
+        Row("device", _NAME, "The physical volume of the group that is all its own.", required=True),
+        Row("mode", Word(MODES), "How it caches.", default=WRITETHROUGH),
+        *_KEPT,
+    ],
+)
 _SUBVOLUME = Table(
     "a subvolume",
     [
@@ -182,6 +194,7 @@ STATIC = Table(
         Row("vgs", ListOf(_GROUP, "volume groups"), "LVM's volume groups.", default=()),
         Row("thin_pools", ListOf(_POOL, "thin pools"), "LVM's thin pools.", default=()),
         Row("lvs", ListOf(_VOLUME, "logical volumes"), "LVM's logical volumes.", default=()),
+        Row("caches", ListOf(_CACHE, "caches"), "Caches of logical volumes.", default=()),
         Row("fss", ListOf(_FILESYSTEM, "file systems"), "File systems and swap.", default=()),
     ],
 )

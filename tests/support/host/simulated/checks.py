@@ -49,10 +49,18 @@ def check_layout(host: SimulatedHost, layout: Layout, earlier: bool) -> None:
         assert known.extents == -(-volume.size // EXTENT)
         assert known.tags == ()
         assert known.pool == volume.pool
+    for cache in layout.caches:
+        (group,) = [group for group in host.groups(found).values() if group.name == cache.group]
+        (origin,) = [known for known in group.volumes if known.name == cache.origin]
+        (by,) = [known for known in group.volumes if known.name == f"[{cache.name}_cvol]"]
+        uuid = host.media.signatures(block_of(found, layout, cache.device))["LVM2_member"][0][0]
+        assert (origin.cache, origin.mode) == (cache.name, cache.mode)
+        assert {segment[0] for segment in by.segments} == {uuid}
+        assert by.extents == dict(group.physical)[uuid]
     for pool in layout.pools:
         (group,) = [group for group in host.groups(found).values() if group.name == pool.group]
         (known,) = [known for known in group.volumes if known.name == pool.name]
-        spares = [volume.extents for volume in group.volumes if volume.name.startswith("[")]
+        spares = [volume.extents for volume in group.volumes if volume.name.endswith("_pmspare]")]
         assert known.chunk
         assert (known.extents, known.tags) == (-(-pool.size // EXTENT), ())
         assert known.metadata >= -(-pool.metadata // EXTENT)

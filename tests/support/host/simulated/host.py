@@ -16,6 +16,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks impo
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import LogicalVolume, PhysicalVolume, Present
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.cache import is_volume, volume_of
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import (
     EXTENT,
     LUKS_START,
@@ -45,6 +46,8 @@ class Volume:
     metadata: int = 0
     pool: str = ""
     virtual: int = 0
+    cache: str = ""
+    mode: str = ""
 
     @property
     def extents(self) -> int:
@@ -197,15 +200,20 @@ class SimulatedHost:
             if group.uuid not in self.active or any(uuid not in physical for uuid, _extents in group.physical):
                 continue
             lost = {pool.name for pool in group.volumes if pool.uuid in self.lost}
-            for volume in group.volumes:
-                if volume.name.startswith("[") or volume.name in lost or volume.pool in lost:
+            # What a cached volume lies on comes before it.
+            for volume in sorted(group.volumes, key=lambda known: not _is_cache(known)):
+                hidden = volume.name.startswith("[") and not _is_cache(volume)
+                if hidden or volume.name in lost or volume.pool in lost:
                     continue
                 name = f"dm-{volume.uuid}"
                 extents, parents = [], []
                 for uuid, first, count in volume.segments:
                     extents.extend(physical[uuid][0].part(PV_START + first * EXTENT, count * EXTENT))
                     parents.append(physical[uuid][0].name)
-                node = f"/dev/mapper/{group.name.replace('-', '--')}-{volume.name.replace('-', '--')}"
+                name_of_node = volume.name.strip("[]").replace("-", "--")
+                node = f"/dev/mapper/{group.name.replace('-', '--')}-{name_of_node}"
+                by = next((known.uuid for known in group.volumes if volume.cache and known.name == f"[{volume_of(volume.cache)}]"), None)
+                parents += [f"dm-{by}"] if by is not None else []
                 segments = volume.segments
                 if volume.pool:
                     # Where a pool has its chunks is its own affair; here each volume has a place of its own, as large as it seems.
@@ -288,8 +296,9 @@ class SimulatedHost:
             named = (Signature(table[0], table[1], None, (512,)), *named)
         contents = [signature for signature in named if signature.type not in ("gpt", "dos")]
         row: dict[str, t.Any] = {"log-sec": 512, "wwn": f"wwn-{block.name}", "serial": f"serial-{block.name}"}
-        if block.kind == "lvm" and self._is_pool(block):
-            row["dm-uuid"], named, contents = f"LVM-{'0' * 64}-tpool", (), []
+        part = self._part(block)
+        if part is not None:
+            row["dm-uuid"], named, contents = f"LVM-{'0' * 64}-{part}", (), []
         if contents and contents[0].type in ("ext4", "xfs", "btrfs", "f2fs"):
             row["fssize"] = signatures[contents[0].type][0][1]
             row.update({"subvolumes": signatures["btrfs"][0][2:]} if contents[0].type == "btrfs" else {})
@@ -316,9 +325,13 @@ class SimulatedHost:
             read=True,
         )
 
-    def _is_pool(self, block: Block) -> bool:
+    def _part(self, block: Block) -> str | None:
+        """Return which part of a volume it is that nobody uses by itself, if it is one."""
+        if block.kind != "lvm":
+            return None
         groups = self.groups(self.blocks()).values()
-        return any(volume.chunk and volume.uuid == block.uuid for group in groups for volume in group.volumes)
+        (volume,) = [volume for group in groups for volume in group.volumes if volume.uuid == block.uuid]
+        return "tpool" if volume.chunk else "cvol" if volume.name.startswith("[") else None
 
     def _metadata(self, block: Block) -> str | None:
         """The version of the superblocks of an array."""
@@ -410,6 +423,8 @@ class SimulatedHost:
                 pool=volume.pool,
                 metadata=volume.metadata * EXTENT,
                 chunk=volume.chunk,
+                cache=volume.cache,
+                mode=volume.mode,
             )
             for group in groups.values()
             for volume in group.volumes
@@ -418,12 +433,16 @@ class SimulatedHost:
         return tuple(volumes), tuple(logical)
 
     def _spares(self, found: dict[str, Block]) -> dict[str, int]:
-        hidden = ((group, volume) for group in self.groups(found).values() for volume in group.volumes if volume.name.startswith("["))
+        hidden = ((group, volume) for group in self.groups(found).values() for volume in group.volumes if volume.name.endswith("_pmspare]"))
         return {group.uuid: volume.extents * EXTENT for group, volume in hidden}
 
     @staticmethod
     def _disk(device: Device) -> Disk:
         return Disk(device, f"{BY_ID}{device.name}", None, (f"{BY_ID}{device.name}",), "sata", device, (device,))
+
+
+def _is_cache(volume: Volume) -> bool:
+    return is_volume(volume.name.strip("[]"))
 
 
 _COUNTER = itertools.count(1)

@@ -103,6 +103,12 @@ class SchemaMaker:
             device = f"/dev/mapper/{name}-crypt"
         self.schema["fss"].append(filesystem(device, fs_type))
 
+    def cache(self, group: str, origin: str, device: str) -> None:
+        """A cache of a volume on a device of its own."""
+        self.schema["pvs"].append({"name": device})
+        next(known for known in self.schema["vgs"] if known["name"] == group)["pvnames"].append(device)
+        self.schema.setdefault("caches", []).append({"name": f"{origin}_fast", "vgname": group, "origin": origin, "device": device})
+
 
 def filesystem(device: str, fs_type: str) -> Plain:
     """A file system; a Btrfs with subvolumes, one of them limited, and one in another."""
@@ -146,6 +152,14 @@ def makers(draw: st.DrawFn) -> SchemaMaker:
             for number in range(draw(st.integers(0, 2))):
                 size, fs_type = draw(st.integers(60, 900)), draw(st.sampled_from(_FILESYSTEMS))
                 maker.thin(group, f"{group}pool", f"{group}t{number}", size, draw(st.booleans()), fs_type)
+    volumes = [volume for volume in maker.schema["lvs"] if "pool" not in volume]
+    if volumes and draw(st.booleans()):
+        origin = draw(st.sampled_from(volumes))
+        device = maker.partition(draw(st.sampled_from(names)), draw(st.integers(20, 100)), "cache")
+        if draw(st.booleans()):
+            maker.schema["luks"].append({"name": "cache-crypt", "device": device})
+            device = "/dev/mapper/cache-crypt"
+        maker.cache(origin["vgname"], origin["name"], device)
     return maker
 
 
@@ -153,6 +167,9 @@ def change(draw: Draw, maker: SchemaMaker) -> None:
     """Change a schema as it may be changed after it was applied: grow what can grow, add what there is room for, take a disk in."""
     schema = maker.schema
     fixed = {leg for array in schema["mds"] for leg in array["devices"]} | devices_that_cannot_grow(schema)
+    for cache in schema.get("caches", ()):
+        cache["mode"] = draw(st.sampled_from(["writethrough", "writeback"]))
+        fixed |= {cache["device"], *(container["device"] for container in schema["luks"] if container["name"] in cache["device"])}
     for table in schema["parteds"]:
         last = table["partitions"][-1:] if draw(st.booleans()) else []
         for part in last:

@@ -344,6 +344,32 @@ def _create_thin_volume(host: SimulatedHost, step: kinds.CreateThinVolume) -> Pi
     host.active.add(group.uuid)
 
 
+def _create_cache(host: SimulatedHost, step: kinds.CreateCacheVolume) -> Pieces:
+    group = _group(host, step.group)
+    _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
+    (uuid, _group_there), _offsets = host.media.signatures(host.by_node(step.device))["LVM2_member"]
+    free = group.free(uuid)
+    _need(len(free) == dict(group.physical)[uuid], f"{step.device} is in use")
+    volume = Volume(step.name, new_uuid(), (kinds.UNFINISHED,), ((uuid, 0, len(free)),))
+    yield from _commit(host, _with_volume(group, volume))
+    host.active.add(group.uuid)
+
+
+def _attach_cache(host: SimulatedHost, step: kinds.AttachCache) -> Pieces:
+    group, origin, cache = _group(host, step.group), _volume(host, step.group, step.name), _volume(host, step.group, step.cache)
+    _need(not origin.cache, f"{step.name} has a cache")
+    _need(not host.users(f"dm-{cache.uuid}"), f"{step.cache} is in use")
+    others = tuple(known for known in group.volumes if known.name not in (step.name, step.cache))
+    hidden = replace(cache, name=f"[{cache.name}_cvol]")
+    yield from _commit(host, replace(group, volumes=(*others, replace(origin, cache=step.cache, mode=step.mode), hidden)))
+
+
+def _change_cache_mode(host: SimulatedHost, step: kinds.ChangeCacheMode) -> Pieces:
+    group, origin = _group(host, step.group), _volume(host, step.group, step.name)
+    _need(origin.cache, f"{step.name} has no cache")
+    yield from _commit(host, _with_volume(group, replace(origin, mode=step.mode)))
+
+
 def _volume(host: SimulatedHost, group: str, name: str) -> Volume:
     return next(volume for volume in _group(host, group).volumes if volume.name == name)
 
@@ -377,7 +403,7 @@ def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Piec
     lost = {known.name for known in group.volumes if known.uuid in host.lost}
     (named,) = [known for known in group.volumes if known.name == step.name]
     _need(step.begun or (named.name not in lost and named.pool not in lost), f"the pool of {step.name} cannot be activated")
-    gone = [known for known in group.volumes if known.name == step.name or known.pool == step.name]
+    gone = [known for known in group.volumes if known.name in (step.name, f"[{named.cache}_cvol]") or known.pool == step.name]
     for known in gone:
         users = [user for user in host.users(f"dm-{known.uuid}") if user not in {f"dm-{other.uuid}" for other in gone}]
         _need(not users, f"{known.name} is in use by {users}")
@@ -486,6 +512,9 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.CreateThinPool: _create_pool,
     kinds.ExtendPoolMetadata: _extend_metadata,
     kinds.CreateThinVolume: _create_thin_volume,
+    kinds.CreateCacheVolume: _create_cache,
+    kinds.AttachCache: _attach_cache,
+    kinds.ChangeCacheMode: _change_cache_mode,
     kinds.ExtendLogicalVolume: _extend_volume,
     kinds.ShrinkLogicalVolume: _shrink_volume,
     kinds.RemoveLogicalVolume: _remove_volume,

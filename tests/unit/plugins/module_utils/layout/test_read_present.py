@@ -18,7 +18,7 @@ from ansible_collections.bareon.allocator.tests.support.host.recorded_host impor
 MIB = 1024**2
 REPORT = "--config devices/use_devicesfile=0 --readonly --reportformat json --units b --nosuffix --options"
 PVS = f"pvs {REPORT} pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size"
-COLUMNS = "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size"
+COLUMNS = "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode"
 LVS = f"lvs --all {REPORT} {COLUMNS}"
 SDA = "/dev/sda"
 DUMPE2FS = "Filesystem volume name:   x\nBlock count:              256000\nFirst block:              0\nBlock size:               4096\n"
@@ -82,7 +82,7 @@ def test_thin_pools_are_read_with_their_metadata_and_what_is_in_them():
     """A volume on two segments has two rows; what LVM keeps for itself is in brackets."""
 
     def row(name, size, **more):
-        empty = {"lv_tags": "", "lv_layout": "linear", "pool_lv": "", "lv_metadata_size": "", "chunk_size": "0"}
+        empty = {"lv_tags": "", "lv_layout": "linear", "pool_lv": "", "lv_metadata_size": "", "chunk_size": "0", "cache_mode": ""}
         return {
             "vg_name": "vg0",
             "vg_uuid": "vg-uuid",
@@ -95,7 +95,7 @@ def test_thin_pools_are_read_with_their_metadata_and_what_is_in_them():
 
     pool = row("tp", 100 * MIB, lv_layout="thin,pool", lv_metadata_size=str(8 * MIB), chunk_size="65536")
     rows = [row("data", 12), row("data", 12), pool, row("th", 900 * MIB, lv_layout="thin,sparse", pool_lv="tp", chunk_size="65536")]
-    rows.append(row("warm", 8 * MIB, lv_layout="cache", pool_lv="[fast_cvol]", chunk_size="65536"))
+    rows.append(row("warm", 8 * MIB, lv_layout="cache", pool_lv="[fast_cvol]", chunk_size="65536", cache_mode="writeback"))
     hidden = [row("[tp_tdata]", 100 * MIB), row("[lvol0_pmspare]", 8 * MIB)]
     present = read_present(machine().with_command(LVS, report("lv", *rows, *hidden)), layout(SDA))
     (group,) = present.groups()
@@ -105,6 +105,7 @@ def test_thin_pools_are_read_with_their_metadata_and_what_is_in_them():
         ("th", "tp", False),
         ("warm", "", False),
     ]
+    assert (group.volume("warm").cache, group.volume("warm").mode, group.volume("data").cache) == ("fast", "writeback", "")
     found = group.volume("tp")
     assert (found.metadata, found.chunk, group.spare) == (8 * MIB, 64 * 1024, 8 * MIB)
     assert [volume.name for volume in present.volumes_in(found)] == ["th"]

@@ -15,8 +15,11 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out i
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import (
     MIB,
     AddMembers,
+    AttachCache,
+    ChangeCacheMode,
     CloseMapping,
     CreateArray,
+    CreateCacheVolume,
     CreateLogicalVolume,
     CreatePhysicalVolume,
     CreateSubvolumes,
@@ -241,6 +244,29 @@ def test_a_thin_pool_and_what_is_in_it_are_made_unfinished():
     ]
     with pytest.raises(StepFailed, match="0 of metadata"):
         steps_lvm.create_thin_pool(pool, machine)
+
+
+def test_a_cache_is_made_of_a_whole_physical_volume_attached_and_changed():
+    attached = [report("lv", pool_lv="[fast_cvol]"), report("lv", pool_lv="")]
+    modes = [report("lv", cache_mode="writeback"), report("lv", cache_mode="writethrough")]
+    answers = {
+        f"lvs {COLUMNS} pool_lv os/a": attached,
+        f"lvs {COLUMNS} cache_mode os/a": modes,
+    }
+    machine = RecordingMachine(answers)
+    steps_lvm.create_cache_volume(CreateCacheVolume("os", "fast", "/dev/sdb1"), machine)
+    steps_lvm.attach_cache(AttachCache("os", "a", "fast", "writethrough"), machine)
+    steps_lvm.change_cache_mode(ChangeCacheMode("os", "a", "writeback"), machine)
+    assert [command for command in machine.commands if command.startswith(("lvc", "sync"))] == [
+        "lvcreate --yes --quiet --wipesignatures y --zero y --addtag bareon.unfinished --name fast --extents 100%PVS os /dev/sdb1",
+        "sync /dev/mapper/os-fast",
+        "lvconvert --yes --quiet --type=cache --cachevol=os/fast --cachemode=writethrough os/a",
+        "lvchange --yes --quiet --cachemode=writeback os/a",
+    ]
+    with pytest.raises(StepFailed, match="os/a has the cache \\(none\\) after it was given fast"):
+        steps_lvm.attach_cache(AttachCache("os", "a", "fast", "writethrough"), machine)
+    with pytest.raises(StepFailed, match="is cached by writethrough after it was changed to writeback"):
+        steps_lvm.change_cache_mode(ChangeCacheMode("os", "a", "writeback"), machine)
 
 
 def test_the_metadata_of_a_thin_pool_grow():

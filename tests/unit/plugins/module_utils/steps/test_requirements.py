@@ -28,8 +28,13 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine imp
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 MISC, DEVICES = "/proc/misc", "/proc/devices"
-THIN = "/sys/module/dm_thin_pool/initstate"
-ABLE = {MISC: "232 kvm\n 236 device-mapper", DEVICES: "Block devices:\n  7 loop\n  9 md\n253 device-mapper", THIN: "live\n"}
+THIN, CACHE = "/sys/module/dm_thin_pool/initstate", "/sys/module/dm_cache/initstate"
+ABLE = {
+    MISC: "232 kvm\n 236 device-mapper",
+    DEVICES: "Block devices:\n  7 loop\n  9 md\n253 device-mapper",
+    THIN: "live\n",
+    CACHE: "live\n",
+}
 
 VOLUME = CreateLogicalVolume("os", "root", 4, "/dev/mapper/os-root")
 ARRAY = CreateArray("/dev/md/a", "a", "raid1", ("/dev/sda1", "/dev/sdb1"), (), "1.2", "u")
