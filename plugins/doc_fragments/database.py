@@ -15,23 +15,22 @@ options:
   database:
     description:
       - The database that keeps providers and allocations, as the URL that SQLAlchemy takes, such as V(sqlite:////var/lib/bareon.sqlite),
-        V(postgresql://user:password@host/name) or V(mariadb://user:password@host/name). A Galera cluster is reached through any node.
-      - Tables are made by the first task that writes, and brought up to date by the first one of a newer release.
+        V(postgresql://user:password@host/name) or V(mariadb://user:password@host/name). For a Galera cluster, name any of its nodes.
+      - The first task that writes creates the tables. The first one of a newer release migrates them.
       - Default is the environment variable E(BAREON_DATABASE) on the controller, else the SQLite file
         C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set.
-      - SQLite needs a file system of the controller itself, since it does not work over NFS.
+      - SQLite needs a local file system of the controller. It does not work over NFS.
     type: str
   timeout:
     description:
-      - For how many seconds the task may wait for the database in all, including connecting, locks held by others, answers, and
-        repetitions. The time to compute candidates does not count.
-      - When the time is over, the message says whether the change was made, or that this is not known. Running the task again is always
-        safe.
+      - How many seconds the task may wait for the database in total, including connecting, locks held by others, answers and retries. The
+        time to compute candidates does not count.
+      - After a timeout the message says whether the change was made, or that this is not known. It is always safe to run the task again.
     type: float
     default: 60
   world:
     description:
-      - Providers and their allocations, written out in place of a database. Nothing is kept after the task.
+      - Providers and their allocations, written inline instead of a database. Nothing is kept after the task.
       - "Has the keys C(providers), a list of what M(bareon.allocator.provider) takes; C(allocations),
         C({consumer: {provider: {class: amount}}}); C(custom_traits) and C(custom_classes), lists of names that exist
         although nothing uses them."
@@ -51,7 +50,7 @@ options:
         C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set.
     type: str
   timeout:
-    description: For how many seconds the lookup may wait for the database in all.
+    description: How many seconds the lookup may wait for the database in total.
     type: float
     default: 60
 requirements:

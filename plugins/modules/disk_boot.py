@@ -13,27 +13,27 @@ module: disk_boot
 short_description: Make a system that was unpacked onto a layout bootable
 version_added: 0.1.0
 description:
-  - Makes the initramfs of a system that lies in a folder, installs GRUB on every disk that the layout has a BIOS boot partition on, and on
-    every EFI system partition, and writes its menu, so that the system starts from each of them alone.
-  - Before anything is done it is looked for what a start from arrays, LUKS containers and logical volumes takes. All that is missing in
-    the system is named at once.
-  - All is done inside of the system, with its own programs, in a mount namespace of its own. Nothing stays mounted.
-  - For UEFI GRUB is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)), without an entry in the memory of
-    the firmware, which would be lost with a mainboard.
-  - Where the layout has arrays and the initramfs is Debian's, C(/etc/default/grub.d/90-root-on-arrays.cfg) gives a start
-    C(rootdelay=180), unless the settings of GRUB have a C(rootdelay) already. With the usual 30 seconds a system in LUKS on an array that
-    lacks a member does not start where its disks are slow to appear. Such a start takes two minutes longer.
-  - A second run finds that fstab, crypttab, mdadm.conf, the settings of GRUB, the kernels and the disks are the same, and does nothing.
+  - Makes an installed system bootable from each of its disks alone. It builds the initramfs, installs GRUB on every disk with a BIOS boot
+    partition and on every EFI system partition of the layout, and writes GRUB's menu.
+  - It first checks whether the system has what it needs to boot from arrays, LUKS containers and logical volumes, and names everything that
+    is missing at once.
+  - Everything runs inside that system, with its own programs, in a separate mount namespace. Nothing stays mounted.
+  - For UEFI, GRUB is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)). No boot entry is written to the
+    firmware, because it would be lost with the mainboard.
+  - If the layout has arrays and the initramfs is Debian's, C(/etc/default/grub.d/90-root-on-arrays.cfg) adds C(rootdelay=180) to the
+    kernel's command line, unless GRUB's settings have a C(rootdelay) already. With the usual 30 seconds, a system in LUKS on a degraded
+    array does not boot if its disks are slow to appear. Booting from a degraded array takes up to two minutes longer.
+  - A second run does nothing if fstab, crypttab, mdadm.conf, GRUB's settings, the kernels and the disks are still the same.
 author:
   - The bareon.allocator maintainers (@bareon)
 requirements:
   - root on the host
   - C(unshare), C(mount) and C(chroot) on the host
-  - in the system a kernel, GRUB with what the firmware takes, and one of C(update-initramfs), C(dracut) and C(mkinitcpio)
+  - in the installed system, a kernel, GRUB for the host's firmware, and one of C(update-initramfs), C(dracut) and C(mkinitcpio)
 options:
   root:
     description:
-      - The folder of the system, with all of its file systems mounted below it.
+      - The directory where the installed system's file systems are mounted.
     type: path
     required: true
   schema:
@@ -60,16 +60,15 @@ attributes:
     details:
       - Linux only.
 notes:
-  - Tried with Debian, by BIOS, from partitions and from LVM in LUKS on a mirror. Systems with C(dracut) or C(mkinitcpio) are made to
-    start by the commands that these document, and were not started.
-  - The files of several EFI system partitions are alike after each run. When a package changes them later, run it again.
+  - Tested with Debian on BIOS, booting from partitions and from LVM in LUKS on a mirror. For C(dracut) and C(mkinitcpio) the documented
+    commands are run, but no such system was booted.
+  - After each run all EFI system partitions have the same files. If a package changes one of them later, run the module again.
 seealso:
   - module: bareon.allocator.disk_layout
 """
 
 EXAMPLES = r"""
----
-# `layout` is what bareon.allocator.disk_layout returned, and a system was unpacked into /target.
+--- # `layout` is the registered result of bareon.allocator.disk_layout, and a system was unpacked into /target.
 - name: Make the system start from each of its disks
   bareon.allocator.disk_boot:
     root: /target
@@ -80,7 +79,7 @@ EXAMPLES = r"""
 RETURN = r"""
 ---
 steps:
-  description: What was done, in check mode what would be done, in words.
+  description: What was done, or in check mode what would be done, in words.
   returned: success
   type: list
   elements: str

@@ -13,119 +13,110 @@ module: disk_keys
 short_description: Say what opens LUKS containers
 version_added: 0.1.0
 description:
-  - Adds to the headers of LUKS 2 containers what is to open them, as far as it is lacking. What is there already is found by the keys that
-    are given and by the tokens of the header. A second run changes nothing.
-  - Nothing is taken away but what O(take_away) or O(renew) names, and that only when something that stays was seen to open the container in
-    this very run. A header is never left without a key.
-  - A container need not be closed for it, and what is in it is not touched.
-  - A run that is cut off leaves a mark in the header at the key slot that it was about to fill. The next run removes the slot and fills
-    it again.
+  - Adds to the headers of LUKS 2 containers whatever is missing of the ways to open them. It finds out what is there already from the keys
+    that it is given and from the tokens in the header. A second run changes nothing.
+  - Removes only what O(take_away) or O(renew) names, and only after it has seen, in the same run, that something that stays opens the
+    container. A header is never left without a key.
+  - Containers may be open or closed. Their data are not touched.
+  - Before it fills a key slot, a run marks it in the header. If the run is interrupted, the next one clears the marked slot and fills it
+    again.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.keys
 requirements:
   - root on the host
   - C(cryptsetup) 2.4 or newer
-  - C(clevis) and, for what opens the containers at a start, C(clevis-systemd), for O(containers[].unlock[].method=tang)
-  - C(systemd-cryptenroll) of systemd 252 or newer, the libraries of TPMs (C(tpm2-tools) brings them along), and cryptsetup's plugin for
-    systemd's tokens, for O(containers[].unlock[].method=tpm2)
+  - for O(containers[].unlock[].method=tang), C(clevis), and C(clevis-systemd) to open containers at boot
+  - for O(containers[].unlock[].method=tpm2), C(systemd-cryptenroll) of systemd 252 or newer, the TPM libraries (C(tpm2-tools) depends on
+    them), and cryptsetup's plugin for systemd's tokens
 options:
   containers:
     description:
-      - The containers. RV(bareon.allocator.disk_layout#module:containers) is such a list.
+      - The containers, such as the list RV(bareon.allocator.disk_layout#module:containers).
     type: list
     elements: dict
     required: true
     suboptions:
       name:
-        description: What it is called in results and messages; by default its device.
+        description: Its name in results and messages. Default is its device.
         type: str
       device:
         description: The device that has the header.
         type: path
         required: true
       node:
-        description: Its node of this boot, which is taken instead of O(containers[].device) where it is given.
+        description: Its current device node. If given, it is used instead of O(containers[].device).
         type: path
       uuid:
-        description: Its UUID. It is taken for the sake of RV(bareon.allocator.disk_layout#module:containers) and says nothing here.
+        description: Its UUID. Accepted because RV(bareon.allocator.disk_layout#module:containers) has it, and ignored.
         type: str
       unlock:
         description:
-          - What is to open the container, each by itself.
+          - The ways to open the container. Each of them is enough.
         type: list
         elements: dict
         required: true
         suboptions:
           method:
             description:
-              - V(passphrase) is O(luks_key). Where that is not given, any passphrase will do that is there already.
-              - V(key_file) is a file on the host, the whole content of which is a key. Where there is none it is made, of 64 random bytes,
-                and only root can read it.
-              - V(recovery) is a recovery key of 256 random bits, in letters that lie on the same keys of most keyboards. It is returned by
-                the run that makes it, and by no other. What it is for, its token says as C(systemd-cryptenroll) would.
-              - V(tang) is a server in the network, which helps to open it and learns nothing by that. The server is asked by C(clevis), and
-                gives back what was encrypted for it before anything is added.
-              - V(tpm2) is the TPM 2 of the machine, in which C(systemd-cryptenroll) seals a key. It gives the key out as long as the
-                registers O(containers[].unlock[].pcrs) are as they are now.
+              - V(passphrase) is O(luks_key). Without it, any passphrase that is there already will do.
+              - V(key_file) is a file on the host whose whole content is a key. If the file is missing, it is created with 64 random bytes,
+                readable by root only.
+              - V(recovery) is a recovery key of 256 random bits, written in letters that are on the same keys of most keyboards. Only the
+                run that creates it returns it. It is marked with the same token that C(systemd-cryptenroll) uses.
+              - V(tang) is a server on the network that helps to open the container without learning the key. It is used through C(clevis).
+                Before anything is added, the server must decrypt a test message.
+              - V(tpm2) is the machine's TPM 2, in which C(systemd-cryptenroll) seals a key. The TPM releases the key as long as the
+                registers O(containers[].unlock[].pcrs) have the values that they have now.
             type: str
             choices: [tpm2, tang, key_file, passphrase, recovery]
             required: true
           pcrs:
             description:
-              - Of V(tpm2), the registers that must be as they are when the key is sealed. V(7) is secure boot, and what may sign what
-                starts. V(0) and V(2) are the firmware, V(4) the boot loader and the kernel, with which every update changes them.
-              - Default is V([7]). None at all, V([]), only ties the container to this machine.
+              - For V(tpm2), the registers that must keep the values that they have when the key is sealed. V(7) is the state of Secure
+                Boot and its certificates. V(0) and V(2) are the firmware, V(4) is the boot loader and the kernel; these change with every
+                update.
+              - Default is V([7]). An empty list only ties the container to this machine.
             type: list
             elements: int
           url:
-            description: Of V(tang), the address of the server.
+            description: For V(tang), the address of the server.
             type: str
           thumbprint:
             description:
-              - Of V(tang), the thumbprint by SHA-256 of the key that the server signs with, as C(tang-show-keys) tells it on the server.
-              - Where the server gets new keys, a new thumbprint here has the container bound to these.
+              - For V(tang), the SHA-256 thumbprint of the server's signing key, as C(tang-show-keys) prints it on the server.
+              - When the server gets new keys, give the new thumbprint here, and the container is bound to them.
             type: str
           path:
-            description: The path of the key file.
+            description: For V(key_file), the path of the file.
             type: path
-  luks_key:
-    description:
-      - A passphrase that opens the containers now, or that is to open those with the method V(passphrase).
-      - It is taken as it is, no newline is added, and goes to C(cryptsetup) by its standard input or in memory. It shows nowhere.
-    type: str
-  luks_key_file:
-    description:
-      - A file on the host whose whole content opens the containers now.
-    type: path
-  luks_key_files:
-    description:
-      - Such files of single containers, by their names.
-    type: dict
-    default: {}
   luks_old_key:
     description:
-      - What opens the containers where the other keys do not yet. With it a passphrase is changed. A recovery key can be given here, too.
+      - A passphrase that opens containers which the other keys do not open yet, for example to change the passphrase. It may be a recovery
+        key.
+      - Mutually exclusive with O(luks_old_key_file).
     type: str
   luks_old_key_file:
     description:
-      - The same as a file on the host.
+      - A file on the host whose whole content is such a key.
     type: path
   take_away:
     description:
-      - What is removed from the headers where O(containers[].unlock) does not have it.
-      - V(keys) are all slots without a token, which is passphrases and key files. Those stay that O(luks_key) or a key file opens, if the
-        method is listed. Without O(luks_key) all of them stay where V(passphrase) is listed.
-      - V(recovery), V(tang) and V(tpm2) are what their tokens say, as far as it is another server or other registers.
+      - What to remove from the headers if O(containers[].unlock) does not list it.
+      - V(keys) are all slots without a token, which means passphrases and key files. A slot stays if O(luks_key) or a key file opens it and
+        that method is listed. If V(passphrase) is listed but O(luks_key) is not given, all of these slots stay.
+      - V(recovery), V(tang) and V(tpm2) are the slots with such a token. For V(tang) and V(tpm2) they are those of other servers or other
+        registers.
     type: list
     elements: str
     choices: [keys, recovery, tang, tpm2]
     default: []
   renew:
     description:
-      - What is made anew by this run though it is there, after which the old one is removed. As it is done by every run, it is something to
-        ask for once.
-      - V(recovery) makes a new recovery key, for example after one was used.
-      - V(tpm2) seals a new key with the registers as they are now, for example after an update of the firmware.
+      - What to create anew although it is there. The old one is removed afterwards. Every run does this again, so set it for one run only.
+      - V(recovery) creates a new recovery key, for example after one was used.
+      - V(tpm2) seals a new key with the current values of the registers, for example after a firmware update.
       - V(tang) binds to the server anew.
     type: list
     elements: str
@@ -133,33 +124,33 @@ options:
     default: []
   root:
     description:
-      - The directory that the paths of the method V(key_file) lie below, for a system that is being installed there.
+      - The directory that key file paths are relative to, for a system that is being installed there.
     type: path
     default: /
   recovery_key_directory:
     description:
-      - A directory on the controller. New recovery keys are written there, a file for each by the name of the host, the container and its
-        key slot, which only its owner can read. They are not in the result then.
-      - It is made where it is missing.
+      - A directory on the controller to write new recovery keys to, instead of returning them. Each key is a file, named after the host,
+        the container and the key slot, that only its owner can read.
+      - The directory is created if it is missing.
     type: path
 attributes:
   check_mode:
     description: Can run in check mode and return what it would return otherwise.
     support: full
     details:
-      - Recovery keys are made by no run in check mode. A container that is not there yet counts as one that is new.
+      - No recovery keys are created in check mode. A container that does not exist yet is treated as a new one.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: full
     details:
-      - Shows by what the containers are opened. Keys never show.
+      - Shows what opens the containers. Keys are never shown.
   idempotent:
     description: A second run changes nothing.
     support: full
     details:
-      - But for O(renew), which asks for something new.
+      - Except with O(renew), which creates something new in every run.
   action:
-    description: Has a part that runs on the controller, which writes recovery keys.
+    description: Has an action plugin, which writes recovery keys on the controller.
     support: full
   platform:
     description: The platforms that the module works on.
@@ -168,9 +159,9 @@ attributes:
     details:
       - Linux only.
 notes:
-  - Keys are tried on the header, which takes a second or two for each of them, as long as C(cryptsetup) means it to.
-  - Whoever can read results of tasks can read RV(recovery_keys). Give O(recovery_key_directory), or set C(no_log) on the task and hand on
-    what it registers.
+  - Each key is tried on the header. That takes a second or two for each, because C(cryptsetup) makes guessing slow on purpose.
+  - Whoever can read the results of tasks can read RV(recovery_keys). Give O(recovery_key_directory), or set C(no_log) on the task and pass
+    on what it registers.
 seealso:
   - module: bareon.allocator.disk_layout
   - module: community.crypto.luks_device
@@ -178,7 +169,7 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Have a passphrase and a recovery key open a container
+- name: Open a container by a passphrase or a recovery key
   bareon.allocator.disk_keys:
     containers:
       - device: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1
@@ -190,7 +181,7 @@ EXAMPLES = r"""
     recovery_key_directory: ~/recovery-keys
   become: true
 
-- name: Have the TPM and a server in the network open a container, and take away the key that it was made with
+- name: Open a container by the TPM or a Tang server, and remove the key that it was created with
   bareon.allocator.disk_keys:
     containers:
       - device: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1
@@ -207,7 +198,7 @@ EXAMPLES = r"""
     recovery_key_directory: ~/recovery-keys
   become: true
 
-- name: Change the passphrase, and take the old one away
+- name: Change the passphrase, and remove the old one
   bareon.allocator.disk_keys:
     containers:
       - device: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1
@@ -225,8 +216,8 @@ RETURN = r"""
 ---
 steps:
   description:
-    - What was done, in check mode what would be done, in its order. Empty when there is nothing to do.
-    - Returned when the task fails, too, with what was done and what was not.
+    - What was done, or in check mode what would be done, in order. Empty if there is nothing to do.
+    - Also returned if the task fails, with what was done and what was not.
   returned: always, unless the input cannot be used
   type: list
   elements: dict
@@ -247,7 +238,7 @@ steps:
       type: str
       sample: /dev/sda1
     says:
-      description: What is done, in words.
+      description: The step, in words.
       returned: always
       type: str
       sample: have a recovery key open the LUKS container data
@@ -257,13 +248,13 @@ steps:
       type: bool
       sample: true
 containers:
-  description: The containers as they are, in check mode as they were found.
+  description: The containers after the run. In check mode, as they were found.
   returned: always, unless the input cannot be used
   type: list
   elements: dict
   contains:
     name:
-      description: What it is called.
+      description: Its name.
       returned: always
       type: str
       sample: data
@@ -273,26 +264,26 @@ containers:
       type: str
       sample: /dev/sda1
     slots:
-      description: The key slots that are taken.
+      description: The key slots in use.
       returned: always
       type: list
       elements: dict
       sample: [{"slot": 0, "opened_by": "keys"}, {"slot": 1, "opened_by": "recovery"}]
     unlisted:
-      description: Those of them that O(containers[].unlock) does not ask for.
+      description: The key slots that O(containers[].unlock) does not list.
       returned: always
       type: list
       elements: dict
       sample: []
 recovery_keys:
   description:
-    - The recovery keys that this run has made, by the names of the containers. Without O(recovery_key_directory) this is the only time
-      that they show.
+    - The recovery keys that this run has created, by the names of the containers. They are never shown again. Empty with
+      O(recovery_key_directory).
   returned: always, unless the input cannot be used
   type: dict
   sample: {}
 recovery_key_files:
-  description: The files on the controller in which they are, by the names of the containers.
+  description: The files on the controller that have the new recovery keys, by the names of the containers.
   returned: with O(recovery_key_directory)
   type: dict
   sample: {"data": "/home/admin/recovery-keys/db1.data.1"}
@@ -314,6 +305,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.keys.report impor
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import Report, apply, foresee
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import only_run, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.unlock import KEYS_OF_METHODS
 
@@ -336,9 +328,7 @@ def main() -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             "containers": {"type": "list", "elements": "dict", "required": True, "options": container},
-            "luks_key": {"type": "str", "no_log": True},
-            "luks_key_file": {"type": "path", "no_log": False},
-            "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
+            **KEY_ARGUMENTS,
             "luks_old_key": {"type": "str", "no_log": True},
             "luks_old_key_file": {"type": "path", "no_log": False},
             "take_away": {"type": "list", "elements": "str", "choices": list(GOING), "default": []},
@@ -347,7 +337,7 @@ def main() -> t.NoReturn:
             # Taken out by the part on the controller, which writes there.
             "recovery_key_directory": {"type": "path", "no_log": False},
         },
-        mutually_exclusive=[("luks_key", "luks_key_file"), ("luks_old_key", "luks_old_key_file")],
+        mutually_exclusive=[KEY_EXCLUSIVE, ("luks_old_key", "luks_old_key_file")],
         supports_check_mode=True,
     )
     if os.geteuid() != 0:

@@ -25,12 +25,16 @@ description:
     a volume group, a mirror or an array with parity, and can get more partitions and volumes. An array that has lost a disk gets a new
     one in its place, and an array grows when the partitions of all its members do.
     Volumes and file systems grow while they are in use. Nothing is moved, and nothing shrinks except the volumes in O(allow_shrink).
+  - If a LUKS container exists already, its key is first tried on its header, and refused if it does not open it. If the schema says what
+    opens the container (C(unlock)), M(bareon.allocator.disk_keys) manages its keys.
   - If a run was interrupted at any moment, by a signal or by a power cut, the next run with the same schema completes it.
     Unfinished work is recognised by identities that follow from the plan, and needs no O(wipe).
   - Does not mount anything and does not write C(/etc/fstab), C(/etc/crypttab) and C(mdadm.conf). RV(filesystems), RV(containers)
     and RV(arrays) return the data for these files.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.keys
 requirements:
   - root on the host
   - C(sfdisk), C(partx), C(wipefs) and C(blkid) of util-linux
@@ -97,23 +101,6 @@ options:
     type: list
     elements: str
     default: []
-  luks_key:
-    description:
-      - The passphrase of the LUKS containers of the layout.
-      - If a container exists already, the passphrase is first tried on its header, and refused if it does not open it. If the schema says
-        what opens the container (C(unlock)), M(bareon.allocator.disk_keys) manages its keys.
-      - It is used as it is, without a newline, and passed to C(cryptsetup) on standard input. It is never shown.
-    type: str
-  luks_key_file:
-    description:
-      - A file on the host whose whole content is the key of the LUKS containers of the layout.
-    type: path
-  luks_key_files:
-    description:
-      - Files on the host with the keys of single LUKS containers, by the names of the containers. They take precedence over O(luks_key)
-        and O(luks_key_file).
-    type: dict
-    default: {}
 attributes:
   check_mode:
     description: Can run in check mode and return what it would return otherwise.
@@ -138,7 +125,7 @@ notes:
   - md synchronises new arrays in the background, as always. They can be used at once, but only survive the loss of a disk when
     that is done.
   - After a signal the running tool finishes, and no other is started. Runs on one host exclude each other.
-  - Volume groups have extents of 4 MiB where the schema has no others. LUKS is LUKS 2 with the defaults of C(cryptsetup) on the host.
+  - Volume groups have extents of 4 MiB unless the schema says otherwise. LUKS is LUKS 2 with the defaults of C(cryptsetup) on the host.
   - Inside containers only partitions and file systems work. Arrays, open LUKS containers and logical volumes need a kernel that has them.
 seealso:
   - module: bareon.allocator.disk_plan
@@ -424,7 +411,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses imp
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE, key_of
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 
 
@@ -440,11 +427,9 @@ def main() -> t.NoReturn:
             "keep_unlisted": {"type": "bool", "default": True},
             "confirm": {"type": "str"},
             "allow_shrink": {"type": "list", "elements": "str", "default": []},
-            "luks_key": {"type": "str", "no_log": True},
-            "luks_key_file": {"type": "path", "no_log": False},
-            "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
+            **KEY_ARGUMENTS,
         },
-        mutually_exclusive=[("luks_key", "luks_key_file"), ("schema", "disks")],
+        mutually_exclusive=[KEY_EXCLUSIVE, ("schema", "disks")],
         supports_check_mode=True,
     )
     if os.geteuid() != 0:
@@ -498,7 +483,7 @@ def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
 def checked_request(module: AnsibleModule, schema: t.Any) -> Request:
     """Return what is asked for, or fail with all that is wrong with it."""
     params = module.params
-    key = Key((params["luks_key"] or "").encode(), params["luks_key_file"], params["luks_key_files"])
+    key = key_of(params)
     mistakes = list(key.problems())
     try:
         layout = parse_static_schema(schema)

@@ -13,8 +13,8 @@ module: node_facts
 short_description: Gather the CPUs, memory, NUMA nodes, GPUs and network cards of a server
 version_added: 0.1.0
 description:
-  - Gathers what a server has besides its disks, which M(bareon.allocator.disk_facts) gathers.
-  - The result is what the filter P(bareon.allocator.plan_to_providers#filter) takes, to register the server as resource providers.
+  - Gathers the CPUs, memory, NUMA nodes, GPUs and network cards of a server. For its disks there is M(bareon.allocator.disk_facts).
+  - The filter P(bareon.allocator.plan_to_providers#filter) takes the result, to register the server as a tree of resource providers.
   - Reads sysfs and C(/proc/meminfo), needs no tool, and works without root.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -71,35 +71,35 @@ ansible_facts:
       type: dict
       contains:
         cpus:
-          description: How many CPUs are online. Nothing where that cannot be told.
+          description: The number of CPUs that are online. Null if it is not known.
           returned: always
           type: int
           sample: 64
         memory:
-          description: MiB of memory that the kernel manages. Nothing where that cannot be told.
+          description: The memory that the kernel manages, in MiB. Null if it is not known.
           returned: always
           type: int
           sample: 257612
         numa:
-          description: The NUMA nodes in their order.
+          description: The NUMA nodes, by number.
           returned: always
           type: list
           elements: dict
           contains:
             cpus:
-              description: Its CPUs, as the kernel lists them. Empty for a node without CPUs.
+              description: Its CPUs, in the kernel's list format. Empty for a node without CPUs.
               returned: always
               type: str
               sample: 0-15,32-47
             memory:
-              description: MiB of its memory.
+              description: Its memory, in MiB.
               returned: always
               type: int
               sample: 128806
         gpus:
           description:
-            - The GPUs and other accelerators, by PCI address. A display controller counts if it is of NVIDIA or AMD; others are the console
-              of a server, or part of its CPU. Virtual functions do not count.
+            - The GPUs and other accelerators, by PCI address. Display controllers count if NVIDIA or AMD made them; others are the
+              console of a server or part of its CPU. Virtual functions do not count.
           returned: always
           type: list
           elements: dict
@@ -110,22 +110,22 @@ ansible_facts:
               type: str
               sample: "0000:3b:00.0"
             vendor:
-              description: The number of the maker, four hexadecimal digits.
+              description: The PCI vendor ID, four hexadecimal digits.
               returned: always
               type: str
               sample: 10de
             device:
-              description: The number that the maker has given the model, four hexadecimal digits.
+              description: The PCI device ID, four hexadecimal digits.
               returned: always
               type: str
               sample: "2330"
             numa_node:
-              description: The number of the NUMA node that it is at. Nothing where that cannot be told.
+              description: The number of its NUMA node. Null if it is not known.
               returned: always
               type: int
               sample: 0
         nics:
-          description: The network interfaces that belong to a card, by name, without bridges, bonds, virtual functions and the like.
+          description: The network interfaces of physical cards, by name. Bridges, bonds, virtual functions and the like are left out.
           returned: always
           type: list
           elements: dict
@@ -137,17 +137,17 @@ ansible_facts:
               type: str
               sample: ens1f0np0
             mac:
-              description: Its address.
+              description: Its MAC address.
               returned: always
               type: str
               sample: "08:c0:eb:00:00:01"
             speed:
-              description: Mbit/s of its link now. Nothing where there is no link.
+              description: The current speed of its link, in Mbit/s. Null without a link.
               returned: always
               type: int
               sample: 25000
             vfs:
-              description: How many virtual functions (SR-IOV) it can have.
+              description: The number of virtual functions (SR-IOV) that it supports.
               returned: always
               type: int
               sample: 127

@@ -13,13 +13,13 @@ module: provider_candidates
 short_description: Find which resource providers can satisfy a request
 version_added: 0.1.0
 description:
-  - Returns allocation candidates, each of them a complete way to satisfy a request with trees of resource providers,
-    as OpenStack Placement does, and says why where there are none.
-  - Changes nothing. A candidate's C(allocations) are what M(bareon.allocator.provider_allocation) takes.
+  - Returns allocation candidates, as OpenStack Placement does. Each is a complete way to satisfy a request from a tree of resource
+    providers. If there are none, it says why.
+  - Changes nothing. To claim a candidate, hand its C(allocations) to M(bareon.allocator.provider_allocation).
   - An amount fits an inventory if it is free, from C(min_unit) to C(max_unit), and either C(min_unit) itself or a multiple of C(step_size).
-    What several groups take of one provider is added up and checked again.
+    If several groups take from one provider, their sum is checked as well.
   - A provider with the trait C(MISC_SHARES_VIA_AGGREGATE) can be used by every tree that has an aggregate in common with it.
-  - All mistakes of a request are reported at once, each with its place.
+  - All mistakes in a request are reported at once, each with its place.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -29,30 +29,31 @@ requirements:
 options:
   groups:
     description:
-      - What is asked for, by suffix, which has up to 64 of the characters a-z, A-Z, 0-9, V(_) and V(-).
-      - All that a group with a suffix asks for comes from one provider.
-      - Of the group whose suffix is empty each resource class may come from another provider of the same tree. Its required traits must
-        be had by its providers together; no provider of it may have a forbidden one.
-      - A group may ask for no resources. Then it stands for a provider with certain traits or aggregates, and must be named
-        in O(same_subtree).
+      - What is requested, as groups by suffix. A suffix has up to 64 of the characters a-z, A-Z, 0-9, V(_) and V(-). One group may have an
+        empty suffix.
+      - A group with a suffix is satisfied by one provider.
+      - The group with the empty suffix may take each resource class from a different provider of the same tree. Together these providers
+        must have the required traits; none of them may have a forbidden one.
+      - A group may request no resources. It then stands for a provider with certain traits or aggregates, and must be named in
+        O(same_subtree).
       - C(resources) are amounts by resource class.
-      - C(required) are traits that the provider must have, C(forbidden) those that it must not. C(any_of) is a list of lists of traits,
-        of each of which the provider must have at least one; a list of traits alone is one such list.
-      - C(member_of) are aggregates, by name or UUID, that the provider must be in. An entry that is a list is one of which a single
-        aggregate is enough. C(not_member_of) are those that the provider must not be in. Of the group whose suffix is empty, the root of
-        the tree may be in the aggregate instead, in one of the entries like in another, but must not be in a forbidden one.
-      - C(in_tree) is the UUID or the name of a provider. Only its tree is looked at.
+      - C(required) lists traits that the provider must have, C(forbidden) those that it must not have. C(any_of) is a list of lists of
+        traits; the provider must have at least one trait of each list. A plain list of traits counts as one such list.
+      - C(member_of) lists aggregates, by name or UUID, that the provider must be in. Where an entry is itself a list, one of its aggregates
+        is enough. C(not_member_of) lists aggregates that the provider must not be in. For the group with the empty suffix it is also enough
+        if the root of the tree is in the aggregate; the root must not be in a forbidden one.
+      - C(in_tree) is the UUID or the name of a provider. Only the tree that it belongs to is searched.
       - Exactly one of O(groups) and O(query) is required.
     type: dict
   same_subtree:
     description:
-      - Lists of suffixes. The providers of a list must be in one subtree, that is, one of them is the ancestor of all others, or they
-        are one and the same. A list of suffixes alone is one such list.
-      - A suffix with V(!) before it is kept out. Its provider must not be in one subtree with the others of its list.
+      - Lists of suffixes. The providers of the groups in one list must be in one subtree. That is, one of them is the ancestor of all
+        others, or they are all the same provider. A plain list of suffixes counts as one such list.
+      - A suffix with V(!) before it is kept apart. Its provider must not be in one subtree with the others of the list.
     type: list
     elements: raw
   root_required:
-    description: Traits that the root of a candidate's tree must have, whether or not it gives anything.
+    description: Traits that the root of a candidate's tree must have, whether or not anything is taken from the root itself.
     type: list
     elements: str
   root_forbidden:
@@ -61,69 +62,69 @@ options:
     elements: str
   root_member_of:
     description:
-      - Aggregates, by name or UUID, that the root of a candidate's tree must be in. An entry that is a list is one of which a single
-        aggregate is enough; an aggregate with V(!) before it is one that the root must not be in.
+      - Aggregates, by name or UUID, that the root of a candidate's tree must be in. Where an entry is itself a list, one of its aggregates
+        is enough. An aggregate with V(!) before it is one that the root must not be in.
     type: list
     elements: raw
   group_policy:
     description:
-      - With V(isolate) every group with a suffix comes from a provider of its own. With V(none), the default, groups may share one.
+      - With V(isolate), every group with a suffix gets a provider of its own. With V(none), the default, groups may share one.
       - Mutually exclusive with O(isolate).
     type: str
     choices: [none, isolate]
   isolate:
     description:
-      - Suffixes, or lists of them. The provider of each satisfies no other group with a suffix, whether that is named here or not.
-        The group whose suffix is empty is exempt.
+      - Suffixes, or lists of them. The provider of each named group satisfies no other group with a suffix, whether that other group is
+        named here or not. The group with the empty suffix is exempt.
     type: list
     elements: raw
   can_split:
     description:
-      - Resource classes of the group whose suffix is empty that may come from several providers of a tree. As few as possible are tried
-        first. Each part keeps to the limits of its provider, and takes as much as it can of the first one by name, then of the second.
+      - Resource classes that the group with the empty suffix may take from several providers of a tree. As few providers as possible are
+        used. Each part keeps to the limits of its provider. The first provider by name gives as much as it can, then the second.
     type: list
     elements: str
   query:
     description:
-      - The request as the query string of OpenStack Placement's C(GET /allocation_candidates), in place of O(groups) and all that
-        goes with it. C(isolate), C(can_split), C(root_member_of) and C(!) in C(same_subtree) are understood, too.
+      - The request as a query string of OpenStack Placement's C(GET /allocation_candidates). It replaces O(groups) and the options that
+        belong to it. C(isolate), C(can_split), C(root_member_of) and C(!) in C(same_subtree) are understood as well.
     type: str
   limit:
     description:
-      - How many candidates are returned, at most. No more than these are looked for.
-      - Goes before the C(limit) of O(query).
+      - The most candidates to return. The search stops when it has them.
+      - Takes precedence over the C(limit) of O(query).
     type: int
   distinct:
     description:
-      - With V(allocations) candidates that take the same amounts from the same providers count as one.
-      - With V(mappings) every assignment of groups to providers is a candidate, as in OpenStack Placement.
+      - With V(allocations), candidates that take the same amounts from the same providers count as one.
+      - With V(mappings), every assignment of groups to providers is a candidate, as in OpenStack Placement.
     type: str
     choices: [allocations, mappings]
     default: allocations
   order:
     description:
-      - V(none) goes by the names of the trees.
-      - V(spread) begins with the trees, and within them the providers, of which the least share will be in use, and takes one candidate
-        of every tree before a second one of any.
-      - V(pack) begins with those of which the greatest share will be in use, and takes all candidates of a tree before the next tree.
-      - All of them are total orders that depend on nothing but the providers and the request.
+      - V(none) sorts candidates by the name of their tree.
+      - V(spread) puts trees, and providers within a tree, first where the smallest share will be in use. Every tree gives one candidate
+        before any tree gives a second.
+      - V(pack) puts those first where the largest share will be in use. A tree gives all its candidates before the next tree.
+      - The order depends on nothing but the providers and the request, so it is the same in every run.
     type: str
     choices: [none, spread, pack]
     default: none
   budget:
-    description: How many choices are looked at, at most. A search that ends for this reason says so in RV(truncated).
+    description: The most choices that the search tries. If it stops for this reason, RV(truncated) is true.
     type: int
     default: 1000000
   explain_below:
     description:
-      - Return RV(why) if there are fewer candidates than this.
-      - A database with more than 20,000 providers is not read whole for that. It counts by indexes, up to 100,000, and leaves
-        RV(why.roots), RV(why.combination) and RV(why.relax) empty.
+      - Return RV(why) if there are fewer candidates than this number.
+      - A database with more than 20,000 providers is not read as a whole for this. Providers are counted by indexes, up to 100,000, and
+        RV(why.roots), RV(why.combination) and RV(why.relax) are empty.
     type: int
     default: 1
   summaries:
     description:
-      - Whether to return what all providers have, use and are in the trees that candidates take something from, as RV(summaries).
+      - Whether to return RV(summaries), a description of all providers in the trees that candidates take something from.
     type: bool
     default: false
 attributes:
@@ -135,7 +136,8 @@ attributes:
     support: full
     details:
       - Nothing is ever changed.
-      - With C(--check) it sees what M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have changed before.
+      - With C(--check) it sees what earlier tasks of M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have
+        changed.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: N/A
@@ -194,7 +196,7 @@ EXAMPLES = r"""
     consumer: 0f5e1c1c-93f5-4a9b-9c0c-6cbd7e8b9a01
     allocations: "{{ found.candidates[0].allocations }}"
 
-- name: Ask the same as OpenStack Placement is asked
+- name: Ask the same question in the words of OpenStack Placement
   bareon.allocator.provider_candidates:
     query: resources_COMPUTE=VCPU:2,MEMORY_MB:512&resources_ACCEL=FPGA:1&same_subtree=_COMPUTE,_ACCEL
   register: none_left
@@ -221,7 +223,7 @@ EXAMPLES = r"""
 RETURN = r"""
 ---
 candidates:
-  description: The candidates, in the order that O(order) says.
+  description: The candidates, sorted by O(order).
   returned: success
   type: list
   elements: dict
@@ -231,11 +233,11 @@ candidates:
       type: dict
       returned: success
     mappings:
-      description: The providers of each group, by suffix. Only the group whose suffix is empty can have several.
+      description: The providers of each group, by suffix. Only the group with the empty suffix can have several.
       type: dict
       returned: success
     score:
-      description: The mean share that will be in use, from 0 to 1, of all that the candidate takes from.
+      description: The mean share, from 0 to 1, that will be in use of the inventories that the candidate takes from.
       type: float
       returned: success
   sample:
@@ -257,8 +259,8 @@ names:
   type: dict
 summaries:
   description:
-    - By UUID each provider of the trees that candidates take something from, with C(name), C(parent) and C(root) (UUIDs), C(generation),
-      C(traits), and C(resources), which has the C(capacity) and what is C(used) of each class.
+    - All providers of the trees that candidates take something from, by UUID. Each has C(name), C(parent) and C(root) (both UUIDs),
+      C(generation), C(traits), and C(resources), which gives C(capacity) and C(used) for each class.
   returned: with O(summaries=true)
   type: dict
 why:
@@ -267,12 +269,12 @@ why:
   type: dict
   contains:
     says:
-      description: The reasons as sentences.
+      description: The reasons, as sentences.
       type: list
       elements: str
       returned: success
     first:
-      description: The first constraint that leaves nothing, or nothing if single constraints leave something everywhere.
+      description: The first constraint that leaves no provider. Null if every single constraint leaves some.
       type: dict
       returned: success
     roots:
@@ -280,32 +282,33 @@ why:
       type: dict
       returned: success
     groups:
-      description: By suffix, how many providers are left after each constraint, and how many trees have one of them.
+      description: For each suffix, how many providers are left after each constraint, and how many trees they are in.
       type: dict
       returned: success
     combination:
-      description: How many trees have a provider for one group after the other.
+      description: How many trees are left as one group after the other is added.
       type: list
       elements: dict
       returned: success
     excluding:
       description:
-        - The suffixes of C(groups) that exclude each other although each of them has a provider, as few as possible, and the constraints
-          that they do it C(because) of; none where it is the amounts. Nothing where that is not the reason, or where it cannot be told.
+        - The smallest set of C(groups), by suffix, that exclude each other although each of them alone has a provider. C(because) names the
+          constraints that make them do so; it is empty if the amounts do. Null where this is not the reason, or where the reason is not
+          known.
       type: dict
       returned: success
     relax:
-      description: Every single change of the request that brings more candidates, with the C(place) of the argument.
+      description: Single changes to the request each of which would bring more candidates, with the C(place) of the argument.
       type: list
       elements: dict
       returned: success
     largest:
-      description: For each amount the largest piece that is C(free), and the provider that has it.
+      description: For each amount, the largest piece that is C(free), and the provider that has it.
       type: list
       elements: dict
       returned: success
 msg:
-  description: The reasons in one text.
+  description: The reasons, as one text.
   returned: with fewer candidates than O(explain_below)
   type: str
 """

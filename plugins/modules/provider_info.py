@@ -13,8 +13,8 @@ module: provider_info
 short_description: Report what resource providers have and who uses it
 version_added: 0.1.0
 description:
-  - Returns trees of providers with their inventories and usages, and allocations by consumer, by provider and by project.
-  - Can check whether everything in the database fits together.
+  - Returns trees of providers with their inventories and usages, and allocations by consumer, provider and project.
+  - Can also check the database for contradictions.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -22,39 +22,38 @@ extends_documentation_fragment:
 options:
   providers:
     description:
-      - UUIDs or names of providers. Only the trees that they belong to are returned, and what is allotted of these.
-      - Default is all. One that is not there has no tree, and is warned of.
+      - UUIDs or names of providers. Only their trees are returned, with the allocations in these trees.
+      - Default is all. A warning names those that do not exist.
     type: list
     elements: str
   matching:
     description:
-      - What a provider must satisfy by itself to be returned, with the keys of a group of M(bareon.allocator.provider_candidates),
+      - What a provider must satisfy, by itself, to be returned. It has the keys of a group of M(bareon.allocator.provider_candidates),
         C(resources), C(required), C(forbidden), C(any_of), C(member_of), C(not_member_of) and C(in_tree).
-      - C(resources) are amounts that it has free at once now. Only what is allotted of these providers is returned.
+      - C(resources) are amounts that must be free now. Only allocations from these providers are returned.
     type: dict
   consumers:
     description:
-      - Names or UUIDs of consumers. Only what these have is returned as allocations. Default is all. One that has nothing here is warned
-        of.
+      - Names or UUIDs of consumers. Only their allocations are returned. Default is all. A warning names those that have none.
     type: list
     elements: str
   projects:
     description:
-      - Only what the consumers of these projects have is returned as allocations, and added up. An empty text stands for consumers of no
-        project. Default is all.
+      - Only allocations of consumers of these projects are returned and added up. An empty string stands for consumers without a project.
+        Default is all.
     type: list
     elements: str
   users:
-    description: The same by the users for whom consumers were claimed. Together with O(projects), what fits both.
+    description: The same for users. With O(projects), a consumer must match both.
     type: list
     elements: str
   consumer_types:
-    description: The same by the types of consumers, such as V(INSTANCE).
+    description: The same for types of consumers, such as V(INSTANCE).
     type: list
     elements: str
   audit:
     description:
-      - Whether to recompute everything from the rows of the database, and return what does not fit as RV(audit).
+      - Whether to recompute everything from the rows of the database and return contradictions as RV(audit).
     type: bool
     default: false
 attributes:
@@ -66,7 +65,8 @@ attributes:
     support: full
     details:
       - Nothing is ever changed.
-      - With C(--check) it sees what M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have changed before.
+      - With C(--check) it sees what earlier tasks of M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have
+        changed.
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: N/A
@@ -100,7 +100,7 @@ EXAMPLES = r"""
       resources:
         PGPU: 1
 
-- name: Look at what a project has on one host, and whether the books are right
+- name: Look at what a project has on one host, and check the ledger
   bareon.allocator.provider_info:
     providers:
       - host1
@@ -112,17 +112,17 @@ EXAMPLES = r"""
 RETURN = r"""
 ---
 providers:
-  description: The providers, tree after tree, each before those below it, in the shape that O(world) takes.
+  description: The providers in the form that O(world) takes, tree by tree, parents before children.
   returned: success
   type: list
   elements: dict
 trees:
-  description: The roots, each with C(uuid), C(name) and C(children), which are of the same shape.
+  description: The roots, each with C(uuid), C(name) and C(children), which have the same form.
   returned: success
   type: list
   elements: dict
 usages:
-  description: By provider and class, its C(capacity), and how much is C(used) and C(free).
+  description: For each provider and class, C(capacity), C(used) and C(free).
   returned: success
   type: dict
   sample:
@@ -132,11 +132,11 @@ usages:
         free: 20
         used: 4
 totals:
-  description: The same by class, over all providers that are returned.
+  description: The same for each class, over all providers that are returned.
   returned: success
   type: dict
 allocations:
-  description: Amounts by consumer, provider and class, in the shape that O(world) takes.
+  description: Amounts by consumer, provider and class, in the form that O(world) takes.
   returned: success
   type: dict
 allocations_by_provider:
@@ -144,18 +144,18 @@ allocations_by_provider:
   returned: success
   type: dict
 consumers:
-  description: By consumer's UUID, its C(name), C(generation), C(project), C(user) and C(consumer_type).
+  description: The consumers by UUID, each with C(name), C(generation), C(project), C(user) and C(consumer_type).
   returned: success
   type: dict
 claims:
   description:
-    - The same as O(bareon.allocator.provider_allocation#module:consumers) takes it, so that it can be claimed again, in another ledger for
-      example.
+    - The same allocations in the form that O(bareon.allocator.provider_allocation#module:consumers) takes, to claim them again, for example
+      in another ledger.
   returned: success
   type: list
   elements: dict
 projects:
-  description: Amounts by project and class. Consumers of no project are counted under an empty name.
+  description: Amounts by project and class. Consumers without a project are counted under an empty name.
   returned: success
   type: dict
 users:
@@ -163,7 +163,7 @@ users:
   returned: success
   type: dict
 consumer_types:
-  description: By type of consumers, how many C(consumers) there are, and the amounts by class that they have as C(usages).
+  description: For each type of consumer, how many C(consumers) there are, and their amounts by class as C(usages).
   returned: success
   type: dict
   sample:
@@ -172,16 +172,16 @@ consumer_types:
       usages:
         VCPU: 6
 aggregates:
-  description: The names of the aggregates that the providers are in, by UUID; the UUID again for one without a name.
+  description: The names of the aggregates that the providers are in, by UUID. An aggregate without a name has its UUID instead.
   returned: success
   type: dict
 custom_traits:
-  description: Traits of your own that exist.
+  description: The custom traits that exist.
   returned: success
   type: list
   elements: str
 custom_classes:
-  description: Resource classes of your own that exist.
+  description: The custom resource classes that exist.
   returned: success
   type: list
   elements: str
@@ -191,15 +191,15 @@ summary:
   type: str
 audit:
   description:
-    - What does not fit; empty when everything does.
-    - C(kind) is V(sum), V(overfull), V(piece), V(inventory), V(malformed), V(loop), V(dangling), V(lost) or V(idle). Only V(overfull)
-      and V(piece) can come of tasks, by changing the inventory under what is allotted of it.
+    - The contradictions that were found, or an empty list.
+    - C(kind) is V(sum), V(overfull), V(piece), V(inventory), V(malformed), V(loop), V(dangling), V(lost) or V(idle). Only V(overfull) and
+      V(piece) can be caused by tasks, which may change an inventory that is in use.
   returned: with O(audit=true)
   type: list
   elements: dict
   contains:
     kind:
-      description: What sort of thing it is.
+      description: The kind of contradiction.
       type: str
       returned: success
     about:
@@ -207,11 +207,11 @@ audit:
       type: str
       returned: success
     name:
-      description: Its name, or the UUID of a consumer without one.
+      description: The name of the provider or consumer, or the UUID of a consumer that has no name.
       type: str
       returned: success
     says:
-      description: The finding as a sentence.
+      description: The finding, as a sentence.
       type: str
       returned: success
 """

@@ -25,10 +25,7 @@ from .header import TOKENS, UNFINISHED, Header, read_header
 from .material import encrypted_by_tang, key_file_content, recovery_key, slot_opened, tang_key, tpm_opens
 
 _QUICK = ("--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000")
-"""Nobody guesses a key of 256 random bits, so that there is no use in making every try slow."""
-
-
-_TOKENS_OF_A_SLOT = ("the mark", "what it is for")
+"""Nobody guesses a key of 256 random bits, so there is no use in making every try slow."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +49,10 @@ def enrol(step: Enrol, machine: Machine, unlocking: Key, passphrase: bytes, root
     material = None if step.method.kind == TPM2 else _material(step.method, machine, passphrase, root)
     header = read_header(machine, step.device)
     slot, tokens = header.free_slot, header.free_tokens
-    if slot is None or len(tokens) < len(_TOKENS_OF_A_SLOT):
+    # One token is the mark, the other says what the slot is for.
+    if slot is None or len(tokens) < 2:
         raise StepFailed(f"all key slots or tokens of {step.device} are taken")
-    mark, number = tokens[: len(_TOKENS_OF_A_SLOT)]
+    mark, number, *_rest = tokens
     _import(machine, step.device, mark, {"type": UNFINISHED, "keyslots": [], "slot": str(slot)})
     if material is None:
         slot = _enrol_tpm(step, machine, unlocking, header)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..schema.fields import Item, Mistakes
 from ..schema.methods import read_methods
 from ..schema.static import SchemaMistakes
-from ..steps.luks import Key
+from ..steps.luks import Key, key_of
 from .changes import Container, Request
 
 _KEYS = ("name", "device", "node", "uuid", "unlock")
@@ -23,12 +23,12 @@ def request_of(params: Mapping[str, t.Any]) -> Request:
     mistakes: Mistakes = []
     given = Item({"containers": params["containers"]}, "", ("containers",), mistakes)
     containers = tuple(_container(item) for item in given.items("containers", _KEYS))
-    key = Key((params["luks_key"] or "").encode(), params["luks_key_file"], params["luks_key_files"])
+    key = key_of(params)
     old_key = Key((params["luks_old_key"] or "").encode(), params["luks_old_key_file"])
     names = [container.name for container in containers]
     mistakes += [f"containers[{at}].name: {name} stands there already" for at, name in enumerate(names) if name in names[:at]]
     mistakes += key.problems()
-    mistakes += [f"luks_old_key_file: {problem}" for problem in _without_place(old_key)]
+    mistakes += old_key.problems("luks_old_key_file")
     if mistakes:
         raise SchemaMistakes(mistakes)
     return Request(containers, key, old_key, tuple(params["take_away"]), tuple(params["renew"]), params["root"])
@@ -40,7 +40,3 @@ def _container(item: Item) -> Container:
     if not item.has("unlock"):
         item.mistake("unlock", "is missing; a list of methods is needed, which may be empty")
     return Container(item.text("name", device), device, methods)
-
-
-def _without_place(key: Key) -> t.Iterator[str]:
-    yield from (problem.partition(": ")[2] for problem in key.problems())

@@ -42,17 +42,13 @@ class Report:
 
 def foresee(request: Request, machine: Machine) -> Report:
     """Return the report of a run that changes nothing. A container that is not there yet would be new."""
-    present = {one.name: _look(one, request, machine, may_lack=True) for one in request.containers}
-    present = {one.name: _with_tang(one, present[one.name], request, machine) for one in request.containers}
-    plans = [plan_changes(one, present[one.name], request) for one in request.containers]
+    present, plans = _look_and_plan(request, machine, may_lack=True)
     return replace(_planned(present, plans), notes=_lacking(plans, machine))
 
 
 def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:
     """Do all there is to do; raises StepFailed only where nothing was changed yet."""
-    present = {one.name: _look(one, request, machine) for one in request.containers}
-    present = {one.name: _with_tang(one, present[one.name], request, machine) for one in request.containers}
-    plans = [plan_changes(one, present[one.name], request) for one in request.containers]
+    present, plans = _look_and_plan(request, machine)
     report = _planned(present, [*plans, Changes(problems=_lacking(plans, machine))])
     for container, changes in zip(request.containers, plans):
         for step in changes.steps:
@@ -62,6 +58,14 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) ->
         if changes.steps and report.problem is None:
             report = _checked(report, container, request, machine)
     return report
+
+
+def _look_and_plan(request: Request, machine: Machine, may_lack: bool = False) -> tuple[Mapping[str, Present], list[Changes]]:
+    """Return what the containers have, by name, and what is to be changed in each, in their order."""
+    present = {}
+    for one in request.containers:
+        present[one.name] = _with_tang(one, _look(one, request, machine, may_lack), request, machine)
+    return present, [plan_changes(one, present[one.name], request) for one in request.containers]
 
 
 def _lacking(plans: t.Sequence[Changes], machine: Machine) -> tuple[str, ...]:

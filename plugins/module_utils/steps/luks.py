@@ -22,6 +22,15 @@ _WRONG_KEY = 2
 """cryptsetup's code for `no permission (bad passphrase)`."""
 
 
+# What every module that opens containers takes; the doc fragment `keys` describes it.
+KEY_ARGUMENTS: Mapping[str, t.Any] = {
+    "luks_key": {"type": "str", "no_log": True},
+    "luks_key_file": {"type": "path", "no_log": False},
+    "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
+}
+KEY_EXCLUSIVE = ("luks_key", "luks_key_file")
+
+
 @dataclass(frozen=True)
 class Key:
     """What opens LUKS containers: a passphrase, or a file on the host whose whole content counts. The passphrase never shows.
@@ -42,12 +51,17 @@ class Key:
         """Return the key of the container of this name."""
         return Key(file=self.files[name]) if name in self.files else Key(self.passphrase, self.file)
 
-    def problems(self) -> Iterator[str]:
-        """Give what is wrong with the keys."""
-        named = {f"luks_key_files.{name}": file for name, file in self.files.items()}
-        for place, file in {"luks_key_file": self.file, **named}.items():
+    def problems(self, place: str = "luks_key_file") -> Iterator[str]:
+        """Give what is wrong with the keys; `place` is the option that names the file."""
+        named = {f"{place}s.{name}": file for name, file in self.files.items()}
+        for where, file in {place: self.file, **named}.items():
             if file is not None and not (isinstance(file, str) and os.path.isfile(file) and os.path.getsize(file) > 0):
-                yield f"{place}: {file} is not a key file on this host"
+                yield f"{where}: {file} is not a key file on this host"
+
+
+def key_of(params: Mapping[str, t.Any]) -> Key:
+    """Return the key of a module's parameters (KEY_ARGUMENTS)."""
+    return Key((params["luks_key"] or "").encode(), params["luks_key_file"], params["luks_key_files"])
 
 
 def format_luks(step: FormatLuks, machine: Machine, key: Key) -> None:

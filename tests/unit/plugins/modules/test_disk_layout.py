@@ -13,6 +13,7 @@ import sys
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.bareon.allocator.plugins.doc_fragments.keys import ModuleDocFragment as KeysFragment
 from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import DiskLoss, Loss
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
@@ -223,10 +224,13 @@ def test_what_is_returned_is_what_is_documented(machine, capsys):
             assert all(value is None or isinstance(value, (str, bool, list)) for value in item.values())
 
 
-def test_the_documented_options_are_those_of_the_module():
-    documented = yaml.safe_load(disk_layout.DOCUMENTATION)["options"]
-    tree = ast.parse(pathlib.Path(disk_layout.__file__).read_text(encoding="utf-8"))
-    (spec,) = [ast.literal_eval(node.value) for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "argument_spec"]
+def test_the_documented_options_are_those_of_the_module(monkeypatch):
+    given = {}
+    monkeypatch.setattr(disk_layout, "AnsibleModule", lambda **arguments: given.update(arguments) or sys.exit())
+    with pytest.raises(SystemExit):
+        disk_layout.main()
+    documented = yaml.safe_load(disk_layout.DOCUMENTATION)["options"] | yaml.safe_load(KeysFragment.DOCUMENTATION)["options"]
+    spec = given["argument_spec"]
     assert {name: option["type"] for name, option in documented.items()} == {name: option["type"] for name, option in spec.items()}
     assert {name: option.get("default") for name, option in documented.items()} == {
         name: option.get("default") for name, option in spec.items()
