@@ -12,7 +12,7 @@ import secrets
 import typing as t
 from collections.abc import Mapping
 
-from ..steps.luks import Key
+from ..steps.luks import NO_TOKENS, Key
 from ..steps.machine import Machine, StepFailed
 from ..storage.unlock import Method
 from .jwe import compact, parse_compact
@@ -70,10 +70,10 @@ def tpm_opens(machine: Machine, device: str, token: int) -> bool:
 def slot_opened(machine: Machine, device: str, key: Key, slot: t.Optional[int] = None) -> t.Optional[int]:
     """Return the slot that a key opens, this one or any; None when it opens none. Nothing is opened, and nothing changed.
 
-    Without the last option cryptsetup would ask a TPM first, and take any key for right.
+    Without NO_TOKENS cryptsetup would ask a TPM first, and take any key for right.
     """
     only = [] if slot is None else [f"--key-slot={slot}"]
-    words = ["cryptsetup", "open", "--test-passphrase", "--verbose", "--type=luks", "--disable-external-tokens", *only]
+    words = ["cryptsetup", "open", "--test-passphrase", "--verbose", "--type=luks", NO_TOKENS, *only]
     said = machine.change([*words, f"--key-file={key.file or '-'}", device], key.passphrase, accepted=(0, _WRONG))
     found = re.search(r"Key slot ([0-9]+) unlocked", said)
     return int(found[1]) if found else None

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,10 @@ _SECTOR = 512
 _DATA_START = LUKS_HEAD * MIB
 _WRONG_KEY = 2
 """cryptsetup's code for `no permission (bad passphrase)`."""
+
+NO_TOKENS = "--disable-external-tokens"
+_FIRST_WITH_TOKENS = (2, 4)
+"""From here on cryptsetup asks what a token names (a TPM) before it looks at the key that it was given, unless NO_TOKENS keeps it from it."""
 
 
 # What every module that opens containers takes; the doc fragment `keys` describes it.
@@ -86,14 +91,21 @@ def open_luks(step: OpenLuks, machine: Machine, key: Key) -> None:
 
 
 def opens(device: str, machine: Machine, key: Key) -> bool:
-    """Return whether a key opens the header on a device; nothing is opened, and nothing changed."""
+    """Return whether a key opens the header on a device, the key and not a token; nothing is opened, and nothing changed."""
+    words = ["cryptsetup", "open", "--test-passphrase", "--type=luks", *([NO_TOKENS] if _knows_tokens(machine) else [])]
     try:
-        _with_key(machine, ["cryptsetup", "open", "--test-passphrase", "--type=luks"], [device], key)
+        _with_key(machine, words, [device], key)
     except CommandFailed as error:
         if error.code == _WRONG_KEY:
             return False
         raise
     return True
+
+
+def _knows_tokens(machine: Machine) -> bool:
+    outcome = machine.run(["cryptsetup", "--version"])
+    found = re.search(r"cryptsetup ([0-9]+)\.([0-9]+)", outcome.stdout) if outcome is not None else None
+    return found is None or (int(found[1]), int(found[2])) >= _FIRST_WITH_TOKENS
 
 
 def resize_luks(step: ResizeLuks, machine: Machine, key: Key) -> None:

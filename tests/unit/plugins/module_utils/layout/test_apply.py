@@ -159,7 +159,7 @@ def test_a_key_that_does_not_open_what_is_there_is_refused_although_it_is_open(m
     assert report.done == ()
     assert (report.problem is None) if said is None else (said in str(report.problem))
     file = key.of("keys-crypt").file or "-"
-    tested = [f"cryptsetup open --test-passphrase --type=luks --key-file={file} /dev/sda1"] if key.given else []
+    tested = [f"cryptsetup open --test-passphrase --type=luks --disable-external-tokens --key-file={file} /dev/sda1"] if key.given else []
     assert machine.commands == tested
     assert list(machine.given.values()) == ([key.passphrase] if key.passphrase and not key.files else [])
     seen = layout_run.foresee(Request(layout, key=key), RecordingMachine(failing={"cryptsetup open --test-passphrase": code}))

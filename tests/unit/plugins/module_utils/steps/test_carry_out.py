@@ -158,6 +158,22 @@ def test_what_goes_wrong_with_luks_is_said():
         steps_luks.open_luks(OpenLuks("/dev/sda1", "keys"), RecordingMachine(), Key())
 
 
+@pytest.mark.parametrize(
+    ("version", "option"),
+    [
+        ("cryptsetup 2.3.7", ""),
+        ("cryptsetup 2.4.0", "--disable-external-tokens "),
+        ("cryptsetup 2.7.5 flags: UDEV BLKID", "--disable-external-tokens "),
+        ("cryptsetup 3.0.0", "--disable-external-tokens "),
+    ],
+)
+def test_a_tpm_does_not_answer_for_a_key(version, option):
+    """Older ones ask none, and do not know the option."""
+    machine = RecordingMachine({"cryptsetup --version": version})
+    assert steps_luks.opens("/dev/sda1", machine, KEY)
+    assert machine.commands == [f"cryptsetup open --test-passphrase --type=luks {option}--key-file=- /dev/sda1"]
+
+
 def test_key_files_have_to_be_there(tmp_path):
     empty, full = tmp_path / "empty", tmp_path / "full"
     empty.touch()
