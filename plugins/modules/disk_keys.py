@@ -66,7 +66,8 @@ options:
               - V(recovery) is a recovery key of 256 random bits, written in letters that are on the same keys of most keyboards. Only the
                 run that creates it returns it. It is marked with the same token that C(systemd-cryptenroll) uses.
               - V(tang) is a server on the network that helps to open the container without learning the key. It is used through C(clevis).
-                Before anything is added, the server must decrypt a test message.
+                Before anything is added, the server must decrypt a test message. List it several times for several servers; any one of
+                them is enough to open the container.
               - V(tpm2) is the machine's TPM 2, in which C(systemd-cryptenroll) seals a key. The TPM releases the key as long as the
                 registers O(containers[].unlock[].pcrs) have the values that they have now.
             type: str
@@ -80,6 +81,12 @@ options:
               - Default is V([7]). An empty list only ties the container to this machine.
             type: list
             elements: int
+          pin:
+            description:
+              - For V(tpm2), whether somebody must also type a PIN at the console when the machine starts. The TPM locks out whoever enters
+                too many wrong PINs.
+              - The PIN is O(tpm2_pin). To change it, run once with the new one and V(tpm2) in O(renew).
+            type: bool
           url:
             description: For V(tang), the address of the server.
             type: str
@@ -91,6 +98,11 @@ options:
           path:
             description: For V(key_file), the path of the file.
             type: path
+  tpm2_pin:
+    description:
+      - The PIN of containers with O(containers[].unlock[].pin). It is needed only when a PIN is set or has to be tried.
+      - It is passed to C(systemd-cryptenroll) in its environment and to C(cryptsetup) on standard input, and does not appear anywhere else.
+    type: str
   luks_old_key:
     description:
       - A passphrase that opens containers which the other keys do not open yet, for example to change the passphrase. It may be a recovery
@@ -315,6 +327,7 @@ def main() -> t.NoReturn:
     method: dict[str, t.Any] = {
         "method": {"type": "str", "required": True, "choices": list(KEYS_OF_METHODS)},
         "pcrs": {"type": "list", "elements": "int"},
+        "pin": {"type": "bool"},
         **{key: {"type": "str"} for key in ("url", "thumbprint")},
         "path": {"type": "path"},
     }
@@ -329,6 +342,7 @@ def main() -> t.NoReturn:
         argument_spec={
             "containers": {"type": "list", "elements": "dict", "required": True, "options": container},
             **KEY_ARGUMENTS,
+            "tpm2_pin": {"type": "str", "no_log": True},
             "luks_old_key": {"type": "str", "no_log": True},
             "luks_old_key_file": {"type": "path", "no_log": False},
             "take_away": {"type": "list", "elements": "str", "choices": list(GOING), "default": []},

@@ -255,6 +255,9 @@ options:
             description: The registers of V(tpm2), as O(bareon.allocator.disk_keys#module:containers[].unlock[].pcrs). Default is V([7]).
             type: list
             elements: int
+          pin:
+            description: Whether the TPM of V(tpm2) wants a PIN as well, which somebody types at the console.
+            type: bool
           url:
             description: The address of the server of V(tang).
             type: str

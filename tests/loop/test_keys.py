@@ -23,7 +23,7 @@ from ansible_collections.bareon.allocator.tests.support.host.tang import new_key
 OLD, NEW = "correct horse", "battery staple"
 PASSPHRASE, RECOVERY = {"method": "passphrase"}, {"method": "recovery"}
 DEFAULTS = {
-    **dict.fromkeys(("luks_key", "luks_key_file", "luks_old_key", "luks_old_key_file")),
+    **dict.fromkeys(("luks_key", "luks_key_file", "luks_old_key", "luks_old_key_file", "tpm2_pin")),
     **{"luks_key_files": {}, "take_away": [], "renew": [], "root": "/"},
 }
 QUICK = ("--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000")
@@ -225,6 +225,22 @@ def test_tang_opens_it_for_clevis_and_for_new_keys_of_its_own(device: str, tmp_p
         assert [step["kind"] for step in result["steps"]] == ["enrol", "take_away"]
     shown = subprocess.run(["clevis", "luks", "list", "-d", device], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert url in shown
+
+
+def test_one_of_two_tang_servers_is_enough(device: str, tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("first", "second")]
+    thumbprints = [new_keys(folder) for folder in folders]
+    with serving(folders[1]) as second:
+        with serving(folders[0]) as first:
+            both = [{"method": "tang", "url": url, "thumbprint": known} for url, known in zip((first, second), thumbprints, strict=True)]
+            done(device, *both, luks_key=OLD, take_away=["keys"])
+        # The first one is away; nobody knows a key, and the second one helps.
+        words = ["clevis", "luks", "pass", "-d", device, "-s"]
+        passed = [subprocess.run([*words, slot], stdout=subprocess.PIPE, check=False) for slot in ("1", "2")]
+        assert passed[0].returncode != 0
+        assert opens(device, passed[1].stdout)
+        done(device, *both, PASSPHRASE, luks_key=NEW)
+        assert opens(device, NEW.encode())
 
 
 def test_luks_1_is_refused_by_name(device: str) -> None:

@@ -92,6 +92,7 @@ WRITTEN: dict[str, list[Plain]] = {
     ],
     "LUKS": [plan({**DATA, "encrypt": True})],
     "`unlock` by a TPM": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tpm2"}]})],
+    "`unlock` by a TPM with a PIN": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tpm2", "pin": True}]})],
     "`unlock` by Tang": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tang", "url": "http://t", "thumbprint": "A" * 43}]})],
     "`unlock` by a key file, a recovery key": [
         plan({**DATA, "encrypt": True, "unlock": [method]}) for method in ({"method": "key_file", "path": "/k"}, {"method": "recovery"})

@@ -34,8 +34,8 @@ class Container:
 class Request:
     """What is asked for. `key` is what opens the containers, and their passphrase where they are to have one; `old_key` what did before.
 
-    `take_away` are methods, and KEYS, of which all goes that is not wanted; `renew` those that are made anew. Paths of key files lie
-    below `root`.
+    `pin` is what TPMs are told that want a PIN. `take_away` are methods, and KEYS, of which all goes that is not wanted; `renew` those that
+    are made anew. Paths of key files lie below `root`.
     """
 
     containers: tuple[Container, ...]
@@ -44,6 +44,7 @@ class Request:
     take_away: tuple[str, ...] = ()
     renew: tuple[str, ...] = ()
     root: str = "/"
+    pin: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,8 @@ def _going(container: Container, header: Header, stay: frozenset[int], request: 
 def _problems(container: Container, present: Present, request: Request, changes: Changes) -> Iterator[str]:
     enrols = [step for step in changes.steps if isinstance(step, (Enrol, DropUnfinished))]
     gone = {slot for step in changes.steps if isinstance(step, TakeAway) for slot in step.slots}
+    if any(isinstance(step, Enrol) and step.method.pin for step in enrols) and not request.pin:
+        yield f"{container.name} is to be opened with a PIN: give it as tpm2_pin"
     if any(isinstance(step, Enrol) and step.method.kind == PASSPHRASE for step in enrols) and not request.key.passphrase:
         yield f"{container.name} is to have a passphrase: give it as luks_key"
     elif enrols and present.unlocking is None:

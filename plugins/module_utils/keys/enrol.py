@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from ..steps.luks import Key
 from ..steps.machine import Machine, StepFailed
 from ..storage.unlock import PASSPHRASE, RECOVERY, TANG, TPM2, Method
-from .changes import DropUnfinished, Enrol, TakeAway
+from .changes import DropUnfinished, Enrol, Request, TakeAway
 from .header import TOKENS, UNFINISHED, Header, read_header
 from .material import encrypted_by_tang, key_file_content, recovery_key, slot_opened, tang_key, tpm_opens
 
@@ -44,9 +44,9 @@ class _Material:
     shown: str = field(default="", repr=False)
 
 
-def enrol(step: Enrol, machine: Machine, unlocking: Key, passphrase: bytes, root: str) -> Enrolled:
+def enrol(step: Enrol, machine: Machine, unlocking: Key, request: Request) -> Enrolled:
     """Fill a free slot by a method; `unlocking` opens the container now. Raises StepFailed."""
-    material = None if step.method.kind == TPM2 else _material(step.method, machine, passphrase, root)
+    material = None if step.method.kind == TPM2 else _material(step.method, machine, request.key.passphrase, request.root)
     header = read_header(machine, step.device)
     slot, tokens = header.free_slot, header.free_tokens
     # One token is the mark, the other says what the slot is for.
@@ -55,7 +55,7 @@ def enrol(step: Enrol, machine: Machine, unlocking: Key, passphrase: bytes, root
     mark, number, *_rest = tokens
     _import(machine, step.device, mark, {"type": UNFINISHED, "keyslots": [], "slot": str(slot)})
     if material is None:
-        slot = _enrol_tpm(step, machine, unlocking, header)
+        slot = _enrol_tpm(step, machine, unlocking, header, request.pin)
         machine.change(["cryptsetup", "token", "remove", f"--token-id={mark}", step.device])
         return Enrolled(slot)
     _add_key(machine, step.device, slot, unlocking, material)
@@ -82,15 +82,20 @@ def _material(method: Method, machine: Machine, passphrase: bytes, root: str) ->
     return _Material(Key(file=path))
 
 
-def _enrol_tpm(step: Enrol, machine: Machine, unlocking: Key, before: Header) -> int:
-    """Have systemd seal a key of its own in the TPM; it takes the first slot that is free. Return the slot."""
+def _enrol_tpm(step: Enrol, machine: Machine, unlocking: Key, before: Header, pin: str) -> int:
+    """Have systemd seal a key of its own in the TPM; it takes the first slot that is free. Return the slot.
+
+    A PIN it takes from its environment, or from somebody at a terminal.
+    """
     words = ["systemd-cryptenroll", "--tpm2-device=auto", f"--tpm2-pcrs={'+'.join(map(str, step.method.pcrs))}"]
+    words += ["--tpm2-with-pin=yes"] if step.method.pin else []
     with contextlib.ExitStack() as stack:
         path = unlocking.file or stack.enter_context(machine.handed(unlocking.passphrase))
-        machine.change([*words, f"--unlock-key-file={path}", step.device])
+        told = {"NEWPIN": pin} if step.method.pin else None
+        machine.change([*words, f"--unlock-key-file={path}", step.device], environment=told)
     known = {token.number for token in before.tokens}
     new = [token for token in read_header(machine, step.device).of(step.method) if token.number not in known]
-    if len(new) != 1 or not tpm_opens(machine, step.device, new[0].number):
+    if len(new) != 1 or not tpm_opens(machine, step.device, new[0].number, pin if step.method.pin else ""):
         raise StepFailed(f"{step.method.words} does not open {step.device}, though systemd-cryptenroll has added it")
     return new[0].slots[0]
 

@@ -45,14 +45,14 @@ class Token:
         return next((method for method, kind in TOKENS.items() if kind == self.type), OTHER)
 
     def fits(self, wanted: Method) -> bool:
-        """Return whether it is what a method asks for: the same server with the same key, the same registers and no PIN."""
+        """Return whether it is what a method asks for: the same server with the same key, the same registers, a PIN or none."""
         if self.method != wanted.kind:
             return False
         if wanted.kind == TANG:
             tang = tang_of(self.data.get("jwe")) or {}
             return str(tang.get("url", "")).rstrip("/") == wanted.url and wanted.thumbprint in thumbprints(tang)
         if wanted.kind == TPM2:
-            return set(self.data.get("tpm2-pcrs") or ()) == set(wanted.pcrs) and not self.data.get("tpm2-pin")
+            return set(self.data.get("tpm2-pcrs") or ()) == set(wanted.pcrs) and bool(self.data.get("tpm2-pin")) == wanted.pin
         return True
 
 

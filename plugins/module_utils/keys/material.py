@@ -61,10 +61,10 @@ def decrypted(machine: Machine, parts: Mapping[str, str]) -> bytes:
     return machine.change(["clevis", "decrypt"], compact(parts).encode(), patience=_NETWORK_PATIENCE).encode()
 
 
-def tpm_opens(machine: Machine, device: str, token: int) -> bool:
-    """Return whether the TPM opens a container by a token now; nothing is opened, and nothing changed."""
+def tpm_opens(machine: Machine, device: str, token: int, pin: str = "") -> bool:
+    """Return whether the TPM opens a container by a token now, told a PIN where it wants one; nothing is opened, and nothing changed."""
     words = ["cryptsetup", "open", "--test-passphrase", "--verbose", "--type=luks", "--token-only", f"--token-id={token}", device]
-    return "unlocked" in machine.change(words, accepted=_ANY_CODE)
+    return "unlocked" in machine.change(words, pin.encode(), accepted=_ANY_CODE)
 
 
 def slot_opened(machine: Machine, device: str, key: Key, slot: t.Optional[int] = None) -> t.Optional[int]:

@@ -31,7 +31,7 @@ def request_of(params: Mapping[str, t.Any]) -> Request:
     mistakes += old_key.problems("luks_old_key_file")
     if mistakes:
         raise SchemaMistakes(mistakes)
-    return Request(containers, key, old_key, tuple(params["take_away"]), tuple(params["renew"]), params["root"])
+    return Request(containers, key, old_key, tuple(params["take_away"]), tuple(params["renew"]), params["root"], params["tpm2_pin"] or "")
 
 
 def _container(item: Item) -> Container:

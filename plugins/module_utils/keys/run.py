@@ -120,13 +120,13 @@ def _with_tang(container: Container, present: Present, request: Request, machine
     return present
 
 
-def _proven(container: Container, changes: Changes, machine: Machine) -> bool:
+def _proven(container: Container, changes: Changes, request: Request, machine: Machine) -> bool:
     """Return whether the TPM or Tang opens a slot that stays, by a token of the wish."""
     header = read_header(machine, container.device)
     for token in header.tokens:
         if not changes.kept & set(token.slots):
             continue
-        if token.method == TPM2 and tpm_opens(machine, container.device, token.number):
+        if token.method == TPM2 and tpm_opens(machine, container.device, token.number, request.pin):
             return True
         if token.method == TANG:
             try:
@@ -183,9 +183,9 @@ def _carry_out(
     elif isinstance(step, Enrol):
         if present.unlocking is None:
             raise StepFailed("no key that is given opens it")
-        return enrol(step, machine, present.unlocking, request.key.passphrase, request.root)
+        return enrol(step, machine, present.unlocking, request)
     elif isinstance(step, TakeAway):
-        if not seen_to_open(changes, present) and not _proven(container, changes, machine):
+        if not seen_to_open(changes, present) and not _proven(container, changes, request, machine):
             raise StepFailed("nothing of what stays was seen to open the container, so that nothing is taken away; give a key that stays")
         take_away(step, machine)
     return None

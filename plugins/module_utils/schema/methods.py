@@ -28,5 +28,6 @@ def read_methods(item: Item) -> tuple[Method, ...]:
 
 def _values(part: Item) -> dict[str, t.Any]:
     values: dict[str, t.Any] = {"method": part.chosen("method", KEYS_OF_METHODS)}
-    read = {key: part.wholes if key == "pcrs" else part.text for key in METHOD_KEYS[1:]}
+    others: dict[str, t.Callable[[str], t.Any]] = {"pcrs": part.wholes, "pin": part.flag}
+    read = {key: others.get(key, part.text) for key in METHOD_KEYS[1:]}
     return {**values, **{key: of_kind(key) for key, of_kind in read.items() if part.has(key)}}

@@ -24,7 +24,7 @@ _WRONG_KEY = 2
 
 NO_TOKENS = "--disable-external-tokens"
 _FIRST_WITH_TOKENS = (2, 4)
-"""From here on cryptsetup asks what a token names (a TPM) before it looks at the key that it was given, unless NO_TOKENS keeps it from it."""
+"""From here on cryptsetup asks what a token names (a TPM) before it looks at the key that it is given; NO_TOKENS keeps it from that."""
 
 
 # What every module that opens containers takes; the doc fragment `keys` describes it.

@@ -15,7 +15,7 @@ import os
 import subprocess
 import time
 import typing as t
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..facts.host import Host, LocalHost, Outcome, find_program, tool_environment
 
@@ -61,8 +61,18 @@ class Machine(Host, t.Protocol):
     def has(self, tool: str) -> bool:
         """Return whether there is a tool."""
 
-    def change(self, command: Sequence[str], given: bytes = b"", patience: int = PATIENCE, accepted: Sequence[int] = (0,)) -> str:
-        """Run a command with `given` as its input and return its output; raises CommandFailed unless its code is one of `accepted`."""
+    def change(
+        self,
+        command: Sequence[str],
+        given: bytes = b"",
+        patience: int = PATIENCE,
+        accepted: Sequence[int] = (0,),
+        environment: t.Optional[Mapping[str, str]] = None,
+    ) -> str:
+        """Run a command with `given` as its input and return its output; raises CommandFailed unless its code is one of `accepted`.
+
+        `environment` is what it finds there beside the usual, which only root can read.
+        """
 
     def handed(self, content: bytes) -> contextlib.AbstractContextManager[str]:
         """Give a path at which commands find a secret: it is on no disk, and they alone see it."""
@@ -99,7 +109,14 @@ class LocalMachine(LocalHost):
         """See Machine."""
         return find_program(tool) is not None
 
-    def change(self, command: Sequence[str], given: bytes = b"", patience: int = PATIENCE, accepted: Sequence[int] = (0,)) -> str:
+    def change(
+        self,
+        command: Sequence[str],
+        given: bytes = b"",
+        patience: int = PATIENCE,
+        accepted: Sequence[int] = (0,),
+        environment: t.Optional[Mapping[str, str]] = None,
+    ) -> str:
         """Run the command in a session of its own, for what writes on disks must not be broken off halfway by ^C; see Machine."""
         program = find_program(command[0])
         if program is None:
@@ -115,7 +132,7 @@ class LocalMachine(LocalHost):
                 start_new_session=True,
                 # The lock of the run is inherited (nothing else is): a tool that outlives it keeps the next run out.
                 close_fds=False,
-                env=tool_environment(),
+                env={**tool_environment(), **(environment or {})},
             )
         except OSError as error:
             raise CommandFailed(command, None, str(error)) from error

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 PASSPHRASE, KEY_FILE, RECOVERY, TANG, TPM2 = "passphrase", "key_file", "recovery", "tang", "tpm2"
 KEYS_OF_METHODS: t.Mapping[str, tuple[str, ...]] = {
-    TPM2: ("pcrs",),
+    TPM2: ("pcrs", "pin"),
     TANG: ("url", "thumbprint"),
     KEY_FILE: ("path",),
     PASSPHRASE: (),
@@ -36,7 +36,7 @@ class Method:
     """One way to open a container.
 
     `path` is that of a key file on the host, `url` that of a Tang server, `thumbprint` the one of the key that it signs with. `pcrs` are
-    the registers of a TPM that must be as they are now.
+    the registers of a TPM that must be as they are now; with `pin` it wants to be told a PIN as well.
     """
 
     kind: str
@@ -44,6 +44,7 @@ class Method:
     url: str = ""
     thumbprint: str = ""
     pcrs: tuple[int, ...] = (SECURE_BOOT_PCR,)
+    pin: bool = False
 
     @property
     def words(self) -> str:
@@ -54,12 +55,12 @@ class Method:
             KEY_FILE: f"the key file {self.path}",
             RECOVERY: "a recovery key",
             TANG: f"Tang at {self.url}",
-            TPM2: f"the TPM{registers}",
+            TPM2: f"the TPM{registers}{' with a PIN' if self.pin else ''}",
         }[self.kind]
 
     def plain(self) -> dict[str, t.Any]:
         """Return it as it stands in a schema."""
-        values = {key: getattr(self, key) for key in KEYS_OF_METHODS[self.kind]}
+        values = {key: getattr(self, key) for key in KEYS_OF_METHODS[self.kind] if getattr(self, key) is not False}
         return {"method": self.kind, **{key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}}
 
 

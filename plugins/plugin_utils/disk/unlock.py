@@ -10,7 +10,7 @@ import typing as t
 
 from ...module_utils.storage.unlock import KEYS_OF_METHODS, REQUIRED_KEYS, Method, doubles_in, method_of, mistakes_in
 from ..common.errors import Mistakes, Place, spelled
-from ..common.fields import Json, Kind, ListOf, Row, Table, Text, Whole, Word
+from ..common.fields import Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
 
 
 def _keys_of_methods() -> Json:
@@ -29,6 +29,7 @@ _METHOD = Table(
     [
         Row("method", Word(KEYS_OF_METHODS), "What opens it.", required=True),
         Row("pcrs", ListOf(Whole(0, 23), "numbers"), "Of tpm2: the registers that must be as they are when it is added; by default 7."),
+        Row("pin", Truth(), "Of tpm2: whether somebody has to type a PIN at the start as well."),
         Row("url", Text(filled=True), "Of tang: the address of the server."),
         Row("thumbprint", Text(filled=True), "Of tang: that of the key which the server signs with, as tang-show-keys tells it."),
         Row("path", Text(filled=True), "Of key_file: the file on the host, which is made where there is none."),

@@ -61,6 +61,7 @@ class LuksMachine(RecordingMachine):
         self.headers, self.secrets, self.left = headers, {"/dev/tpmrm0": b"", **(secrets or {})}, left
         self.servers: dict[str, dict[str, str]] = {}
         self.registers_hold = True
+        self.pins: dict[str, str] = {}
 
     @contextlib.contextmanager
     def handed(self, content: bytes) -> Iterator[str]:
@@ -82,11 +83,18 @@ class LuksMachine(RecordingMachine):
         header = self.headers.get(command[3])
         return Outcome(1, "", "no header") if header is None else Outcome(0, header.text(), "")
 
-    def change(self, command: Sequence[str], given: bytes = b"", patience: int = PATIENCE, accepted: Sequence[int] = (0,)) -> str:
+    def change(
+        self,
+        command: Sequence[str],
+        given: bytes = b"",
+        patience: int = PATIENCE,
+        accepted: Sequence[int] = (0,),
+        environment: t.Mapping[str, str] | None = None,
+    ) -> str:
         words = " ".join(command)
         self.events.append(("change", words, given))
         if command[0] != "cryptsetup":
-            return self.other(command, given)
+            return self.other(command, given, (environment or {}).get("NEWPIN", ""))
         options = dict(re.findall(r"--([a-z-]+)(?:=(\S+))?", words))
         plain = [word for word in command[1:] if not word.startswith("--")]
         if plain[0] == "open":
@@ -110,7 +118,7 @@ class LuksMachine(RecordingMachine):
             raise StepFailed(f"unknown: {words}")
         return ""
 
-    def other(self, command: Sequence[str], given: bytes) -> str:
+    def other(self, command: Sequence[str], given: bytes, pin: str) -> str:
         """Answer Clevis, for which the server is any that `servers` has with its signing key, and systemd-cryptenroll."""
         if command[:2] == ["clevis", "encrypt"]:
             return jwe(json.loads(command[3])["url"], self._trusted(json.loads(command[3])), given)
@@ -127,6 +135,10 @@ class LuksMachine(RecordingMachine):
             header.slots[slot] = b"sealed"
             registers = [int(register) for register in options["tpm2-pcrs"].split("+") if register]
             header.tokens[token] = {"type": "systemd-tpm2", "keyslots": [str(slot)], "tpm2-pcrs": registers}
+            if options.get("tpm2-with-pin") == "yes":
+                assert pin, "it would ask somebody"
+                header.tokens[token]["tpm2-pin"] = True
+                self.pins[header.tokens[token]["keyslots"][0]] = pin
             return ""
         raise CommandFailed(command, None, f"there is no {command[0]} on this host")
 
@@ -149,7 +161,8 @@ class LuksMachine(RecordingMachine):
         assert "test-passphrase" in options
         if "token-only" in options:
             token = self.headers[device].tokens[int(options["token-id"])]
-            return "Key slot unlocked." if self.registers_hold and token["keyslots"] else ""
+            right = not token.get("tpm2-pin") or self.pins[token["keyslots"][0]] == given.decode()
+            return "Key slot unlocked." if self.registers_hold and right and token["keyslots"] else ""
         assert "disable-external-tokens" in options, "a TPM would open it whatever the key is"
         wanted, key = options.get("key-slot"), self._key(options, given)
         found = [slot for slot, known in self.headers[device].slots.items() if known == key and wanted in (None, str(slot))]

@@ -55,7 +55,14 @@ class RecordingMachine:
         said = self.answers.get(words, "")
         return said.pop(0) if isinstance(said, list) else said
 
-    def change(self, command: Sequence[str], given: bytes = b"", patience: int = PATIENCE, accepted: Sequence[int] = (0,)) -> str:
+    def change(
+        self,
+        command: Sequence[str],
+        given: bytes = b"",
+        patience: int = PATIENCE,
+        accepted: Sequence[int] = (0,),
+        environment: t.Mapping[str, str] | None = None,
+    ) -> str:
         words = " ".join(command)
         self.events.append(("change", words, given))
         code = next((code for beginning, code in self.failing.items() if words.startswith(beginning)), 0)

@@ -131,7 +131,7 @@ def _container(container: Container, nodes: dict[str, str], losses: Losses, key_
 def _clevis(container: Container, losses: Losses, tpm2: bool) -> Json:
     """Return what opens a container beside a key; any of it does."""
     servers = [{"url": method.url, "thumbprint": method.thumbprint} for method in container.unlock if method.kind == TANG]
-    sealed = [method for method in container.unlock if method.kind == TPM2]
+    sealed = [method for method in container.unlock if method.kind == TPM2 and not method.pin]
     for method in sealed:
         if method.pcrs:
             losses.note(f"{container.space}: Ignition binds to the TPM whatever its registers are, not to {method.words}")

@@ -82,9 +82,9 @@ def lose_subvolumes(layout: Layout, losses: Losses, who: str) -> None:
 
 
 def lose_methods(layout: Layout, losses: Losses, who: str, able: Container[str] = ()) -> None:
-    """Lose what is to open LUKS beside the key that it is made with; `able` are kinds of methods that are written."""
+    """Lose what is to open LUKS beside the key that it is made with; `able` are kinds of methods that are written, without a PIN."""
     for container in layout.containers:
-        others = [method.words for method in container.unlock if method.kind != PASSPHRASE and method.kind not in able]
+        others = [method.words for method in container.unlock if method.kind != PASSPHRASE and (method.kind not in able or method.pin)]
         if others and not container.kept:
             losses.lose(
                 container.space, f"{who} makes LUKS with one key, not with {listed(others)}; disk_keys adds that when the system runs"

@@ -21,6 +21,7 @@ def main() -> None:
             "luks_key": {"type": "str", "no_log": True},
             "luks_key_file": {"type": "path", "no_log": False},
             "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
+            "tpm2_pin": {"type": "str", "no_log": True},
             "luks_old_key": {"type": "str", "no_log": True},
             "luks_old_key_file": {"type": "path", "no_log": False},
             "take_away": {"type": "list", "elements": "str", "default": []},

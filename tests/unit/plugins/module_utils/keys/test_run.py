@@ -30,7 +30,7 @@ URL = "http://tang.example"
 TANG: Plain = {"method": "tang", "url": f"{URL}/", "thumbprint": THUMBPRINT}
 TPM: Plain = {"method": "tpm2"}
 DEFAULTS = {
-    **dict.fromkeys(("luks_key", "luks_key_file", "luks_old_key", "luks_old_key_file")),
+    **dict.fromkeys(("luks_key", "luks_key_file", "luks_old_key", "luks_old_key_file", "tpm2_pin")),
     **{"luks_key_files": {}, "take_away": [], "renew": [], "root": "/"},
 }
 
@@ -242,6 +242,42 @@ def test_a_tpm_whose_registers_have_changed_takes_a_new_key() -> None:
     key = go(machine, TPM, RECOVERY, luks_key=OLD, take_away=["keys"])["recovery_keys"]["data"]
     assert go(machine, TPM, RECOVERY, luks_key=key, renew=["tpm2"])["problem"] is None
     assert len(machine.headers[DEVICE].slots) == len(machine.headers[DEVICE].tokens) == 2
+
+
+def test_a_pin_is_wanted_given_and_changed_and_stands_in_no_command() -> None:
+    machine = machine_with()
+    pinned = {**TPM, "pin": True}
+    assert "data is to be opened with a PIN: give it as tpm2_pin" in go(machine, pinned, luks_key=OLD)["problem"]
+    assert machine.headers == fresh()
+    result = go(machine, pinned, RECOVERY, luks_key=OLD, tpm2_pin="1 2 3", take_away=["keys"])
+    assert says(result)[0] == "have the TPM (PCR 7) with a PIN open the LUKS container data"
+    assert result["problem"] is None
+    # The PIN is not tried where nothing is to be done, for a TPM counts wrong ones.
+    assert go(machine, pinned, RECOVERY, tpm2_pin="other")["changed"] is False
+    key = result["recovery_keys"]["data"]
+    assert go(machine, pinned, RECOVERY, luks_key=key, tpm2_pin="456", renew=["tpm2"])["problem"] is None
+    assert list(machine.pins.values())[-1] == "456"
+    assert "1 2 3" not in repr(machine.commands)
+    # Without a PIN is something else.
+    assert says(go(machine, TPM, RECOVERY, luks_key=key, take_away=["tpm2"])) == [
+        "have the TPM (PCR 7) open the LUKS container data",
+        "take away key slot 0 (the TPM) of the LUKS container data",
+    ]
+
+
+def test_any_of_several_tang_servers_opens_it() -> None:
+    machine = machine_with()
+    other = {**SIGNS, "x": "AAz"}
+    machine.servers["http://second.example"] = other
+    (thumbprint,) = thumbprints({"adv": {"keys": [other]}})
+    both = [TANG, {"method": "tang", "url": "http://second.example", "thumbprint": thumbprint}]
+    result = go(machine, *both, luks_key=OLD, take_away=["keys"])
+    assert says(result)[:2] == [f"have Tang at {url} open the LUKS container data" for url in (URL, "http://second.example")]
+    del machine.servers[URL]
+    # The one that is left is asked, with nobody's passphrase; the other one is not missed where nothing is to be done.
+    assert go(machine, *both)["changed"] is False
+    assert go(machine, *both, RECOVERY)["problem"] is None
+    assert says(go(machine, both[1], RECOVERY, take_away=["tang"])) == ["take away key slot 1 (Tang) of the LUKS container data"]
 
 
 def test_what_the_tpm_does_not_open_does_not_count() -> None:
