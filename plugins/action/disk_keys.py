@@ -42,5 +42,5 @@ class ActionModule(ActionBase):
             for name, file in files.items():
                 write_new(file, result["recovery_keys"][name])
         except OSError as error:
-            return failure(f"The recovery keys were made, and stand in recovery_keys, but cannot be written: {error}")
+            return failure(f"The recovery keys were created and are in recovery_keys, but cannot be written to files: {error}")
         return {"recovery_keys": {}, "recovery_key_files": {name: str(file) for name, file in files.items()}}

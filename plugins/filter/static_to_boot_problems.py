@@ -12,17 +12,14 @@ short_description: Find out whether a host could start from a static schema
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.static
 description:
   - Returns why the firmware of a host would find nothing to start on the disks of a static schema. With UEFI an EFI system partition
     is missing, with a BIOS a BIOS boot partition.
   - An empty list means that a boot loader can be installed.
 positional: _input, hardware
 options:
-  _input:
-    description:
-      - The explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema).
-    type: dict
-    required: true
   hardware:
     description:
       - The hardware of the host, as M(bareon.allocator.disk_facts) returns it. Only its firmware matters.

@@ -12,31 +12,19 @@ short_description: Find mount points of a static schema where something else is 
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.static
+  - bareon.allocator.static.present
 description:
   - Returns the mount points of a static schema that are in use by what lies on none of its disks, such as the C(/) of the running system.
   - An empty list means that all can be mounted.
 positional: _input, hardware
 options:
-  _input:
-    description:
-      - The explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema).
-    type: dict
-    required: true
-  hardware:
-    description:
-      - The hardware of the host, as M(bareon.allocator.disk_facts) returns it.
-    type: dict
-    required: true
   present:
     description:
       - The text of C(/proc/self/mountinfo) below a line C(### /proc/self/mountinfo).
     type: str
     default: ''
-  root:
-    description:
-      - The directory that the mount points lie below.
-    type: path
-    default: /
 seealso:
   - module: bareon.allocator.disk_layout
 """

@@ -12,6 +12,9 @@ short_description: Find lines of fstab, crypttab and mdadm.conf that conflict wi
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.static
+  - bareon.allocator.static.present
 description:
   - Returns the lines that use a mount point, a container or an array of a static schema for something else.
   - A line is of the layout where it names something that is on the schema's disks, or will be, or a UUID that follows from a plan and
@@ -19,26 +22,11 @@ description:
   - An empty list means that the role P(bareon.allocator.disk_layout#role) can write the tables without replacing what others wrote.
 positional: _input, hardware
 options:
-  _input:
-    description:
-      - The explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema).
-    type: dict
-    required: true
-  hardware:
-    description:
-      - The hardware of the host, as M(bareon.allocator.disk_facts) returns it.
-    type: dict
-    required: true
   present:
     description:
       - The texts of C(/etc/fstab), C(/etc/crypttab) and C(/etc/mdadm/mdadm.conf) or C(/etc/mdadm.conf), each below a line C(### PATH).
     type: str
     default: ''
-  root:
-    description:
-      - The directory that the mount points lie below.
-    type: path
-    default: /
 seealso:
   - module: bareon.allocator.disk_layout
   - plugin: bareon.allocator.static_to_conflicts

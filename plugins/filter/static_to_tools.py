@@ -12,17 +12,13 @@ short_description: Name the commands that a static schema needs
 version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.static
 description:
   - Returns the commands beyond util-linux that M(bareon.allocator.disk_layout) runs on a host for a static schema.
   - They are C(sfdisk), C(mdadm), C(cryptsetup), C(lvm), C(thin_check) for thin pools, C(cache_check) for caches, and C(mkfs.TYPE) for each
     kind of file system.
 positional: _input
-options:
-  _input:
-    description:
-      - The explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema).
-    type: dict
-    required: true
 seealso:
   - module: bareon.allocator.disk_layout
 """

@@ -26,6 +26,8 @@ description:
   - A second run does nothing if fstab, crypttab, mdadm.conf, GRUB's settings, the kernels and the disks are still the same.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.host
 requirements:
   - root on the host
   - C(unshare), C(mount) and C(chroot) on the host
@@ -42,26 +44,14 @@ options:
     type: dict
     required: true
 attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: full
     details:
       - Shows the steps.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-  platform:
-    description: The platforms that the module works on.
-    platforms: posix
-    support: full
-    details:
-      - Linux only.
 notes:
-  - Tested with Debian on BIOS, booting from partitions and from LVM in LUKS on a mirror. For C(dracut) and C(mkinitcpio) the documented
-    commands are run, but no such system was booted.
+  - Tested with Debian on BIOS and UEFI, booting from partitions and from LVM in LUKS on a mirror. For C(dracut) and C(mkinitcpio) the
+    documented commands are run, but no such system was booted.
   - After each run all EFI system partitions have the same files. If a package changes one of them later, run the module again.
 seealso:
   - module: bareon.allocator.disk_layout

@@ -21,6 +21,8 @@ description:
     C(cryptsetup) if they are installed. If a tool is missing or fails, a warning says which facts are lacking; the task does not fail.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.host.facts
 options:
   include:
     description:
@@ -38,31 +40,6 @@ options:
     type: list
     elements: str
     default: []
-attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - Nothing is ever changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: N/A
-    details:
-      - Nothing is ever changed.
-  facts:
-    description: Returns an C(ansible_facts) dictionary that becomes facts of the host.
-    support: full
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-    details:
-      - Nothing is ever changed.
-  platform:
-    description: The platforms that the module works on.
-    platforms: posix
-    support: full
-    details:
-      - Linux only.
 notes:
   - MiB are rounded down. The exact sizes are also given, in bytes.
   - Signatures are read from the devices themselves, which needs root. Without root, or if a container cannot read a disk, the facts

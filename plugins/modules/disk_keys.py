@@ -24,6 +24,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.keys
+  - bareon.allocator.host
 requirements:
   - root on the host
   - C(cryptsetup) 2.4 or newer
@@ -164,12 +165,6 @@ attributes:
   action:
     description: Has an action plugin, which writes recovery keys on the controller.
     support: full
-  platform:
-    description: The platforms that the module works on.
-    platforms: posix
-    support: full
-    details:
-      - Linux only.
 notes:
   - Each key is tried on the header. That takes a second or two for each, because C(cryptsetup) makes guessing slow on purpose.
   - Whoever can read the results of tasks can read RV(recovery_keys). Give O(recovery_key_directory), or set C(no_log) on the task and pass
@@ -253,7 +248,7 @@ steps:
       description: The step, in words.
       returned: always
       type: str
-      sample: have a recovery key open the LUKS container data
+      sample: add a recovery key to the LUKS container data
     done:
       description: Whether it was done. V(false) in check mode.
       returned: always
@@ -304,7 +299,7 @@ mistakes:
   returned: when the input cannot be used
   type: list
   elements: str
-  sample: ["containers[0].unlock[1].path: is missing; key_file takes it"]
+  sample: ["containers[0].unlock[1].path: is missing; key_file needs it"]
 """
 
 import os

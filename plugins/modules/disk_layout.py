@@ -35,6 +35,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.keys
+  - bareon.allocator.host
 requirements:
   - root on the host
   - C(sfdisk), C(partx), C(wipefs) and C(blkid) of util-linux
@@ -112,15 +113,6 @@ attributes:
     support: full
     details:
       - Shows what is on the disks before and after, and the steps.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-  platform:
-    description: The platforms that the module works on.
-    platforms: posix
-    support: full
-    details:
-      - Linux only.
 notes:
   - md synchronises new arrays in the background, as always. They can be used at once, but only survive the loss of a disk when
     that is done.
@@ -468,7 +460,7 @@ def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
     """Return the explicit schema; a hand-written list is laid out on the disks of this host."""
     given = module.params["schema"]
     if given is None:
-        module.fail_json(msg="give schema, or adopt: true to have that of what is there")
+        module.fail_json(msg="give schema, or adopt: true to take over the layout that is there")
     if not is_bareon_list(given):
         return given
     hardware, warnings = read_hardware(machine, LEFT_OUT)

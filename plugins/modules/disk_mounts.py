@@ -22,6 +22,8 @@ description:
     being unmounted (C(remount)).
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.host
 requirements:
   - root on the host
   - C(mount) of util-linux
@@ -68,23 +70,11 @@ options:
     type: bool
     default: false
 attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
   diff_mode:
     description: Returns what has changed, or would, when in diff mode.
     support: full
     details:
       - Shows C(fstab) before and after.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-  platform:
-    description: The platforms that the module works on.
-    platforms: posix
-    support: full
-    details:
-      - Linux only.
 notes:
   - A mount point counts as mounted even if something else is mounted there. P(bareon.allocator.static_to_conflicts#filter) finds these.
 seealso:

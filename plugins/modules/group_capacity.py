@@ -23,6 +23,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.parallel
 options:
   spec:
     description:
@@ -49,14 +50,6 @@ options:
     type: str
     choices: [auto, balanced, partitioned]
     default: auto
-  workers:
-    description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
-    type: int
-    default: 0
-  scheduler:
-    description: The address of a Dask cluster that works on the groups instead. Certificates for C(tls://) are named
-      in Dask's own configuration on the controller.
-    type: str
   score:
     description:
       - V(capacity) counts as many as fit, and fills nodes to the last MiB. Placements by both scores are tried.

@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.parallel
 options:
   groups:
     description:
@@ -31,14 +32,6 @@ options:
     description:
       - The group to empty. If that is not possible, the task fails, and RV(conflict) has what RV(candidates) would have.
       - Mutually exclusive with O(groups).
-    type: str
-  workers:
-    description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
-    type: int
-    default: 0
-  scheduler:
-    description: The address of a Dask cluster that works on the groups instead. Certificates for C(tls://) are named
-      in Dask's own configuration on the controller.
     type: str
   score:
     description: How the scores are computed, as in M(bareon.allocator.group_info).

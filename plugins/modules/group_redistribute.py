@@ -24,6 +24,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.parallel
 options:
   by:
     description:
@@ -73,14 +74,6 @@ options:
       - Seconds after which the search for ways to heal groups ends, and the plan uses what was found. A program that is being solved
         is finished first. Only with O(by=health). Default is to search to the end.
     type: float
-  workers:
-    description: How many groups are worked on at the same time, in processes of their own. Default is as many as there are cores.
-    type: int
-    default: 0
-  scheduler:
-    description: The address of a Dask cluster that works on the groups instead. Certificates for C(tls://) are named
-      in Dask's own configuration on the controller.
-    type: str
   score:
     description: How the scores of the plan are computed, as in M(bareon.allocator.group_info).
     type: str

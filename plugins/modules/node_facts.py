@@ -18,30 +18,9 @@ description:
   - Reads sysfs and C(/proc/meminfo), needs no tool, and works without root.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.host.facts
 options: {}
-attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - Nothing is ever changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: N/A
-    details:
-      - Nothing is ever changed.
-  facts:
-    description: Returns an C(ansible_facts) dictionary that becomes facts of the host.
-    support: full
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-    details:
-      - Nothing is ever changed.
-  platform:
-    description: Systems that the module runs on.
-    platforms: Linux
-    support: full
 seealso:
   - module: bareon.allocator.disk_facts
   - plugin: bareon.allocator.plan_to_providers

@@ -23,6 +23,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.database
+  - bareon.allocator.database.writes
 options:
   uuid:
     description:
@@ -108,23 +109,6 @@ options:
     type: str
     choices: [present, absent]
     default: present
-attributes:
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - With C(--check) everything is carried out in a copy of the database that lasts as long as the run, so that all errors show, and
-        later tasks see what earlier ones would have changed. A database that is not there yet is not made.
-      - Where the task alone is in check mode, everything is carried out in the database and taken back.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
-  idempotent:
-    description: A second run changes nothing.
-    support: full
 seealso:
   - module: bareon.allocator.provider_info
   - module: bareon.allocator.provider_candidates

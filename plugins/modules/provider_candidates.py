@@ -24,6 +24,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.database
+  - bareon.allocator.database.reads
 requirements:
   - numpy on the controller
 options:
@@ -127,27 +128,6 @@ options:
       - Whether to return RV(summaries), a description of all providers in the trees that candidates take something from.
     type: bool
     default: false
-attributes:
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-    details:
-      - Nothing is ever changed.
-      - With C(--check) it sees what earlier tasks of M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have
-        changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: N/A
-    details:
-      - Nothing is ever changed.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-    details:
-      - Nothing is ever changed.
 seealso:
   - module: bareon.allocator.provider
   - module: bareon.allocator.provider_allocation

@@ -77,9 +77,9 @@ def options(module: str) -> frozenset[str]:
     named = dict(said.get("options") or {})
     for fragment in said.get("extends_documentation_fragment", ()):
         if fragment.startswith(_OURS):
-            named |= yaml.safe_load(_constant(ROOT / "plugins" / "doc_fragments" / f"{fragment.removeprefix(_OURS)}.py", "DOCUMENTATION"))[
-                "options"
-            ]
+            name, _dot, variant = fragment.removeprefix(_OURS).partition(".")
+            text = _constant(ROOT / "plugins" / "doc_fragments" / f"{name}.py", variant.upper() or "DOCUMENTATION")
+            named |= yaml.safe_load(text)["options"]
     return frozenset([*named, *(alias for option in named.values() for alias in option.get("aliases", ()))])
 
 

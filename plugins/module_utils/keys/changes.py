@@ -73,7 +73,7 @@ class DropUnfinished(Step):
     def says(self) -> str:
         """See Step."""
         what = "the mark" if self.slot is None else f"key slot {self.slot}"
-        return f"remove {what} that a run which was cut off has left in the LUKS container {self.name}"
+        return f"remove {what} that an interrupted run left in the LUKS container {self.name}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Enrol(Step):
     @property
     def says(self) -> str:
         """See Step."""
-        return f"have {self.method.words} open the LUKS container {self.name}"
+        return f"add {self.method.words} to the LUKS container {self.name}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class TakeAway(Step):
     def says(self) -> str:
         """See Step."""
         what = f"key slot{'s' if len(self.slots) > 1 else ''} {', '.join(map(str, self.slots))}" if self.slots else "an empty token"
-        return f"take away {what} ({METHOD_WORDS[self.method]}) of the LUKS container {self.name}"
+        return f"remove {what} ({METHOD_WORDS[self.method]}) from the LUKS container {self.name}"
 
 
 METHOD_WORDS = {KEYS: "a passphrase or key file", RECOVERY: "a recovery key", TANG: "Tang", TPM2: "the TPM", OTHER: "something else"}
@@ -179,14 +179,14 @@ def _problems(container: Container, present: Present, request: Request, changes:
     if any(isinstance(step, Enrol) and step.method.pin for step in enrols) and not request.pin:
         yield f"{container.name} is to be opened with a PIN: give it as tpm2_pin"
     if any(isinstance(step, Enrol) and step.method.kind == PASSPHRASE for step in enrols) and not request.key.passphrase:
-        yield f"{container.name} is to have a passphrase: give it as luks_key"
+        yield f"{container.name} needs a passphrase: give it as luks_key"
     elif enrols and present.unlocking is None:
         yield (
-            f"none of the keys that are given opens {container.name} on {container.device}; give one that does as luks_old_key "
+            f"none of the given keys opens {container.name} on {container.device}; give one that does as luks_old_key "
             f"or luks_old_key_file: a passphrase, a key file, or its recovery key"
         )
     if gone and not enrols and present.header is not None and not set(present.header.slots) - gone:
-        yield f"nothing would be left that opens {container.name}: name in unlock what is to stay"
+        yield f"nothing that opens {container.name} would be left: name in unlock what should stay"
 
 
 def seen_to_open(changes: Changes, present: Present) -> bool:

@@ -60,7 +60,7 @@ def enrol(step: Enrol, machine: Machine, unlocking: Key, request: Request) -> En
         return Enrolled(slot)
     _add_key(machine, step.device, slot, unlocking, material)
     if slot_opened(machine, step.device, material.key, slot) != slot:
-        raise StepFailed(f"{step.method.words} does not open key slot {slot} of {step.device}, though it was added there")
+        raise StepFailed(f"{step.method.words} does not open key slot {slot} of {step.device}, although it was added there")
     if material.token is not None:
         _import(machine, step.device, number, {"type": TOKENS[step.method.kind], "keyslots": [str(slot)], **material.token})
     machine.change(["cryptsetup", "token", "remove", f"--token-id={mark}", step.device])
@@ -96,7 +96,7 @@ def _enrol_tpm(step: Enrol, machine: Machine, unlocking: Key, before: Header, pi
     known = {token.number for token in before.tokens}
     new = [token for token in read_header(machine, step.device).of(step.method) if token.number not in known]
     if len(new) != 1 or not tpm_opens(machine, step.device, new[0].number, pin if step.method.pin else ""):
-        raise StepFailed(f"{step.method.words} does not open {step.device}, though systemd-cryptenroll has added it")
+        raise StepFailed(f"{step.method.words} does not open {step.device}, although systemd-cryptenroll added it")
     return new[0].slots[0]
 
 

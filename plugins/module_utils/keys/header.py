@@ -98,7 +98,7 @@ def read_header(machine: Machine, device: str) -> Header:
     outcome = machine.run(["cryptsetup", "luksDump", "--dump-json-metadata", device])
     if outcome is None or outcome.code != 0:
         why = "there is no cryptsetup, or it did not answer" if outcome is None else outcome.stderr.strip() or f"code {outcome.code}"
-        raise StepFailed(f"{device} has no header of LUKS 2 that cryptsetup (2.4 or newer) can read: {why}")
+        raise StepFailed(f"{device} has no LUKS 2 header that cryptsetup (2.4 or newer) can read: {why}")
     return parse_header(outcome.stdout)
 
 
@@ -109,7 +109,7 @@ def parse_header(text: str) -> Header:
         tokens = tuple(_token(int(number), token) for number, token in data["tokens"].items())
         return Header(tuple(sorted(int(number) for number in data["keyslots"])), tokens)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StepFailed(f"what cryptsetup says of the header is not understood: {error!r}") from error
+        raise StepFailed(f"cryptsetup's description of the header cannot be read: {error!r}") from error
 
 
 def _token(number: int, data: Mapping[str, t.Any]) -> Token:

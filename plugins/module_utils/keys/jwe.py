@@ -21,7 +21,7 @@ def parse_compact(text: str) -> dict[str, str]:
     """Return the parts of the compact form by their names, as a token of Clevis has them; raises ValueError."""
     parts = text.strip().split(".")
     if len(parts) != len(_PARTS) or not all(parts[at] for at in (0, 2, 3, 4)):
-        raise ValueError("what clevis encrypt gave is no JSON Web Encryption")
+        raise ValueError("the output of clevis encrypt is not a JSON Web Encryption")
     return dict(zip(_PARTS, parts))
 
 

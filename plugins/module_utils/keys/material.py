@@ -52,7 +52,7 @@ def encrypted_by_tang(machine: Machine, method: Method, key: bytes) -> dict[str,
     except ValueError as error:
         raise StepFailed(str(error)) from error
     if decrypted(machine, parts) != key:
-        raise StepFailed(f"Tang at {method.url} does not give back what was encrypted for it")
+        raise StepFailed(f"the Tang server at {method.url} does not decrypt what was encrypted for it")
     return parts
 
 

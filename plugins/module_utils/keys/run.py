@@ -182,11 +182,11 @@ def _carry_out(
         drop_unfinished(step, machine)
     elif isinstance(step, Enrol):
         if present.unlocking is None:
-            raise StepFailed("no key that is given opens it")
+            raise StepFailed("none of the given keys opens it")
         return enrol(step, machine, present.unlocking, request)
     elif isinstance(step, TakeAway):
         if not seen_to_open(changes, present) and not _proven(container, changes, request, machine):
-            raise StepFailed("nothing of what stays was seen to open the container, so that nothing is taken away; give a key that stays")
+            raise StepFailed("nothing was removed, because nothing that stays was seen to open the container; give a key that stays")
         take_away(step, machine)
     return None
 

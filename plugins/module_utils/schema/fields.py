@@ -49,7 +49,7 @@ class Item:
         if value is None:
             return self._absent(key, "a text", default)
         if not isinstance(value, str) or (default is None and not value):
-            self.mistake(key, f"must be a text{' that is not empty' if default is None else ''}, not {value!r}")
+            self.mistake(key, f"must be a string{' that is not empty' if default is None else ''}, not {value!r}")
             return default or ""
         return value
 
@@ -76,7 +76,7 @@ class Item:
         if value is None:
             return ()
         if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) and part for part in value):
-            self.mistake(key, f"must be a list of texts, not {value!r}")
+            self.mistake(key, f"must be a list of strings, not {value!r}")
             return ()
         return tuple(value)
 

@@ -64,7 +64,7 @@ def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
     """Let the filesystem take its whole device: where it is mounted, else after a check, or mounted for it where only that works."""
     growth = FILESYSTEMS[step.type].growth
     if growth is None or not (growth.mounted or step.mountpoint is None):
-        raise StepFailed(f"{step.type} does not grow{' while it is mounted' if growth else ''}, and {step.device} has one")
+        raise StepFailed(f"the {step.type} on {step.device} cannot be grown{' while it is mounted' if growth else ''}")
     if step.mountpoint is None and growth.unmounted:
         if growth.check:
             machine.change(fill(growth.check, device=step.device), patience=LONG_PATIENCE, accepted=growth.checked)
@@ -82,7 +82,7 @@ def shrink_filesystem(device: str, kind: str, size: int, machine: Machine) -> No
     """Let a filesystem that is not mounted, and can be made smaller, have no more than so many bytes; see that it has."""
     row = FILESYSTEMS[kind]
     if row.growth is None or not row.shrink:
-        raise StepFailed(f"{kind} is not made smaller, and {device} has one")
+        raise StepFailed(f"the {kind} on {device} cannot be shrunk")
     machine.change(fill(row.growth.check, device=device), patience=LONG_PATIENCE, accepted=row.growth.checked)
     if _size(machine, device, kind) > size:
         machine.change(fill(row.shrink, device=device, kib=str(size // 1024)), patience=LONG_PATIENCE)
@@ -95,7 +95,7 @@ def _size(machine: Machine, device: str, kind: str) -> int:
     growth = FILESYSTEMS[kind].growth
     found = growth.measure.read(machine.change(fill(growth.measure.command, device=device, mountpoint=device))) if growth else None
     if found is None:
-        raise StepFailed(f"how large the {kind} on {device} is cannot be told")
+        raise StepFailed(f"the size of the {kind} on {device} cannot be read")
     return found
 
 

@@ -27,7 +27,7 @@ def clear_signatures(step: ClearSignatures, machine: Machine) -> None:
     if left is None or left:
         found = ", ".join(signature.type for signature in left or ())
         cleared = ", ".join(step.devices)
-        raise StepFailed(f"cleared was {cleared}, but {f'there is still {found}' if left else 'it cannot be read back'}")
+        raise StepFailed(f"{cleared} was cleared, but {f'still has {found}' if left else 'cannot be read back'}")
 
 
 def cleared_regions(size: int, head: int = MIB) -> tuple[Region, ...]:

@@ -79,17 +79,17 @@ def mistakes_in(values: Mapping[str, t.Any]) -> Iterator[tuple[str, str]]:
     kind = values["method"]
     for key in REQUIRED_KEYS.get(kind, ()):
         if not values.get(key):
-            yield key, f"is missing; {kind} takes it"
+            yield key, f"is missing; {kind} needs it"
     own = KEYS_OF_METHODS[kind]
     for key in sorted({key for keys in KEYS_OF_METHODS.values() for key in keys} - set(own)):
         if values.get(key) is not None:
-            yield key, f"is nothing for {kind}, which takes {', '.join(own) or 'no more keys'}"
+            yield key, f"does not apply to {kind}, which takes {', '.join(own) or 'no other keys'}"
     if values.get("path") and "path" in own and not re.match(r"^/[^\s]*[^\s/]$", values["path"]):
         yield "path", f"is {values['path']!r}; must be an absolute path without blanks, such as /etc/keys/data.key"
     if values.get("url") and "url" in own and not re.match(_URL, values["url"]):
         yield "url", f"is {values['url']!r}; must be a URL such as http://tang.example"
     if values.get("thumbprint") and "thumbprint" in own and not re.match(_THUMBPRINT, values["thumbprint"]):
-        yield "thumbprint", f"is {values['thumbprint']!r}; must be the thumbprint of a signing key by SHA-256, as tang-show-keys tells it"
+        yield "thumbprint", f"is {values['thumbprint']!r}; must be the SHA-256 thumbprint of a signing key, as tang-show-keys prints it"
     if any(not 0 <= register < _PCRS for register in values.get("pcrs") or ()):
         yield "pcrs", f"is {values['pcrs']!r}; must be a list of numbers from 0 to {_PCRS - 1}"
 
@@ -99,7 +99,7 @@ def doubles_in(methods: Sequence[Mapping[str, t.Any]]) -> Iterator[tuple[int, st
     seen: list[Mapping[str, t.Any]] = []
     for at, values in enumerate(methods):
         if values in seen or (values["method"] in _ONCE and values["method"] in [other["method"] for other in seen]):
-            yield at, f"{values['method']} stands there already"
+            yield at, f"{values['method']} is listed already"
         seen.append(values)
 
 

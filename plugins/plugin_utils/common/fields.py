@@ -191,7 +191,7 @@ class Size(Kind):
         if not isinstance(value, str) and not is_number(value):
             self.refuse(value)
         if not 0 <= amount <= LARGEST_SIZE:
-            raise ValueError(f"is {shown(value)}; {'must be 0 or more' if amount < 0 else 'that is no usable size'}")
+            raise ValueError(f"is {shown(value)}; {'must be 0 or more' if amount < 0 else 'that is not a usable size'}")
         return self._rounded(amount)
 
     def json_schema(self) -> Json:

@@ -68,7 +68,7 @@ def split_by_plan(asked: Collection[str], planned: Collection[str]) -> tuple[lis
     known = set(planned)
     with_plan = [host for host in asked if host in known]
     if not with_plan:
-        raise InputError([Mistake("plans", "has none of the hosts" if known else "has no host")])
+        raise InputError([Mistake("plans", "contain none of the hosts" if known else "are empty")])
     return with_plan, [host for host in asked if host not in known]
 
 

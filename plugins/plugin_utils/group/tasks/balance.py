@@ -348,19 +348,19 @@ def summary(plans: Sequence[GroupPlan], told: Plain) -> str:
 
 def _remarks(told: Plain) -> list[str]:
     """Return what a reader has to know beside the scores, a line each."""
-    late = [f"there was no time for {listed(told['unfinished'], _MOST_NAMES)}"] if told["unfinished"] else []
+    late = [f"no time was left for {listed(told['unfinished'], _MOST_NAMES)}"] if told["unfinished"] else []
     return [remark for one in told["groups"] for remark in _group_remarks(one)] + late
 
 
 def _group_remarks(one: Plain) -> list[str]:
     left = (
-        (one["down"], "still down, as their node does not answer"),
+        (one["down"], "still down, because their node does not answer"),
         (one["offline"], "still on a node that is offline or drained"),
-        (one["blocked"], "not moved, as no order of moves keeps all limits"),
-        (one["restarts"], "stopped and started again, as they cannot be moved while they run"),
+        (one["blocked"], "not moved, because no order of moves keeps all limits"),
+        (one["restarts"], "stopped and started again, because they cannot be moved while they run"),
     )
     remarks = [f"{one['group']}: {says}: {listed(names, _MOST_NAMES)}" for names, says in left if names]
-    remarks += [f"{one['group']}: {name} stays where it is: {reasons_line(why)}" for name, why in _refusals(one)]
+    remarks += [f"{one['group']}: {name} cannot go where it should: {reasons_line(why)}" for name, why in _refusals(one)]
     remarks += [f"{one['group']}: {remark}" for remark in _redundancy_remarks(one["redundancy"])]
     return remarks if one["complete"] else [*remarks, f"{one['group']}: the time limit ended the search; more time may find more"]
 

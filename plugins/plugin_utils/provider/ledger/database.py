@@ -166,7 +166,7 @@ def _connector(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None) -> Ca
 
 
 def _wrong_options(url: sa.URL) -> InputError:
-    return InputError([Mistake("database", f"{describe(url)}: what follows the ? has options that the driver does not take")])
+    return InputError([Mistake("database", f"{describe(url)}: has options after the ? that the driver does not accept")])
 
 
 def _whole_seconds(deadline: Deadline) -> int:

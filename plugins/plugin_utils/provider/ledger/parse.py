@@ -37,7 +37,7 @@ PARTS = ("inventories", "traits", "aggregates")
 def _why_no_owner(value: t.Any) -> str:
     if isinstance(value, str) and 1 <= len(value) <= LONGEST_NAME and value.isprintable():
         return ""
-    return f"is {shown(value)}; must be a text of 1 to {LONGEST_NAME} printable characters"
+    return f"is {shown(value)}; must be a string of 1 to {LONGEST_NAME} printable characters"
 
 
 def _why_no_type(value: t.Any) -> str:

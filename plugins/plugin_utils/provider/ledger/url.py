@@ -75,7 +75,8 @@ def parse_database(database: str | None) -> sa.URL:
         url = url.set(drivername=DRIVERS[backend])
     try:
         url.get_dialect()
-    except sa.exc.ArgumentError:
+    # SQLAlchemy splits a second + as well.
+    except (sa.exc.ArgumentError, ValueError):
         raise _refusal(f"names a driver that SQLAlchemy does not know; leave it out, as in {_EXAMPLES}") from None
     except ImportError:
         # Whoever opens the database says which library it needs.

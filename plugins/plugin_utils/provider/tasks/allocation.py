@@ -244,4 +244,4 @@ def _whose(arguments: Mapping[str, t.Any]) -> Plain:
 
 def _refuse_absent(arguments: Mapping[str, t.Any], name: str) -> None:
     if arguments["state"] == "absent":
-        raise InputError([Mistake(name, "is for state present; to give everything back, the consumer alone is enough")])
+        raise InputError([Mistake(name, "only applies to state present; to give everything back, name only the consumer")])

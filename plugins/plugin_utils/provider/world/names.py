@@ -80,7 +80,7 @@ def why_no_trait(name: t.Any) -> str:
 def why_no_provider_name(name: t.Any) -> str:
     """Return what is wrong with a provider's name, or an empty string."""
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_PROVIDER_NAME:
-        return f"must be a text of 1 to {LONGEST_PROVIDER_NAME} characters, not {name!r}"
+        return f"must be a string of 1 to {LONGEST_PROVIDER_NAME} characters, not {name!r}"
     if not name.isprintable() or name != name.strip():
         return f"{name!r} must be printable characters, without blanks around them"
     return ""

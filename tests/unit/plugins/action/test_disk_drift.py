@@ -114,7 +114,7 @@ def test_hosts_that_nothing_is_known_of_are_left_out_with_a_warning(results: Res
 def test_hosts_without_a_plan_are_named(results: Results) -> None:
     assert results["asked"]["unplanned_hosts"] == ["other"]
     assert results["asked"]["warnings"] == ["there is no plan for other"]
-    assert results["unplanned"]["msg"] == "plans: has none of the hosts"
+    assert results["unplanned"]["msg"] == "plans: contain none of the hosts"
 
 
 def test_a_gate_stops_only_at_what_it_is_for_and_has_the_whole_result(results: Results) -> None:

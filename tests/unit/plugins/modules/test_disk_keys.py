@@ -59,13 +59,13 @@ def test_check_mode_changes_nothing(machine, capsys):
 
 def test_mistakes_and_failures_are_told(machine, capsys):
     code, result = run(capsys, {"method": "key_file"})
-    assert (code, result["mistakes"]) == (1, ["containers[0].unlock[0].path: is missing; key_file takes it"])
+    assert (code, result["mistakes"]) == (1, ["containers[0].unlock[0].path: is missing; key_file needs it"])
     code, result = run(capsys, {"method": "recovery"}, luks_key=NEW)
     assert code == 1
-    assert "none of the keys that are given opens data" in result["msg"]
+    assert "none of the given keys opens data" in result["msg"]
     machine.headers.clear()
     code, result = run(capsys, {"method": "recovery"}, luks_key=NEW)
-    assert "/dev/sda1 has no header of LUKS 2" in result["msg"]
+    assert "/dev/sda1 has no LUKS 2 header" in result["msg"]
 
 
 def test_only_root_can_do_it(machine, capsys, monkeypatch):

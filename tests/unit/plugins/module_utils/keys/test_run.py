@@ -135,16 +135,16 @@ def test_nothing_is_taken_away_unless_something_that_stays_was_seen_to_open() ->
     machine = machine_with(fresh())
     go(machine, RECOVERY, luks_key=OLD)
     result = go(machine, RECOVERY, luks_key=OLD, take_away=["keys"])
-    assert "nothing of what stays was seen to open the container" in result["problem"]
+    assert "nothing that stays was seen to open the container" in result["problem"]
     assert OLD.encode() in machine.headers[DEVICE].slots.values()
-    assert "nothing would be left that opens data" in go(machine, luks_key=OLD, take_away=["keys", "recovery"])["problem"]
+    assert "nothing that opens data would be left" in go(machine, luks_key=OLD, take_away=["keys", "recovery"])["problem"]
 
 
 def test_without_a_key_that_opens_nothing_is_begun() -> None:
     machine = machine_with(fresh())
     before = copy.deepcopy(machine.headers)
-    assert "none of the keys that are given opens data on /dev/sda1; give one" in go(machine, RECOVERY, luks_key=NEW)["problem"]
-    assert "data is to have a passphrase: give it as luks_key" in go(LuksMachine({DEVICE: SimulatedHeader({})}), PASSPHRASE)["problem"]
+    assert "none of the given keys opens data on /dev/sda1; give one" in go(machine, RECOVERY, luks_key=NEW)["problem"]
+    assert "data needs a passphrase: give it as luks_key" in go(LuksMachine({DEVICE: SimulatedHeader({})}), PASSPHRASE)["problem"]
     assert machine.headers == before
 
 
@@ -183,7 +183,7 @@ def test_check_mode_foresees_steps_and_keys() -> None:
 def test_check_mode_foresees_a_container_that_is_not_there_yet() -> None:
     asked = request(PASSPHRASE, RECOVERY, luks_key=NEW)
     result = as_result(foresee(asked, LuksMachine({})), asked, True)
-    assert says(result) == ["have a passphrase open the LUKS container data", "have a recovery key open the LUKS container data"]
+    assert says(result) == ["add a passphrase to the LUKS container data", "add a recovery key to the LUKS container data"]
     assert result["diff"]["before"] == "data is not there yet\n"
 
 
@@ -195,11 +195,11 @@ def test_all_mistakes_are_told_at_once() -> None:
     with pytest.raises(SchemaMistakes) as error:
         request_of({**DEFAULTS, "containers": containers, "luks_key_file": "/nowhere"})
     assert error.value.mistakes == (
-        "containers[0].unlock[0].path: is missing; key_file takes it",
-        "containers[0].unlock[1].path: is nothing for passphrase, which takes no more keys",
+        "containers[0].unlock[0].path: is missing; key_file needs it",
+        "containers[0].unlock[1].path: does not apply to passphrase, which takes no other keys",
         "containers[1].unlock[2].path: is 'etc/key'; must be an absolute path without blanks, such as /etc/keys/data.key",
-        "containers[1].unlock[1].method: recovery stands there already",
-        "containers[1].name: data stands there already",
+        "containers[1].unlock[1].method: recovery is listed already",
+        "containers[1].name: data is listed already",
         "luks_key_file: /nowhere is not a key file on this host",
     )
 
@@ -220,8 +220,8 @@ def test_new_keys_of_the_server_are_bound_by_a_new_thumbprint() -> None:
     # Nobody has a passphrase any more: Tang itself opens what is to be changed.
     result = go(machine, {**TANG, "thumbprint": thumbprint}, take_away=["tang"])
     assert says(result) == [
-        "have Tang at http://tang.example open the LUKS container data",
-        "take away key slot 1 (Tang) of the LUKS container data",
+        "add Tang at http://tang.example to the LUKS container data",
+        "remove key slot 1 (Tang) from the LUKS container data",
     ]
     assert go(machine, {**TANG, "thumbprint": thumbprint}, take_away=["tang"])["changed"] is False
 
@@ -231,7 +231,7 @@ def test_other_registers_are_sealed_beside_those_that_are_there() -> None:
     go(machine, TPM, luks_key=OLD)
     assert go(machine, {**TPM, "pcrs": [7]}, luks_key=OLD)["changed"] is False
     result = go(machine, {**TPM, "pcrs": [7, 4]}, luks_key=OLD)
-    assert says(result) == ["have the TPM (PCR 4+7) open the LUKS container data"]
+    assert says(result) == ["add the TPM (PCR 4+7) to the LUKS container data"]
     assert sorted(token["tpm2-pcrs"] for token in machine.headers[DEVICE].tokens.values()) == [[4, 7], [7]]
     go(machine, {**TPM, "pcrs": [7, 4]}, luks_key=OLD, take_away=["tpm2"])
     assert [token["tpm2-pcrs"] for token in machine.headers[DEVICE].tokens.values()] == [[4, 7]]
@@ -288,7 +288,7 @@ def test_what_the_tpm_does_not_open_does_not_count() -> None:
     machine.registers_hold = True
     go(machine, TPM, luks_key=OLD)
     machine.registers_hold = False
-    assert "nothing of what stays was seen to open" in go(machine, TPM, luks_key=OLD, take_away=["keys"])["problem"]
+    assert "nothing that stays was seen to open" in go(machine, TPM, luks_key=OLD, take_away=["keys"])["problem"]
     machine.registers_hold = True
     assert go(machine, TPM, luks_key=OLD, take_away=["keys"])["problem"] is None
 

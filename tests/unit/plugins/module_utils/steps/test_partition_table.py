@@ -273,7 +273,7 @@ def test_nothing_outside_of_a_small_device_is_cleared(size, head):
 def test_what_stays_after_clearing_is_a_failure():
     small = {"/sys/class/block/sda1/size": "2048"}
     machine = RecordingMachine({"wipefs --parsable /dev/sda1": "# offset,uuid,label,type\n0x438,x,y,ext4\n"}, small)
-    with pytest.raises(StepFailed, match="/dev/sda1, but there is still ext4"):
+    with pytest.raises(StepFailed, match="/dev/sda1 was cleared, but still has ext4"):
         steps_clear.clear_signatures(ClearSignatures(("/dev/sda1",)), machine)
     with pytest.raises(StepFailed, match="cannot be read back"):
         steps_clear.clear_signatures(ClearSignatures(("/dev/sda1",)), RecordingMachine(files=small))

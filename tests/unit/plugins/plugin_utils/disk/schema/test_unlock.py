@@ -90,12 +90,12 @@ def test_every_mistake_is_told() -> None:
     told = mistakes({**DATA, "unlock": unlock})
     for says in (
         "schema[0].unlock[0].method: is 'smell'; must be one of tpm2, tang, key_file, passphrase, recovery",
-        "schema[0].unlock[1].path: is missing; key_file takes it",
-        "schema[0].unlock[2].path: is nothing for recovery, which takes no more keys",
+        "schema[0].unlock[1].path: is missing; key_file needs it",
+        "schema[0].unlock[2].path: does not apply to recovery, which takes no other keys",
         "schema[0].unlock[3].method: is missing",
-        "schema[0].unlock[4].method: recovery stands there already",
+        "schema[0].unlock[4].method: recovery is listed already",
         "schema[0].unlock[5].path: is 'a b'; must be an absolute path without blanks",
-        "schema[0].unlock[6].thumbprint: is missing; tang takes it",
+        "schema[0].unlock[6].thumbprint: is missing; tang needs it",
         "schema[0].unlock[6].url: is 'tang'; must be a URL such as http://tang.example",
         "schema[0].unlock[7].pcrs[0]: is 24; must be a whole number from 0 to 23",
     ):
@@ -109,7 +109,7 @@ def test_the_host_says_the_same_of_a_static_schema() -> None:
         parse_static_schema({**made, "luks": [{**container, "unlock": [{"method": "key_file"}, {"method": "smell"}]}]})
     assert error.value.mistakes == (
         "luks[0].unlock[1].method: must be one of tpm2, tang, key_file, passphrase, recovery, not 'smell'",
-        "luks[0].unlock[0].path: is missing; key_file takes it",
+        "luks[0].unlock[0].path: is missing; key_file needs it",
     )
 
 

@@ -49,7 +49,7 @@ def test_n1_can_be_kept_or_not_looked_at(bench):
     assert group["down"] == ["lost"]
     assert group["redundancy"]["worse"] == []
     assert "lost" not in homes
-    assert "g: still down, as their node does not answer: lost" in told["summary"]
+    assert "g: still down, because their node does not answer: lost" in told["summary"]
     assert "lost" in balanced(bench, *tight(bench, offline=True), redundancy="off")[2]
 
 
@@ -62,7 +62,7 @@ def test_a_refusal_names_the_limit_the_node_and_the_amount(bench):
             "reasons": [{"node": "a", "limit": "memory", "short": 600}, {"node": "b", "limit": "memory", "short": 500}],
         }
     ]
-    assert "g: lost stays where it is: a: memory short by 600 MiB" in told["summary"]
+    assert "g: lost cannot go where it should: a: memory short by 600 MiB" in told["summary"]
 
 
 def test_n1_names_the_node_whose_failure_strands_more(bench):

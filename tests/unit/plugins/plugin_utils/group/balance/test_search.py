@@ -235,7 +235,7 @@ def test_the_summary_names_groups_for_which_there_was_no_time(three):
 
     told = balanced(three, late, max_groups=9)
     first, second, third = told["unfinished"]
-    assert told["summary"] == f"there was no time for {first}, {second} and {third}"
+    assert told["summary"] == f"no time was left for {first}, {second} and {third}"
 
 
 def test_other_ways_are_tried_where_n1_on_shared_storage_is_in_the_way(monkeypatch):

@@ -29,7 +29,7 @@ def test_a_container_is_restarted_only_where_it_is_worth_its_price():
     names, told = moved(restart_price=0.0, move_price=0.1)
     assert names == {"ct1", "ct2"}
     assert told["groups"][0]["restarts"] == ["ct1", "ct2"]
-    assert "stopped and started again, as they cannot be moved while they run: ct1 and ct2" in told["summary"]
+    assert "stopped and started again, because they cannot be moved while they run: ct1 and ct2" in told["summary"]
 
 
 def test_who_is_restarted_when_a_node_is_emptied_is_told():

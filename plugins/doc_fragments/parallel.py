@@ -1,0 +1,23 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options of modules that work on several groups at the same time."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Fragment `parallel`."""
+
+    DOCUMENTATION = r"""
+options:
+  workers:
+    description: How many groups are worked on at the same time, each in a process of its own. Default is the number of cores.
+    type: int
+    default: 0
+  scheduler:
+    description: The address of a Dask cluster to work on the groups instead. Certificates for C(tls://) are set in Dask's own configuration
+      on the controller.
+    type: str
+"""
