@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..facts.host import Host
 from ..facts.reader import read_devices
 from ..facts.select import LEFT_OUT, Disk, find_disks
+from ..facts.signatures import TablePartition
 from ..facts.tree import Device
 from ..schema.model import DesiredDisk, Layout
 from ..schema.static import is_array_name
@@ -40,35 +41,50 @@ _SWAP_PLACE = "[SWAP]"
 _KEPT: Plain = {"keep_data": True}
 
 
-@dataclass
+# These lists are in every schema, empty or not.
+_ALWAYS = ("parteds", "mds", "luks", "pvs", "vgs", "lvs", "fss")
+
+
+@dataclass(frozen=True)
 class Adopted:
-    """The explicit static schema, and what was left out of it. `names` are what devices (by kernel names) are called in the schema."""
+    """What is there in the words of a schema: entries with the list that each belongs to, and notes on what was left out.
 
-    schema: dict[str, list[Plain]] = field(
-        default_factory=lambda: {name: [] for name in ("parteds", "mds", "luks", "pvs", "vgs", "lvs", "fss")}
-    )
-    notes: list[str] = field(default_factory=list)
-    names: dict[str, str] = field(default_factory=dict)
+    `names` are what devices (by kernel names) are called in the schema.
+    """
 
-    def leave_out(self, device: str, why: str) -> None:
-        """Note what is not in the schema."""
-        self.notes.append(f"{device} is left out of the schema, and stays as it is: {why}")
+    entries: tuple[tuple[str, Plain], ...] = ()
+    notes: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> dict[str, list[Plain]]:
+        """The explicit static schema."""
+        kinds = dict.fromkeys((*_ALWAYS, *(kind for kind, _entry in self.entries)))
+        return {kind: [entry for other, entry in self.entries if other == kind] for kind in kinds}
+
+    def having(self, kind: str, entry: Plain, names: t.Optional[Mapping[str, str]] = None) -> Adopted:
+        """Return the same with one more entry, and with the names of devices that come with it."""
+        return replace(self, entries=(*self.entries, (kind, entry)), names={**self.names, **(names or {})})
+
+    def leaving_out(self, device: str, why: str) -> Adopted:
+        """Return the same with a note on what is not in the schema."""
+        return replace(self, notes=(*self.notes, f"{device} is left out of the schema, and stays as it is: {why}"))
 
 
 def adopt(present: Present, disks: Sequence[Disk]) -> Adopted:
     """Return the static schema of what is on these disks."""
     found = Adopted()
     for disk in disks:
-        _add_disk(found, present, disk)
+        found = _with_disk(found, present, disk)
     # An array can lie on nothing but partitions, a container on both, and a group on all of them; volumes can carry containers.
     for device in _running(present, "raid"):
-        _add_array(found, present, device)
-    _add_containers(found, present)
+        found = _with_array(found, device)
+    found = _with_containers(found, present)
     for group in present.groups():
-        _add_group(found, present, group)
-    _add_containers(found, present)
-    for device in [present.tree.devices[name] for name in found.names]:
-        _add_filesystem(found, present, device)
+        found = _with_group(found, present, group)
+    found = _with_containers(found, present)
+    for name in tuple(found.names):
+        found = _with_filesystem(found, present, present.tree.devices[name])
     return found
 
 
@@ -98,57 +114,56 @@ def _node(device: Device) -> str:
 # ---- partitions
 
 
-def _add_disk(found: Adopted, present: Present, disk: Disk) -> None:
+def _with_disk(found: Adopted, present: Present, disk: Disk) -> Adopted:
     device = present.tree.devices[disk.device.name]
     if device.table is None or device.table.type != "gpt":
         if device.table is not None or device.signatures or present.tree.children(device.name):
-            found.leave_out(disk.id, f"it has no GPT, but {describe(present.tree, device)}")
-        return
-    partitions = tuple(_partitions(found, present, disk, device))
-    if partitions:
-        table = {"name": disk.id, "disk_id": disk.id, "disk_size": device.size // MIB, "label": "gpt", "partitions": list(partitions)}
-        found.schema["parteds"].append(table)
-
-
-def _partitions(found: Adopted, present: Present, disk: Disk, device: Device) -> Iterator[Plain]:
+            return found.leaving_out(disk.id, f"it has no GPT, but {describe(present.tree, device)}")
+        return found
     free = gpt.HEAD
+    names: dict[str, str] = {}
+    partitions: list[Plain] = []
     parts = [part for part in present.tree.children(device.name) if part.partition is not None and part.running]
     for part in sorted(parts, key=lambda part: entry_of(part).start):
-        entry = entry_of(part)
-        begin = max(gpt.HEAD, entry.start // MIB)
-        end = begin + max(1, entry.size // MIB)
+        begin = max(gpt.HEAD, entry_of(part).start // MIB)
+        end = begin + max(1, entry_of(part).size // MIB)
         if begin < free or end > device.size // MIB - gpt.TAIL:
-            found.leave_out(_node(part), "it does not lie in whole MiB that are its own")
+            found = found.leaving_out(_node(part), "it does not lie in whole MiB that are its own")
             continue
-        free, name = end, gpt.partition_node(disk.id, entry.number)
-        found.names[part.name] = name
-        label = {"partition_label": entry.name} if entry.name and gpt.why_no_name(entry.name) is None else {}
-        yield {"name": name, "count": entry.number, "begin": begin, "end": end, "guid": entry.type, "uuid": entry.uuid, **label, **_KEPT}
+        free, names[part.name] = end, gpt.partition_node(disk.id, entry_of(part).number)
+        partitions.append(_partition(names[part.name], entry_of(part), begin, end))
+    if not partitions:
+        return found
+    table = {"name": disk.id, "disk_id": disk.id, "disk_size": device.size // MIB, "label": "gpt", "partitions": partitions}
+    return found.having("parteds", table, names)
+
+
+def _partition(name: str, entry: TablePartition, begin: int, end: int) -> Plain:
+    label = {"partition_label": entry.name} if entry.name and gpt.why_no_name(entry.name) is None else {}
+    return {"name": name, "count": entry.number, "begin": begin, "end": end, "guid": entry.type, "uuid": entry.uuid, **label, **_KEPT}
 
 
 # ---- arrays and containers
 
 
-def _add_array(found: Adopted, present: Present, device: Device) -> None:
+def _with_array(found: Adopted, device: Device) -> Adopted:
     members = [found.names[name] for name in device.parents if name in found.names]
     title = str(device.title or "").rpartition(":")[2]
     name = next((name for name in (f"/dev/md/{title}", _node(device)) if is_array_name(name)), None)
     if not members:
-        return
+        return found
     if len(members) < len(device.parents):
-        found.leave_out(_node(device), "not all of its members are partitions of the schema")
-    elif device.kind not in list(RaidLevel) or device.metadata not in _METADATA or name is None:
-        found.leave_out(_node(device), f"it is {device.kind} with metadata {device.metadata}")
-    elif device.slots is None or len(members) < device.slots:
-        found.leave_out(_node(device), "it lacks a member")
-    else:
-        spares = {"spares": members[device.slots :]} if members[device.slots :] else {}
-        entry = {"name": name, "level": device.kind, "devices": members[: device.slots], "metadata": device.metadata, **spares, **_KEPT}
-        found.schema["mds"].append(entry)
-        found.names[device.name] = name
+        return found.leaving_out(_node(device), "not all of its members are partitions of the schema")
+    if device.kind not in list(RaidLevel) or device.metadata not in _METADATA or name is None:
+        return found.leaving_out(_node(device), f"it is {device.kind} with metadata {device.metadata}")
+    if device.slots is None or len(members) < device.slots:
+        return found.leaving_out(_node(device), "it lacks a member")
+    spares = {"spares": members[device.slots :]} if members[device.slots :] else {}
+    entry = {"name": name, "level": device.kind, "devices": members[: device.slots], "metadata": device.metadata, **spares, **_KEPT}
+    return found.having("mds", entry, {device.name: name})
 
 
-def _add_containers(found: Adopted, present: Present) -> None:
+def _with_containers(found: Adopted, present: Present) -> Adopted:
     for name, below in tuple(found.names.items()):
         device = present.tree.devices[name]
         if device.filesystem is None or device.filesystem.type != "crypto_LUKS":
@@ -156,8 +171,9 @@ def _add_containers(found: Adopted, present: Present) -> None:
         opened = _opened(present, device)
         if opened is not None and opened.name not in found.names:
             mapping = _node(opened).rpartition("/")[2]
-            found.schema["luks"].append({"name": mapping, "device": below, **_KEPT})
-            found.names[opened.name] = f"/dev/mapper/{mapping}"
+            entry = {"name": mapping, "device": below, **_KEPT}
+            found = found.having("luks", entry, {opened.name: f"/dev/mapper/{mapping}"})
+    return found
 
 
 def _opened(present: Present, device: Device) -> t.Optional[Device]:
@@ -167,56 +183,58 @@ def _opened(present: Present, device: Device) -> t.Optional[Device]:
 # ---- LVM
 
 
-def _add_group(found: Adopted, present: Present, group: VolumeGroup) -> None:
+def _with_group(found: Adopted, present: Present, group: VolumeGroup) -> Adopted:
     on = [volume.device for volume in group.physical]
     here = [found.names[device] for device in on if device in found.names]
     if not here:
-        return
+        return found
     if len(here) < len(on):
-        found.leave_out(f"the volume group {group.name}", "not all of its physical volumes are in the schema")
-    elif not is_extent(group.extent_size // MIB):
-        found.leave_out(f"the volume group {group.name}", f"its extents are of {group.extent_size} bytes")
-    else:
-        found.schema["pvs"] += [{"name": name, **_KEPT} for name in here]
-        found.schema["vgs"].append({"name": group.name, "pvnames": here, "extent_size": group.extent_size // MIB, **_KEPT})
-        for volume in group.volumes:
-            _add_volume(found, present, group, volume)
+        return found.leaving_out(f"the volume group {group.name}", "not all of its physical volumes are in the schema")
+    if not is_extent(group.extent_size // MIB):
+        return found.leaving_out(f"the volume group {group.name}", f"its extents are of {group.extent_size} bytes")
+    for name in here:
+        found = found.having("pvs", {"name": name, **_KEPT})
+    found = found.having("vgs", {"name": group.name, "pvnames": here, "extent_size": group.extent_size // MIB, **_KEPT})
+    for volume in group.volumes:
+        found = _with_volume(found, present, group, volume)
+    return found
 
 
-def _add_volume(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume) -> None:
+def _with_volume(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume) -> Adopted:
     device, physical = present.device_of(volume), {known.device for known in group.physical}
-    title = f"the logical volume {group.name}/{volume.name}"
+    entry = {"name": volume.name, "vgname": group.name, "size": volume.size // MIB}
     if volume.is_pool:
-        parts = {"size": volume.size // MIB, "metadata_size": volume.metadata // MIB, "chunk_size": volume.chunk // 1024}
-        found.schema.setdefault("thin_pools", []).append({"name": volume.name, "vgname": group.name, **parts, **_KEPT})
-    elif device is None or not device.running:
-        found.leave_out(title, "it is not active")
-    elif volume.pool:
-        entry = {"name": volume.name, "vgname": group.name, "size": volume.size // MIB, "pool": volume.pool}
-        found.schema["lvs"].append({**entry, **_KEPT})
-        found.names[device.name] = mapper_node(group.name, volume.name)
-    elif volume.cache:
-        _add_cached(found, present, group, volume, device)
-    elif not set(device.parents) <= physical or any(child.kind == "lvm" for child in present.tree.children(device.name)):
-        found.leave_out(title, "it is not a linear volume")
-    else:
-        found.schema["lvs"].append({"name": volume.name, "vgname": group.name, "size": volume.size // MIB, **_KEPT})
-        found.names[device.name] = mapper_node(group.name, volume.name)
+        parts = {"metadata_size": volume.metadata // MIB, "chunk_size": volume.chunk // 1024}
+        return found.having("thin_pools", {**entry, **parts, **_KEPT})
+    if device is None or not device.running:
+        return found.leaving_out(_title(group, volume), "it is not active")
+    name = {device.name: mapper_node(group.name, volume.name)}
+    if volume.pool:
+        return found.having("lvs", {**entry, "pool": volume.pool, **_KEPT}, name)
+    if volume.cache:
+        cache = _cache(found, present, group, volume, device)
+        if cache is None:
+            return found.leaving_out(_title(group, volume), "it is cached in another way than by all of one physical volume")
+        return found.having("lvs", {**entry, **_KEPT}, name).having("caches", cache)
+    if not set(device.parents) <= physical or any(child.kind == "lvm" for child in present.tree.children(device.name)):
+        return found.leaving_out(_title(group, volume), "it is not a linear volume")
+    return found.having("lvs", {**entry, **_KEPT}, name)
 
 
-def _add_cached(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume, device: Device) -> None:
-    """Add a volume with its cache, if the cache is all of one physical volume, and the volume linear on others."""
+def _title(group: VolumeGroup, volume: LogicalVolume) -> str:
+    return f"the logical volume {group.name}/{volume.name}"
+
+
+def _cache(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume, device: Device) -> t.Optional[Plain]:
+    """Return the cache of a volume, if it is all of one physical volume, and the volume linear on others."""
     slow, fast = _below_cached(present, device)
     physical = {str(known.device): known.free for known in group.physical}
     alone = len(fast) == 1 and physical.get(next(iter(fast))) == 0
     if not alone or not slow or not slow <= set(physical) - fast or volume.mode not in MODES:
-        found.leave_out(f"the logical volume {group.name}/{volume.name}", "it is cached in another way than by all of one physical volume")
-        return
+        return None
     (on,) = fast
-    found.schema["lvs"].append({"name": volume.name, "vgname": group.name, "size": volume.size // MIB, **_KEPT})
     entry = {"name": volume.cache, "vgname": group.name, "origin": volume.name, "device": found.names[on], "mode": volume.mode}
-    found.schema.setdefault("caches", []).append({**entry, **_KEPT})
-    found.names[device.name] = mapper_node(group.name, volume.name)
+    return {**entry, **_KEPT}
 
 
 def _below_cached(present: Present, device: Device) -> tuple[set[str], set[str]]:
@@ -237,21 +255,21 @@ def _below_cached(present: Present, device: Device) -> tuple[set[str], set[str]]
 # ---- file systems
 
 
-def _add_filesystem(found: Adopted, present: Present, device: Device) -> None:
+def _with_filesystem(found: Adopted, present: Present, device: Device) -> Adopted:
     there = device.filesystem
     if there is None or there.type.endswith("_member"):
-        return
+        return found
     if there.type == "crypto_LUKS":
         if _opened(present, device) is None:
-            found.leave_out(f"the LUKS container on {_node(device)}", "it is closed; open it to have what is in it looked at")
-    elif there.type not in FILESYSTEMS:
-        found.leave_out(f"the {there.type} on {_node(device)}", "it is none of the file systems that are made here")
-    elif there.type == BTRFS and _count(present, there.uuid) > 1:
-        found.leave_out(f"the {there.type} on {_node(device)}", "it is on several devices")
-    else:
-        label = {"fs_label": there.label} if there.label else {}
-        entry = {"device": found.names[device.name], "fs_type": there.type, "mount": _mount(device), "uuid": there.uuid}
-        found.schema["fss"].append({**entry, **label, **_KEPT})
+            return found.leaving_out(f"the LUKS container on {_node(device)}", "it is closed; open it to have what is in it looked at")
+        return found
+    if there.type not in FILESYSTEMS:
+        return found.leaving_out(f"the {there.type} on {_node(device)}", "it is none of the file systems that are made here")
+    if there.type == BTRFS and _count(present, there.uuid) > 1:
+        return found.leaving_out(f"the {there.type} on {_node(device)}", "it is on several devices")
+    label = {"fs_label": there.label} if there.label else {}
+    entry = {"device": found.names[device.name], "fs_type": there.type, "mount": _mount(device), "uuid": there.uuid}
+    return found.having("fss", {**entry, **label, **_KEPT})
 
 
 def _count(present: Present, uuid: t.Optional[str]) -> int:

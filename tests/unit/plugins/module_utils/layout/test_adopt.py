@@ -44,7 +44,7 @@ def test_a_layout_is_taken_over_with_nothing_to_do():
     host = installed(maker)
     present = host.present()
     found = taken(present)
-    assert found.notes == []
+    assert found.notes == ()
     assert steps(found, present) == ()
     assert [(fs["device"].rpartition("/")[2], fs["fs_type"]) for fs in found.schema["fss"]] == [
         ("wwn-sda-part1", "ext4"),
@@ -140,5 +140,5 @@ def test_a_group_that_lies_elsewhere_as_well_is_left_out():
 def test_nothing_is_a_schema_of_nothing():
     found = taken(new_host().present())
     assert not any(found.schema.values())
-    assert found.notes == []
+    assert found.notes == ()
     assert plan(new_host(), found.schema).steps == ()

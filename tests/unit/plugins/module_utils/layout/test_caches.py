@@ -127,7 +127,7 @@ def test_a_volume_that_is_made_anew_is_cached_anew():
 def test_a_cached_volume_is_taken_over_with_its_cache():
     present = installed(cached()).present()
     found = adopt(present, present.disks)
-    assert found.notes == []
+    assert found.notes == ()
     assert [(cache["name"], cache["origin"], cache["mode"]) for cache in found.schema["caches"]] == [("data_fast", "data", "writethrough")]
     assert plan_steps(parse_static_schema(found.schema), present).steps == ()
     # There is more on its physical volume than the cache.
