@@ -185,7 +185,7 @@ def _opened(present: Present, device: Device) -> t.Optional[Device]:
 
 def _with_group(found: Adopted, present: Present, group: VolumeGroup) -> Adopted:
     on = [volume.device for volume in group.physical]
-    here = [found.names[device] for device in on if device in found.names]
+    here = [found.names[device] for device in on if device is not None and device in found.names]
     if not here:
         return found
     if len(here) < len(on):
