@@ -13,10 +13,10 @@ version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
-  - Taken are all disks with their partitions, mount points and file systems.
+  - Returns hardware in the form of M(bareon.allocator.disk_facts), as far as it is known, to plan a machine before it has a system.
+  - Uses all disks with their partitions, mount points and file systems.
   - What lsblk says about contents comes from udev, or needs root.
-  - What is not known is reported as warnings.
+  - Missing values are reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded
@@ -24,7 +24,7 @@ options:
   _input:
     description:
       - What C(lsblk -OJb) prints. Without C(-b) sizes are rounded, and the least that they can stand for is taken.
-      - Text is read as JSON.
+      - A string is parsed as JSON.
     type: raw
     required: true
 seealso:
@@ -49,7 +49,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The hardware, as RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware). What is not known is left out.
+    - The hardware, as RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware). Unknown values are left out.
   type: dict
   sample:
     ram: 32768

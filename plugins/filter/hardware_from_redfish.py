@@ -13,11 +13,11 @@ version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns hardware as M(bareon.allocator.disk_facts) does, as far as it is known, so a machine can be planned before it has a system.
-  - Taken are capacities, identifiers, serial numbers, models, media types and protocols of drives that are not absent.
+  - Returns hardware in the form of M(bareon.allocator.disk_facts), as far as it is known, to plan a machine before it has a system.
+  - Uses capacities, identifiers, serial numbers, models, media types and protocols of drives that are not absent.
   - Volumes of a RAID controller stand for the drives that they are made of, which the system does not see.
   - Redfish knows no device nodes. It says neither whether disks are in use nor what is on them.
-  - What is not known is reported as warnings.
+  - Missing values are reported as warnings.
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.recorded
@@ -25,7 +25,7 @@ options:
   _input:
     description:
       - A list of Drive resources, or a mapping of C(drives), C(volumes) and C(system), each as Redfish returns them.
-      - Text is read as JSON.
+      - A string is parsed as JSON.
     type: raw
     required: true
 seealso:
@@ -46,7 +46,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The hardware, as RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware). What is not known is left out.
+    - The hardware, as RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware). Unknown values are left out.
   type: dict
   sample:
     ram: 32768

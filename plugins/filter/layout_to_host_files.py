@@ -15,7 +15,7 @@ author:
 description:
   - Takes what M(bareon.allocator.disk_layout) returned and gives the mounts in the order in which they can be made, swap spaces,
     containers for crypttab and arrays for mdadm.conf, all by UUID.
-  - With O(present) each of them says whether it is there already, so that a second run has nothing to do.
+  - With O(present), each of them says whether it is there already, so that a second run has nothing to do.
 positional: _input
 options:
   _input:
@@ -30,17 +30,17 @@ options:
     default: ''
   root:
     description:
-      - The directory that the mount points lie below.
+      - The directory that the mount points are below.
     type: path
     default: /
   new_system:
     description:
-      - Whether the tables are those of a system below O(root), whose mount points do not have O(root) before them.
+      - Whether the tables are for a system below O(root). Its mount points are then written without O(root).
     type: bool
     default: false
   nofail:
     description:
-      - Mount points and spaces whose absence must not stop the system from starting. V(all) stands for all but C(/).
+      - Mount points, or IDs of spaces, without which the system may still boot. V(all) stands for all but C(/).
     type: list
     elements: str
     default: []
@@ -51,7 +51,7 @@ options:
     default: {}
   key_file:
     description:
-      - The path of the key file of all other containers. V(none) lets the system ask for a passphrase as it starts.
+      - The path of the key file of all other containers. With V(none), the system asks for a passphrase at boot.
     type: str
     default: none
   crypttab_options:
@@ -60,7 +60,7 @@ options:
     type: str
     default: luks
 notes:
-  - C(passno) is V(1) for C(/), V(2) for other file systems that C(fsck) checks at the start, and V(0) for XFS, Btrfs and swap.
+  - C(passno) is V(1) for C(/), V(2) for other file systems that C(fsck) checks at boot, and V(0) for XFS, Btrfs and swap.
 seealso:
   - module: bareon.allocator.disk_layout
 """
@@ -77,8 +77,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(mounts) and C(swaps) with C(src), C(path), C(fstype), C(opts), C(dump), C(passno), C(configured) (whether fstab says so)
-      and C(active). A mount has C(target) too, where it is mounted now; a swap space has C(device).
+    - C(mounts) and C(swaps) with C(src), C(path), C(fstype), C(opts), C(dump), C(passno), C(configured) (whether fstab says so) and
+      C(active). A mount also has C(target), where it is mounted now; a swap space has C(device).
     - C(containers) and C(arrays) with C(name), C(line) (for crypttab and mdadm.conf) and C(configured).
   type: dict
   sample:

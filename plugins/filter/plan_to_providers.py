@@ -13,21 +13,21 @@ version_added: 0.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns a host as O(bareon.allocator.provider#module:providers) takes it, from a plan of M(bareon.allocator.disk_plan) that is
-    carried out on it, and from its facts.
+  - Returns a host in the form that O(bareon.allocator.provider#module:providers) takes, from its facts and a plan of
+    M(bareon.allocator.disk_plan) that was carried out on it.
   - The host is the root of a tree, with its C(VCPU) and C(MEMORY_MB).
-  - Each NUMA node is a provider HOST_numaN below it with the trait V(HW_NUMA_ROOT). Where there are any, they have the CPUs and the memory,
-    and the host itself has none.
+  - Each NUMA node is a provider HOST_numaN below it, with the trait V(HW_NUMA_ROOT). If there are any, they have the CPUs and the memory
+    instead of the host.
   - Each volume group is a provider HOST_vg_GROUP below the host. Its C(DISK_GB) is what the volumes of the plan leave free, in whole GiB,
-    rounded down. A group that has less than a GiB left has no inventory.
-  - A volume group has the trait C(CUSTOM_VG_GROUP), its name in capitals with V(_) for all that is no letter or digit. It has
-    V(STORAGE_DISK_SSD) or V(STORAGE_DISK_HDD) too where all of its disks are known to be such.
-  - Each GPU is a provider HOST_gpu_ADDRESS with one C(PGPU), and each network card HOST_nic_NAME with C(SRIOV_NET_VF), as many as it can
-    have, and C(NET_BW_EGR_KILOBIT_PER_SEC) and C(NET_BW_IGR_KILOBIT_PER_SEC), what its link can do. They are below their NUMA node where
-    there is one, else below the host, and have the trait C(CUSTOM_PCI_VENDOR_DEVICE) of their model, such as C(CUSTOM_PCI_10DE_2330).
-    A network card that can have virtual functions has V(HW_NIC_SRIOV).
-  - Volumes that a group with O(bareon.allocator.disk_plan#module:schema[].keep_data) holds but the plan does not name are not seen.
-    They have to be given as C(reserved) in O(limits).
+    rounded down. A group with less than one GiB left has no inventory.
+  - A volume group has the trait C(CUSTOM_VG_GROUP), its name in capitals, with V(_) for everything that is not a letter or digit. If all of
+    its disks are known to be of one type, it also has V(STORAGE_DISK_SSD) or V(STORAGE_DISK_HDD).
+  - Each GPU is a provider HOST_gpu_ADDRESS with one C(PGPU). Each network card is a provider HOST_nic_NAME with as many C(SRIOV_NET_VF) as
+    it supports, and the speed of its link as C(NET_BW_EGR_KILOBIT_PER_SEC) and C(NET_BW_IGR_KILOBIT_PER_SEC). They are below their NUMA
+    node, or else below the host, and have the trait C(CUSTOM_PCI_VENDOR_DEVICE) of their model, such as C(CUSTOM_PCI_10DE_2330). A network
+    card that supports virtual functions has V(HW_NIC_SRIOV).
+  - Volumes that a group with O(bareon.allocator.disk_plan#module:schema[].keep_data) has, but that are not in the plan, are not known. Give
+    them as C(reserved) in O(limits).
 positional: _input
 requirements:
   - os-traits and os-resource-classes on the controller
@@ -39,43 +39,44 @@ options:
     required: true
   host:
     description:
-      - The name of the host, which its providers are named after.
+      - The name of the host. Its providers are named after it.
     type: str
     required: true
   facts:
     description:
-      - What M(ansible.builtin.setup) returns of the host as C(ansible_facts). Used are C(processor_vcpus), or else C(processor_count)
-        times C(processor_cores) times C(processor_threads_per_core), and C(memtotal_mb).
+      - What M(ansible.builtin.setup) returns as C(ansible_facts). It uses C(processor_vcpus), or else C(processor_count) times
+        C(processor_cores) times C(processor_threads_per_core), and C(memtotal_mb).
     type: dict
     required: true
   numa:
     description:
-      - The NUMA nodes, each with C(cpus), a number or a list of the kernel such as V(0-3,8-11), and C(memory), MiB or text with a unit.
+      - The NUMA nodes, each with C(cpus), a number or a list in the kernel's format such as V(0-3,8-11), and C(memory), in MiB or as text
+        with a unit.
       - Default is those of O(node), if it has more than one.
     type: list
     elements: dict
     default: []
   hardware:
     description:
-      - The hardware, as M(bareon.allocator.disk_facts) returns it. Tells the types of disks, and the memory if O(facts) do not.
+      - The hardware, as M(bareon.allocator.disk_facts) returns it. Gives the types of disks, and the memory if O(facts) do not.
       - Default is C(bareon_hardware) of O(facts).
     type: dict
   node:
     description:
-      - What M(bareon.allocator.node_facts) returns. Tells of GPUs, network cards and NUMA nodes, and of CPUs and memory if O(facts) do not.
+      - What M(bareon.allocator.node_facts) returns. Gives GPUs, network cards and NUMA nodes, and CPUs and memory if O(facts) do not.
       - Default is C(bareon_node) of O(facts).
     type: dict
   limits:
     description:
       - By resource class C(VCPU), C(MEMORY_MB), C(DISK_GB), C(PGPU), C(SRIOV_NET_VF), C(NET_BW_EGR_KILOBIT_PER_SEC) or
-        C(NET_BW_IGR_KILOBIT_PER_SEC), what else O(bareon.allocator.provider#module:inventories) knows, such as
-        C(reserved), C(allocation_ratio) or C(max_unit). It holds for each provider that has the class.
-      - No provider has more C(reserved) than there is.
+        C(NET_BW_IGR_KILOBIT_PER_SEC), further keys of O(bareon.allocator.provider#module:inventories), such as C(reserved),
+        C(allocation_ratio) or C(max_unit). They apply to each provider that has the class.
+      - C(reserved) is at most what the provider has.
     type: dict
     default: {}
   volume_groups:
     description:
-      - The names of the volume groups that are offered. Default is all.
+      - The names of the volume groups to offer. Default is all.
     type: list
     elements: str
 seealso:

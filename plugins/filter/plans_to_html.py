@@ -15,10 +15,11 @@ author:
 description:
   - Makes one HTML page of the plans of a fleet.
   - Conflicts and warnings come first.
-  - Every disk is drawn to scale. Pointing at a space, or tapping it, shows its size, where it is mounted, and why it is as large as it is.
-  - Hosts of one shape are a row, which opens; disks that are alike are drawn once. A search finds hosts, models, sizes, mount points.
-  - The page loads nothing, follows the light or dark setting of the reader, and can be read on a phone and in print. The search is the
-    only script that it lets a browser run.
+  - Every disk is drawn to scale. Point at a space, or tap it, to see its size, its mount point, and why it has that size.
+  - Hosts of the same shape share one row, which can be opened; disks that are alike are drawn once. A search finds hosts, models, sizes and
+    mount points.
+  - The page loads nothing, follows the light or dark setting of the reader, and can be read on a phone and in print. The search is its only
+    script.
 positional: _input
 options:
   _input:
@@ -33,20 +34,20 @@ options:
     default: {}
   schema:
     description:
-      - The dynamic schema that the plans were made from, or a mapping of such by the name of the host. Adds the reasons of sizes.
+      - The dynamic schema that the plans were made from, or a mapping of such schemas by host. Adds the reasons for sizes.
     type: raw
     default: []
   profiles:
     description:
       - The profiles that hosts were planned with, as they are in their files, by the name of the host.
-      - Their C(schema) goes before O(schema), and their C(why) is shown with the reasons of sizes.
+      - Their C(schema) takes precedence over O(schema), and their C(why) is shown with the reasons for sizes.
     type: dict
     default: {}
   failures:
     description:
-      - What M(bareon.allocator.disk_plan) said of hosts that it found no plan for, by the name of the host.
-      - Of a host with a plan it is what M(bareon.allocator.disk_drift) says is not as planned.
-      - The keys C(msg) and C(conflict) of each are shown. Text by itself is taken for such a C(msg).
+      - What M(bareon.allocator.disk_plan) says about hosts without a plan, by the name of the host.
+      - For hosts with a plan, what M(bareon.allocator.disk_drift) found to be not as planned.
+      - The keys C(msg) and C(conflict) of each are shown. A plain string is taken as C(msg).
     type: dict
     default: {}
   title:

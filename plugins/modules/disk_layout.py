@@ -194,8 +194,8 @@ RETURN = r"""
 ---
 steps:
   description:
-    - What was done, in check mode what would be done, in its order. Empty when there is nothing to do.
-    - Returned when the task fails, too, with what was done and what was not.
+    - What was done, or in check mode what would be done, in order. Empty if there is nothing to do.
+    - Also returned if the task fails, with what was done and what was not.
   returned: always, unless the input cannot be used
   type: list
   elements: dict
@@ -206,12 +206,12 @@ steps:
       type: str
       sample: make_filesystem
     device:
-      description: What it works on; a node of this boot, the name of a volume group, or that of a logical volume with its group.
+      description: What it works on. A current device node, the name of a volume group, or that of a logical volume with its group.
       returned: always
       type: str
       sample: /dev/mapper/os-root
     says:
-      description: What is done, in words.
+      description: The step, in words.
       returned: always
       type: str
       sample: make ext4 on /dev/mapper/os-root, label system
@@ -222,9 +222,9 @@ steps:
       sample: true
 destroys:
   description:
-    - What the steps destroy, for every disk. Unfinished work of an earlier run is not among it.
-    - Where something has to be opened first to be looked into, it is what is known by then.
-    - A warning says the same in one paragraph. The host's journal has it before the first step.
+    - What the steps destroy, for every disk. Unfinished work of an earlier run is not counted.
+    - If something has to be opened before it can be examined, the list has what is known so far.
+    - A warning says the same in one paragraph. It is written to the host's journal before the first step.
   returned: always, unless the input cannot be used
   type: list
   elements: dict
@@ -235,7 +235,7 @@ destroys:
       type: str
       sample: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
     why:
-      description: Why it may go.
+      description: Why it may be destroyed.
       returned: always
       type: str
       sample: the disk is named in wipe
@@ -246,7 +246,7 @@ destroys:
       elements: dict
       contains:
         device:
-          description: The node of this boot, or a name where there is none.
+          description: The current device node, or a name if there is none.
           returned: always
           type: str
           sample: /dev/sda1
@@ -256,12 +256,12 @@ destroys:
           type: str
           sample: ext4
         label:
-          description: Its label, else the name of the partition.
+          description: Its label, or else the name of the partition.
           returned: always
           type: str
           sample: precious
         size:
-          description: MiB of the device.
+          description: The size of the device, in MiB.
           returned: always
           type: int
           sample: 476940
@@ -287,7 +287,7 @@ destroys_digest:
   sample: 0a1b2c3d4e5f60718293a4b5c6d7e8f9
 failed_step:
   description:
-    - The step that failed. It may be half done. The message has the command and what it said.
+    - The step that failed. It may be half done. The message has the command and its output.
     - The next run with the same options completes it.
   returned: when a step failed
   type: dict
@@ -300,8 +300,8 @@ mistakes:
   sample: ["parteds[0].partitions[1].end: must be more than begin (1025): the MiB where the partition ends, exclusively"]
 schema:
   description:
-    - The layout as the explicit static schema. It is O(schema) itself unless that is a hand-written list.
-    - With O(adopt) it is that of what is there.
+    - The layout as an explicit static schema. That is O(schema) itself unless it is a hand-written list.
+    - With O(adopt), the schema of the layout that is there.
   returned: on success
   type: dict
 filesystems:
@@ -311,12 +311,9 @@ filesystems:
   elements: dict
   contains:
     device:
-      description: The device as the schema calls it.
-      returned: always
-      type: str
-      sample: /dev/mapper/os-root
+      description: The device as the schema calls it. returned: always type: str sample: /dev/mapper/os-root
     node:
-      description: Its node of this boot. V(none) when it is not there yet, which happens in check mode.
+      description: Its current device node. V(none) if it does not exist yet, which happens in check mode.
       returned: always
       type: str
       sample: /dev/mapper/os-root
@@ -326,7 +323,7 @@ filesystems:
       type: str
       sample: ext4
     uuid:
-      description: The UUID, as it has to stand in C(/etc/fstab).
+      description: The UUID, in the form that C(/etc/fstab) needs.
       returned: always
       type: str
       sample: 8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f10
@@ -353,17 +350,17 @@ containers:
       type: str
       sample: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1
     node:
-      description: The node of this boot that it is on. V(none) when it is not there yet.
+      description: The current node of the device that it is on. V(none) if it does not exist yet.
       returned: always
       type: str
       sample: /dev/sda1
     uuid:
-      description: The UUID, as it has to stand in C(/etc/crypttab).
+      description: The UUID, in the form that C(/etc/crypttab) needs.
       returned: always
       type: str
       sample: 1f0f6a2e-0d4c-5b1e-8c0e-5d4b6e1b7f11
     unlock:
-      description: What the schema says is to open it. M(bareon.allocator.disk_keys) takes RV(containers) as they are.
+      description: The ways to open it, from the schema. M(bareon.allocator.disk_keys) takes RV(containers) as they are.
       returned: always
       type: list
       elements: dict
@@ -380,12 +377,12 @@ arrays:
       type: str
       sample: /dev/md/boot
     node:
-      description: Its node of this boot. V(none) when it is not there yet.
+      description: Its current device node. V(none) if it does not exist yet.
       returned: always
       type: str
       sample: /dev/md127
     uuid:
-      description: The UUID, written as C(blkid) does. C(mdadm) writes it as four groups of eight digits with colons between.
+      description: The UUID, in the form that C(blkid) prints. C(mdadm) writes it as four groups of eight digits with colons between them.
       returned: always
       type: str
       sample: 2b7a1c3e-4f5d-5c6b-8d7e-9f0a1b2c3d4e

@@ -541,12 +541,12 @@ EXAMPLES = r"""
 RETURN = r"""
 ---
 plan:
-  description: The static schema of one machine. Not there with O(hosts) and with O(plans_to), whose files each hold one.
+  description: The plan of one machine. Not returned with O(hosts), nor with O(plans_to), whose files have one plan each.
   returned: success
   type: dict
   contains:
     fingerprint:
-      description: Identifies the disks that the plan was made for. Others are refused when it is carried out.
+      description: Identifies the disks that the plan was made for. M(bareon.allocator.disk_layout) refuses others.
       type: str
       returned: always
       sample: 087c70f679ce367c7e2f09f4c1f3ee8b
@@ -568,7 +568,8 @@ plan:
           sample: 457862
         spaces:
           description:
-            - What lies on the disk, in order, partitions, legs of arrays, and the physical volume of a group under the group's C(id).
+            - What is on the disk, in order. These are partitions, legs of arrays, and physical volumes under the C(id) of their volume
+              group.
             - Logical volumes are here only where the schema has no group.
           type: list
           elements: dict
@@ -579,17 +580,17 @@ plan:
             - space_id: os
               size: 456836
         unallocated:
-          description: MiB that are left, without what the partition table keeps.
+          description: The MiB that are left, not counting what the partition table needs.
           type: int
           returned: always
           sample: 0
     schema:
-      description: Bareon's explicit static schema. All sizes and positions are MiB, and the end of a partition is the first MiB behind it.
+      description: Bareon's explicit static schema. All sizes and positions are in MiB. The end of a partition is the first MiB after it.
       type: dict
       returned: always
       contains:
         parteds:
-          description: The partition tables, with the C(partitions) in them. C(guid) is their type, C(uuid) is their own.
+          description: The partition tables with their C(partitions). C(guid) is the type of a partition, C(uuid) is its own.
           type: list
           elements: dict
           returned: always
@@ -605,12 +606,12 @@ plan:
           returned: always
         thin_pools:
           description:
-            - The thin pools, where there are any. C(size) is for data, C(metadata_size) is there twice, C(chunk_size) is KiB.
+            - The thin pools, if there are any. C(size) is for data, C(metadata_size) is needed twice, C(chunk_size) is in KiB.
           type: list
           elements: dict
           returned: if there are thin pools
         lvs:
-          description: The logical volumes. One with a C(pool) is in that thin pool, and its size is what it seems to have.
+          description: The logical volumes. One with a C(pool) is in that thin pool, and its size is virtual.
           type: list
           elements: dict
           returned: always
@@ -622,7 +623,7 @@ plan:
               keep_data: false
               space_id: root
         caches:
-          description: The caches, where there are any, each of the volume C(origin) on the physical volume C(device).
+          description: The caches, if there are any. Each caches the volume C(origin) on the physical volume C(device).
           type: list
           elements: dict
           returned: if there are caches
@@ -643,24 +644,24 @@ plan:
           returned: always
     left_out:
       description:
-        - Spaces that the machine does not get, each with its C(id) and the C(reason). They are C(optional), or have no minimum and
-          nothing is left for them.
+        - Spaces that the machine does not get, each with its C(id) and the C(reason). They are C(optional), or have no minimum and there is
+          no room left for them.
       type: list
       elements: dict
       returned: always
     left_out_disks:
       description:
         - The disks that the plan leaves alone, each with C(disk_id), C(size) in MiB, C(reason), and C(kinds), the words of O(eligible) that
-          take it in. Nothing takes in a disk without any.
+          would permit it. Without any C(kinds), the disk cannot be used.
       type: list
       elements: dict
       returned: always
       sample: [{disk_id: /dev/disk/by-id/usb-SanDisk_Ultra_Fit-0:0, size: 59392, reason: is on USB, kinds: [usb]}]
     idle_disks:
       description:
-        - The disks that a profile puts nothing on, those that are alike together. Each has C(disk_ids), C(size) in MiB of the smallest,
-          the C(remark) of the profile, and C(override), an entry for O(overrides) that takes them all; nothing else changes by it. There
-          is none for disks of less than 1 GiB.
+        - The disks that a profile puts nothing on, grouped by kind. Each group has C(disk_ids), C(size) of the smallest in MiB, the
+          C(remark) of the profile, and C(override), an entry for O(overrides) that uses all of them and changes nothing else. Disks of less
+          than 1 GiB are not listed.
       type: list
       elements: dict
       returned: with O(profile)
@@ -671,7 +672,7 @@ plan:
           override: {id: data, type: partition, disks: yaql=$.disks.dataDisks(), mount: /srv/data, fs_type: xfs}
     warnings:
       description:
-        - What the user should know, such as how many MiB do not fit on preferred disks, or that a plan is not proven to be the best.
+        - What you should know, such as how many MiB do not fit on preferred disks, or that the plan is not proven to be the best.
       type: list
       elements: str
       returned: always
@@ -691,18 +692,18 @@ written:
   type: list
   elements: str
 left_out_hosts:
-  description: Those of O(hosts) whose hardware is not known, and which have no plan for that reason.
+  description: Those of O(hosts) that have no plan because their hardware is not known.
   returned: with O(hosts)
   type: list
   elements: str
 profile:
   description:
-    - The profile as its file has it, with O(overrides) merged into its C(schema). P(bareon.allocator.plans_to_html#filter) takes it to tell
-      the reasons of sizes.
+    - The profile from its file, with O(overrides) merged into its C(schema). P(bareon.allocator.plans_to_html#filter) takes it to show the
+      reasons for sizes.
   returned: with O(profile)
   type: dict
 summary:
-  description: The plan or the plans as tables to read. With O(hosts) and O(plans_to) a sentence on how many files there are.
+  description: The plan or the plans, as tables to read. With O(hosts) and O(plans_to), a sentence that says how many files there are.
   returned: success
   type: str
 conflict:
@@ -711,12 +712,12 @@ conflict:
   type: dict
   contains:
     short:
-      description: How many MiB are missing at least, if that is what is missing.
+      description: The least number of MiB that are missing, if it is space that is missing.
       type: int
       returned: always
       sample: 2000
     constraints:
-      description: Constraints that contradict each other, and all of them are needed for that.
+      description: Constraints that contradict each other. Without any one of them, the others could be met.
       type: list
       elements: dict
       returned: always
@@ -724,12 +725,12 @@ conflict:
         - name: "min:root"
           says: root needs at least 5000 MiB
     remedies:
-      description: What would help.
+      description: What would help. Each remedy is enough by itself.
       type: list
       elements: str
       returned: always
 failures:
-  description: Why hosts have no plan, by host. Each has C(msg), and C(conflict) where the input is sound.
+  description: Why hosts have no plan, by host. Each has C(msg), and C(conflict) if the input is valid.
   returned: with O(hosts), when a host has no plan
   type: dict
 """
