@@ -311,7 +311,10 @@ filesystems:
   elements: dict
   contains:
     device:
-      description: The device as the schema calls it. returned: always type: str sample: /dev/mapper/os-root
+      description: The device as the schema calls it.
+      returned: always
+      type: str
+      sample: /dev/mapper/os-root
     node:
       description: Its current device node. V(none) if it does not exist yet, which happens in check mode.
       returned: always
