@@ -177,7 +177,7 @@ def _problems(container: Container, present: Present, request: Request, changes:
     enrols = [step for step in changes.steps if isinstance(step, (Enrol, DropUnfinished))]
     gone = {slot for step in changes.steps if isinstance(step, TakeAway) for slot in step.slots}
     if any(isinstance(step, Enrol) and step.method.pin for step in enrols) and not request.pin:
-        yield f"{container.name} is to be opened with a PIN: give it as tpm2_pin"
+        yield f"{container.name} needs a PIN: give it as tpm2_pin"
     if any(isinstance(step, Enrol) and step.method.kind == PASSPHRASE for step in enrols) and not request.key.passphrase:
         yield f"{container.name} needs a passphrase: give it as luks_key"
     elif enrols and present.unlocking is None:

@@ -247,10 +247,10 @@ def test_a_tpm_whose_registers_have_changed_takes_a_new_key() -> None:
 def test_a_pin_is_wanted_given_and_changed_and_stands_in_no_command() -> None:
     machine = machine_with()
     pinned = {**TPM, "pin": True}
-    assert "data is to be opened with a PIN: give it as tpm2_pin" in go(machine, pinned, luks_key=OLD)["problem"]
+    assert "data needs a PIN: give it as tpm2_pin" in go(machine, pinned, luks_key=OLD)["problem"]
     assert machine.headers == fresh()
     result = go(machine, pinned, RECOVERY, luks_key=OLD, tpm2_pin="1 2 3", take_away=["keys"])
-    assert says(result)[0] == "have the TPM (PCR 7) with a PIN open the LUKS container data"
+    assert says(result)[0] == "add the TPM (PCR 7) with a PIN to the LUKS container data"
     assert result["problem"] is None
     # The PIN is not tried where nothing is to be done, for a TPM counts wrong ones.
     assert go(machine, pinned, RECOVERY, tpm2_pin="other")["changed"] is False
@@ -260,8 +260,8 @@ def test_a_pin_is_wanted_given_and_changed_and_stands_in_no_command() -> None:
     assert "1 2 3" not in repr(machine.commands)
     # Without a PIN is something else.
     assert says(go(machine, TPM, RECOVERY, luks_key=key, take_away=["tpm2"])) == [
-        "have the TPM (PCR 7) open the LUKS container data",
-        "take away key slot 0 (the TPM) of the LUKS container data",
+        "add the TPM (PCR 7) to the LUKS container data",
+        "remove key slot 0 (the TPM) from the LUKS container data",
     ]
 
 
@@ -272,12 +272,12 @@ def test_any_of_several_tang_servers_opens_it() -> None:
     (thumbprint,) = thumbprints({"adv": {"keys": [other]}})
     both = [TANG, {"method": "tang", "url": "http://second.example", "thumbprint": thumbprint}]
     result = go(machine, *both, luks_key=OLD, take_away=["keys"])
-    assert says(result)[:2] == [f"have Tang at {url} open the LUKS container data" for url in (URL, "http://second.example")]
+    assert says(result)[:2] == [f"add Tang at {url} to the LUKS container data" for url in (URL, "http://second.example")]
     del machine.servers[URL]
     # The one that is left is asked, with nobody's passphrase; the other one is not missed where nothing is to be done.
     assert go(machine, *both)["changed"] is False
     assert go(machine, *both, RECOVERY)["problem"] is None
-    assert says(go(machine, both[1], RECOVERY, take_away=["tang"])) == ["take away key slot 1 (Tang) of the LUKS container data"]
+    assert says(go(machine, both[1], RECOVERY, take_away=["tang"])) == ["remove key slot 1 (Tang) from the LUKS container data"]
 
 
 def test_what_the_tpm_does_not_open_does_not_count() -> None:
