@@ -17,14 +17,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ...common.highs import Limits, Program, Undecided, maximise, maximise_with_prices
+from ...common.highs import Program, Undecided, choose, maximise_with_prices
 from ...common.libraries import np, npt
 from ..place.bounds import Bounds
 from ..place.prices import Prices
 from ..place.search import Search
 from ..problem.model import Demand, Kind, Problem
 
-_LIMITS = Limits(gap=1.0, nodes=50, searches=False)
+_NODES = 50
+_FEW_COLUMNS = 50
+"""So many that the choice is the same on all versions of HiGHS; beyond, there are too many rounds of it."""
 _KEPT = 0.999
 _MOST_KEPT = 32.0
 _COARSE = 4096
@@ -163,9 +165,15 @@ class Exchange:
         if self._chosen is None or self._chosen[0] != len(self._program.row_low):
             # Of a large program the linear one is a tenth, and often proof enough.
             refuted = self._program.size > _LARGE and maximise_with_prices(self._program, {}) is None
-            solved = None if refuted else maximise(self._program, {}, _LIMITS)
+            solved = None if refuted else choose(self._program, _NODES, self._shares(), _FEW_COLUMNS)
             self._chosen = len(self._program.row_low), None if solved is None else solved.values
         return self._chosen[1]
+
+    def _shares(self) -> dict[int, float]:
+        """Return what every step takes of all room: the choice that takes least is the likeliest to have a placement."""
+        room = float(max(1, sum(area.size for area in self._problem.areas)))
+        _inside, mib, _totals = self._search.bounds.sums()
+        return {column: units * float(mib[at]) / room for at, own in self._steps.items() for column, units, _number in own}
 
     def run(self, accept: Callable[[Sequence[int]], Verdict], rounds: int) -> tuple[bool, int]:
         """Offer sizes until they are accepted or open; return whether none can be accepted for sure, and how many rounds it took."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...common.highs import FREE, Limits, Program, maximise, maximise_with_prices
+from ...common.highs import FREE, Program, choose, maximise_with_prices
 from ...common.libraries import np, npt
 from ..problem.model import Placement
 from .patterns import Disks, Kinds
@@ -72,7 +72,7 @@ class CuttingStock:
         """Return a placement, None when there is none. Raises Undecided after so many nodes."""
         for column, _row, _demands in self._required:
             self._program.upper[column] = 0.0
-        solved = maximise(self._program, {}, Limits(gap=1.0, nodes=nodes, searches=False))
+        solved = choose(self._program, nodes)
         return None if solved is None else self._dealt_out([round(value) for value in solved.values])
 
     def _build(self, most_off: float) -> None:
