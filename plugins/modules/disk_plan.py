@@ -174,7 +174,7 @@ options:
       mirror:
         description:
           - Puts a V(partition) or a V(vg) on a V(raid1) of two disks that are alike, as O(schema[].alike) says. For example, a vg C(os)
-            then lies on an array C(os_mirror), and its bounds apply to that array.
+            then lies on an array C(os_mirror), and its bounds apply to that array. A V(btrfs) mirrors itself, or lies on one device.
           - If no two disks are alike, or if there is no room for two copies, a V(when_possible) space lies on one disk, and a warning says
             so. With V(required) there is no plan then.
         type: str

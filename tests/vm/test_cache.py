@@ -51,8 +51,8 @@ def test_a_cache_is_made_and_what_is_cached_grows(image: Path, layout_start: Pat
             started.cut_power()
             run.communicate()
             started.resume(DISKS, layout_start)
-        host.shell("mkdir /mnt/mail; mount /dev/vg0/mail /mnt/mail; grep kept /mnt/mail/file")
         host.apply(plan["schema"])
+        host.shell("mkdir /mnt/mail; mount /dev/vg0/mail /mnt/mail; grep kept /mnt/mail/file")
         assert host.foresee(plan["schema"])["steps"] == []
         host.check(plan)
         host.shell("echo '/dev/vg0/mail /mnt/mail auto x-systemd.device-timeout=300 0 0' >>/etc/fstab")

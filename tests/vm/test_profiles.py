@@ -38,6 +38,7 @@ HARDWARE: dict[str, list[Disk]] = {
     "database": [*SYSTEM, *MORE_SSDS, *NVMES],
     "elasticsearch-hot": [*SYSTEM, *NVMES],
     "elasticsearch-warm": [*SYSTEM, *HDDS],
+    "file-server": [*SYSTEM, *HDDS],
     "general": [Disk("SMALL", 8 * GIB, "scsi", rotational=True)],
     "hadoop-jbod": [*SYSTEM, *HDDS[:4]],
     "kafka-jbod": [*SYSTEM, *HDDS[:3]],

@@ -10,7 +10,7 @@ import functools
 import math
 import re
 import typing as t
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -371,7 +371,22 @@ def _mixed_blocks(hardware: Hardware, solved: _Solved) -> list[str]:
         " which LVM only joins when told to; keep them apart with disks or best_with_disks and logical_block"
         for position, sizes in blocks.items()
         if solved.schema.spaces[position].type is SpaceType.VOLUME_GROUP and len(sizes) > 1
-    ]
+    ] + list(_larger_blocks(solved.schema, blocks))
+
+
+def _larger_blocks(schema: Schema, blocks: Mapping[int, set[int]]) -> Iterator[str]:
+    """Give warnings about caches on disks with larger logical blocks than those that they cache: what is cached gets them, too."""
+    on = {schema.spaces[position].id: max(sizes) for position, sizes in blocks.items()}
+    for space in schema.spaces:
+        if space.cache_of is None or space.id not in on:
+            continue
+        group = schema.by_id(schema.by_id(space.cache_of).volume_group or "")
+        slow = [on[name] for name in (group.id, *group.contains) if name in on]
+        if slow and on[space.id] > max(slow):
+            yield (
+                f"{space.id}: its disk has logical blocks of {on[space.id]} bytes, that of {space.cache_of} of {max(slow)}; a file system"
+                " made for these cannot be mounted any more once it is cached, so choose another disk for the cache"
+            )
 
 
 def _without_room_for_table(hardware: Hardware, allocation: Allocation) -> list[str]:

@@ -119,6 +119,7 @@ class _Reader:
         self.extents = {item.id: by_id[groups.get(item.id, item.id)].values["extent_size"] for item in known}
         choices = self._choices(entries, groups)
         entries = [entry for entry in entries if entry.id not in self.left_out]
+        self.on_no_mirror = [(name, has_twins) for name, has_twins in self.on_no_mirror if name not in self.left_out]
         self._check_mounts(entries)
         self.apart = {entry.place: related(entry, "apart_from", entries, groups, self.left_out, self.mistakes) for entry in entries}
         self.together = {entry.place: related(entry, "together_with", entries, groups, self.left_out, self.mistakes) for entry in entries}
@@ -215,12 +216,15 @@ class _Reader:
             self.on_no_mirror.append((entry.id, bool(twins)))
             # A vg over several disks would be lost with any of them.
             alone = {"max_pvs": 1} if entry.type is SpaceType.VOLUME_GROUP else {}
-            return [replace(entry, values={**entry.values, **alone})]
+            single = SpaceType.PARTITION if entry.type is SpaceType.BTRFS else entry.type
+            return [replace(entry, type=single, values={**entry.values, **alone})]
         if wish == Mirror.WHEN_POSSIBLE:
             self.mirrored.append(entry.id)
         del self.choices[entry.place]
         on_twins = {"disks": [self.hardware.disks[at].id for at in twins], "avoid_disks": None, "best_with_disks": None}
         array = {"type": SpaceType.RAID, "level": RaidLevel.RAID1, "legs": 2, **on_twins}
+        if entry.type is SpaceType.BTRFS:
+            return [replace(entry, values={**entry.values, **array, "type": SpaceType.BTRFS})]
         if entry.type is SpaceType.PARTITION:
             return [replace(entry, type=SpaceType.RAID, values={**entry.values, **array})]
         below = f"{entry.id}_mirror"
@@ -241,8 +245,14 @@ class _Reader:
     def _may_be_mirrored(self, entry: Entry, entries: Sequence[Entry]) -> bool:
         """Return whether nothing stands against a mirror; what does is a mistake."""
         place, arrays = f"{entry.place}.mirror", {other.id for other in entries if other.type is SpaceType.RAID}
-        for key in ("per_disk", "keep_data", "partition_type", "partition_label"):
-            if entry.values[key]:
+        for key in (
+            "per_disk",
+            "keep_data",
+            "partition_type",
+            "partition_label",
+            *(("level", "legs") if entry.type is SpaceType.BTRFS else ()),
+        ):
+            if entry.values[key] and entry.given.get(key) is not None:
                 self.mistakes.add(place, f"cannot be combined with {key}; leave one of them out")
         on = [member for member in entry.values["contains"] if member in arrays]
         if on:

@@ -68,7 +68,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("cache_of", "cache_mode"), frozenset({SpaceType.PARTITION, SpaceType.RAID})),
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
     "count": frozenset({SpaceType.PARTITION, SpaceType.RAID}),
-    "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP}),
+    "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP, SpaceType.BTRFS}),
     **dict.fromkeys(("per_disk", "partition_type", "partition_label"), frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS})),
     **dict.fromkeys(("apart_from", "together_with"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB}),
     **dict.fromkeys(("encrypt", "unlock"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB, SpaceType.BTRFS}),

@@ -125,6 +125,23 @@ def test_what_is_left_out_takes_its_cache_along() -> None:
     assert {space["id"]: space["reason"] for space in made["left_out"]}["fast"] == "what it is a cache of, mail, is left out"
 
 
+def test_a_cache_that_is_left_out_is_not_told_to_lack_a_mirror() -> None:
+    made = planned(BULK, MAIL, {**CACHE, "optional": True, "mirror": "when_possible", "disks": "yaql=$.disks.where($.type = tape)"})
+    assert [space["id"] for space in made["left_out"]] == ["fast"]
+    assert made["warnings"] == []
+
+
+def test_blocks_larger_than_those_of_what_is_cached_are_told() -> None:
+    slow, fast = MACHINE["disks"][0], MACHINE["disks"][2]
+    for larger, warned in ((fast, True), (slow, False)):
+        disks = [{**disk, "logical_block": 4096} if disk is larger else disk for disk in MACHINE["disks"]]
+        cache = {**CACHE, "disks": FAST[1:]}
+        warnings = Planner([BULK, MAIL, cache]).plan({**MACHINE, "disks": disks})["warnings"]
+        assert [warning.startswith("fast: its disk has logical blocks of 4096 bytes, that of mail of 512") for warning in warnings] == (
+            [True] if warned else []
+        )
+
+
 def test_the_other_objective_does_not_know_it() -> None:
     with pytest.raises(InputError, match="the objective ordered does not support it; use the objective fair"):
         Planner([BULK, MAIL, CACHE], Objective.ORDERED).plan(MACHINE)

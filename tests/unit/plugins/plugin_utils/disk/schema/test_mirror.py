@@ -78,6 +78,18 @@ def test_a_group_without_its_mirror_lies_on_one_disk() -> None:
     assert planned["warnings"] == ["os is not mirrored, because no two of the disks that it may use are alike"]
 
 
+def test_a_btrfs_mirrors_itself_or_lies_on_one_device() -> None:
+    btrfs = {"id": "data", "type": "btrfs", "mount": "/srv", **WISH}
+    (filesystem,) = plan([ssd("a"), ssd("b")], btrfs)["schema"]["fss"]
+    assert (filesystem["level"], len(filesystem["devices"])) == ("raid1", 2)
+    alone = plan([ssd("a"), ssd("b", 80_000)], btrfs)
+    (filesystem,) = alone["schema"]["fss"]
+    assert (filesystem["fs_type"], "devices" in filesystem) == ("btrfs", False)
+    assert alone["warnings"] == ["data is not mirrored, because no two of the disks that it may use are alike"]
+    with pytest.raises(InputError, match="cannot be combined with level; leave one of them out"):
+        plan([ssd("a"), ssd("b")], {**btrfs, "level": "raid0"})
+
+
 def test_one_warning_tells_of_all_that_lie_on_no_mirror() -> None:
     planned = plan([ssd("a"), ssd("b", 80_000)], {**BOOT, **WISH}, {**OS, **WISH}, ROOT)
     assert planned["warnings"] == ["boot and os are not mirrored, because no two of the disks that they may use are alike"]
@@ -106,7 +118,7 @@ def test_what_cannot_be_mirrored_is_said() -> None:
     said = {mistake.place: mistake.says for mistake in caught.value.mistakes}
     assert said["schema[0].mirror"] == "cannot be combined with keep_data; leave one of them out"
     assert said["schema[1].mirror"] == "os already lies on the array 'array'; leave mirror out"
-    assert said["schema[2].mirror"] == "makes no sense for the type lv; it is for partition, vg"
+    assert said["schema[2].mirror"] == "makes no sense for the type lv; it is for btrfs, partition, vg"
     assert "when_possible" in said["schema[4].mirror"]
 
 

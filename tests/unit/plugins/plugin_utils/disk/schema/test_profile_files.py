@@ -57,6 +57,7 @@ MACHINES = {
     "kubernetes-node": ALL - SMALL,
     "elasticsearch-hot": ALL - SMALL,
     "elasticsearch-warm": ALL - ONE_DISK - {"vm-virtio"},
+    "file-server": ALL - ONE_DISK - {"vm-virtio"},
     "hadoop-jbod": ALL - SMALL,
     "kafka-jbod": ALL - SMALL,
     "software-raid-boot": ALL - ONE_DISK,
