@@ -95,9 +95,9 @@ def _introduction() -> Iterator[str]:
 # Profiles, one by one
 
 What each of the {len(profiles())} [profiles](profiles.md) asks for, and what it makes of {len(MACHINES)} machines. On all of them a
-system whose disk has a twin is mirrored, with what the firmware needs on both disks; no array and no volume group mixes kinds of disks, but for caches;
-and no disk is used that is in use, read-only, zoned, removable, on USB, an SD card, a path of a multipath device, or behind iSCSI or
-Fibre Channel.
+system whose disk has a twin is mirrored, with what the firmware needs on both disks; no array and no volume group mixes kinds of disks,
+but for caches; and no disk is used that is in use, read-only, zoned, removable, on USB, an SD card, a path of a multipath device, or
+behind iSCSI or Fibre Channel.
 
 ## At a glance
 
