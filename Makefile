@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -176,7 +176,7 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
-	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py
+	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py --ignore tests/vm/test_zfs.py
 
 test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEMU, by BIOS and UEFI, and start it from either disk; the first build needs root
 	tests/utils/install-tools /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
@@ -192,6 +192,10 @@ test-unlock: $(DEVELOP) ## Have a TPM, a Tang server and a key file open LUKS in
 	tests/utils/install-tools swtpm:swtpm /usr/libexec/tangd:tang-common jose:jose
 	tests/vm/build-image trixie .build/unlock clevis,clevis-luks,clevis-systemd,tpm2-tools
 	$(BIN)/python -m pytest -q tests/vm/test_unlock.py
+
+test-zfs: $(DEVELOP) ## Make ZFS pools in a Debian 12 machine under QEMU, with zfs-fuse, and restart it; the first build needs root
+	tests/vm/build-image bookworm .build/zfs zfs-fuse
+	TEST_MACHINES=.build/zfs TEST_MACHINE_SUITE=bookworm $(BIN)/python -m pytest -q tests/vm/test_zfs.py
 
 test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, made and back after a restart
 	tests/vm/build-image

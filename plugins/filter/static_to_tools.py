@@ -16,8 +16,8 @@ extends_documentation_fragment:
   - bareon.allocator.static
 description:
   - Returns the commands beyond util-linux that M(bareon.allocator.disk_layout) runs on a host for a static schema.
-  - They are C(sfdisk), C(mdadm), C(cryptsetup), C(lvm), C(thin_check) for thin pools, C(cache_check) for caches, and C(mkfs.TYPE) for each
-    kind of file system.
+  - They are C(sfdisk), C(mdadm), C(cryptsetup), C(lvm), C(thin_check) for thin pools, C(cache_check) for caches, C(zpool) for ZFS, and
+    C(mkfs.TYPE) for each kind of file system.
 positional: _input
 seealso:
   - module: bareon.allocator.disk_layout

@@ -66,10 +66,13 @@ options:
           - V(raid) is an array with legs of the same size on different disks. Bounds apply to the room for data in its legs.
           - V(btrfs) is a Btrfs on several disks, which mirrors itself, on partitions of the same size. Bounds apply to the room for data.
             For a Btrfs on a single disk, use a V(partition) with O(schema[].fs_type=btrfs).
+          - V(zpool) is a ZFS pool on several disks, on partitions of the same size. Bounds apply to the room that its datasets share. What
+            ZFS keeps for itself, copies, parity and padding are counted as OpenZFS 2 has them. Its ID is the name of the pool. It is not
+            encrypted, and the system does not lie on it.
           - V(esp) and V(bios_grub) lie on every disk that the machine boots from.
         type: str
         required: true
-        choices: [vg, lv, thin_pool, thin, partition, partitions, raid, btrfs, esp, bios_grub]
+        choices: [vg, lv, thin_pool, thin, partition, partitions, raid, btrfs, zpool, esp, bios_grub]
       size:
         description: The exact size, in place of both bounds.
         type: raw
@@ -154,8 +157,8 @@ options:
         choices: [raid0, raid1, raid5, raid6, raid10]
       legs:
         description:
-          - The number of disks that a V(raid) or a V(btrfs) lies on, or V(all). Default is the least number for its level, which is 4 for
-            V(raid10).
+          - The number of disks that a V(raid), a V(btrfs) or a V(zpool) lies on, or V(all). Default is the least number for its level,
+            which is 4 for V(raid10), or for its O(schema[].vdev).
           - A mirrored V(btrfs) lies on an even number of disks. If their number is odd, V(all) leaves one out.
         type: raw
       spares:
@@ -167,8 +170,8 @@ options:
         default: 0
       alike:
         description: >-
-          Restricts a V(raid) or a V(btrfs) to disks with the same transport, kind and block size, and sizes within 2 %. Of several such
-          groups it takes one with a disk that O(schema[].best_with_disks) prefers most, otherwise the one with the most room.
+          Restricts a V(raid), a V(btrfs) or a V(zpool) to disks with the same transport, kind and block size, and sizes within 2 %. Of
+          several such groups it takes one with a disk that O(schema[].best_with_disks) prefers most, otherwise the one with the most room.
         type: bool
         default: false
       mirror:
@@ -319,6 +322,55 @@ options:
                 space has. Quotas slow Btrfs down, the more so the more snapshots there are; if no subvolume has one, they are not enabled.
               - A limit that is no longer named here stays.
             type: raw
+      vdev:
+        description:
+          - How the disks of a V(zpool) are put together. V(mirror) makes mirrors, of two disks each unless O(schema[].vdevs) says
+            otherwise, and spreads data over them. V(raidz1), V(raidz2) and V(raidz3) make one vdev that survives the loss of 1, 2 or 3
+            disks, of at least 3, 4 or 5. V(stripe) survives none.
+        type: str
+        choices: [stripe, mirror, raidz1, raidz2, raidz3]
+        default: mirror
+      vdevs:
+        description:
+          - Into how many vdevs the O(schema[].legs) of a V(zpool) are divided, each of the same number of disks. With V(all) disks that are
+            left over are not used.
+        type: int
+      ashift:
+        description: The sectors of a V(zpool), as a power of two from 9 to 16. An existing pool keeps its own.
+        type: int
+        default: 12
+      properties:
+        description:
+          - Properties of the pool's own dataset of a V(zpool), which its datasets inherit, such as C(compression) or C(atime), with the
+            values that C(zfs get) shows.
+          - C(mountpoint), C(quota) and C(reservation) have keys of their own. ZFS's own encryption is not supported.
+        type: dict
+        default: {}
+      datasets:
+        description:
+          - The datasets of a V(zpool). They share its room, and ZFS mounts them by itself, not C(/etc/fstab).
+          - Existing datasets that are not listed stay, and so do properties that are not named.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          name:
+            description: The path below the pool, such as C(home) or C(home/alice). What it lies in has to be listed, or to exist.
+            type: str
+            required: true
+          mount:
+            description: Where it is mounted, V(none) for nowhere. Default is below the mount point of what it lies in.
+            type: str
+          quota:
+            description: The most that it and all in it may hold, in MiB or as text with a unit.
+            type: raw
+          reservation:
+            description: What it has for itself, whatever others take, in MiB or as text with a unit.
+            type: raw
+          properties:
+            description: Its properties, like O(schema[].properties).
+            type: dict
+            default: {}
       partition_type:
         description:
           - The type of a V(partition) or of V(partitions) in the table, by its name in the Discoverable Partitions Specification, such as
@@ -627,6 +679,13 @@ plan:
           type: list
           elements: dict
           returned: if there are caches
+        zpools:
+          description:
+            - The ZFS pools, where there are any, each with C(vdevs), C(ashift), C(mount), C(properties) and C(datasets). Their C(quota) and
+              C(reservation) are MiB.
+          type: list
+          elements: dict
+          returned: if there are ZFS pools
         mds:
           description: The arrays.
           type: list

@@ -58,6 +58,11 @@ SCHEMA = [
         **{"id": "store", "type": "btrfs", "min_size": 300, "legs": 2, "level": "raid1", "mount_options": "noatime"},
         "subvolumes": [{"name": "@", "mount": "/store", "mount_options": "nodev", "quota": "1 GiB"}, {"name": "@/b"}],
     },
+    {
+        **{"id": "tank", "type": "zpool", "min_size": 300, "legs": 2, "vdev": "mirror", "vdevs": 1, "ashift": 12, "mount": "/tank"},
+        "properties": {"compression": "lz4"},
+        "datasets": [{"name": "home", "mount": "/h", "quota": "1 GiB", "reservation": 10, "properties": {"atime": False}}],
+    },
     {"id": "data", "type": "partitions", "per_disk": False, "disks": ["sda", "sdb"], "avoid_disks": [], "best_with_disks": ["sdb"]},
 ]
 HARDWARE = {
@@ -229,9 +234,8 @@ OPENED = Planner(
         }
     ]
 ).plan(HARDWARE)
-SPREAD = Planner(
-    [entry for entry in SCHEMA if entry["type"] in ("btrfs", "thin_pool", "thin")] + [{"id": "g", "type": "vg", "contains": ["pool"]}]
-).plan(HARDWARE)
+_SPREAD = ("btrfs", "zpool", "thin_pool", "thin")
+SPREAD = Planner([entry for entry in SCHEMA if entry["type"] in _SPREAD] + [{"id": "g", "type": "vg", "contains": ["pool"]}]).plan(HARDWARE)
 
 
 @settings(max_examples=400, deadline=None)

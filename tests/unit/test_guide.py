@@ -16,8 +16,8 @@ EXAMPLES, DRAWN = read()
 
 
 def test_the_guide_has_its_examples() -> None:
-    assert len(EXAMPLES) == 23
-    assert len(DRAWN) == 10
+    assert len(EXAMPLES) == 24
+    assert len(DRAWN) == 11
 
 
 @pytest.mark.parametrize("example", [pytest.param(example, id=f"result-{at}") for at, example in enumerate(EXAMPLES, start=1)])

@@ -90,6 +90,7 @@ WRITTEN: dict[str, list[Plain]] = {
             {"id": "fast", "type": "partition", "size": 500, "cache_of": "root"},
         )
     ],
+    "ZFS pools": [plan({"id": "tank", "type": "zpool", "datasets": [{"name": "home", "mount": "/home"}]}, disks=2)],
     "LUKS": [plan({**DATA, "encrypt": True})],
     "`unlock` by a TPM": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tpm2"}]})],
     "`unlock` by a TPM with a PIN": [plan({**DATA, "encrypt": True, "unlock": [{"method": "tpm2", "pin": True}]})],

@@ -177,6 +177,7 @@ def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str
         ("cache_check", layout.caches),
         ("cryptsetup", layout.containers),
         ("mdadm", layout.arrays),
+        ("zpool", layout.zpools),
     )
     tools = [tool for tool, things in needed if things]
     return (*requirements.missing_tools(machine, tools), *found) if found else ()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..facts.tree import Device
-from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredPhysicalVolume, DesiredVolume, Layout
+from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredPhysicalVolume, DesiredVolume, DesiredZpool, Layout
 from ..steps.kinds import (
     UNFINISHED,
     AddMembers,
@@ -21,12 +21,14 @@ from ..steps.kinds import (
     ClearSignatures,
     CreateArray,
     CreateCacheVolume,
+    CreateDataset,
     CreateLogicalVolume,
     CreatePhysicalVolume,
     CreateSubvolumes,
     CreateThinPool,
     CreateThinVolume,
     CreateVolumeGroup,
+    CreateZpool,
     ExtendLogicalVolume,
     ExtendPoolMetadata,
     ExtendVolumeGroup,
@@ -43,11 +45,12 @@ from ..steps.kinds import (
     ResizeLuks,
     ResizePhysicalVolume,
     RewriteGroup,
+    SetProperties,
     ShrinkLogicalVolume,
     Step,
     WidenArray,
 )
-from ..storage import derived
+from ..storage import derived, zfs
 from ..storage.btrfs import outer_first
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
@@ -124,12 +127,15 @@ def building_steps(site: Site) -> Iterator[Step]:
     for stack in built:
         if not site.carries_group(stack):
             yield from _filesystem(site, stack.device)
+    for stack in built:
+        yield from _zpool(site, stack)
     # Before there are volumes: what a user has in them must not be on a partition that counts as unfinished.
     yield from _finish(site.stacks)
     for group in site.groups:
         yield from _volumes(site, group)
     for stack in site.stacks:
         yield from _kept_filesystem(site, stack.device, _kept_device(site, stack), _has_to_grow(site, stack))
+        yield from _kept_zpool(site, stack)
 
 
 def _has_to_grow(site: Site, stack: Stack) -> bool:
@@ -262,6 +268,46 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
         more = tuple(site.node(device) for device in desired.more)
         yield MakeFilesystem(site.node(top), desired.type, uuid, desired.label, desired.options, more, desired.level if more else "")
         yield from _subvolumes(desired, site.node(top), {})
+
+
+def _zpool(site: Site, stack: Stack) -> Iterator[Step]:
+    """Give the steps that make a ZFS pool and all datasets in it."""
+    desired = site.layout.zpool_on(stack.device)
+    if desired is None:
+        return
+    vdevs = tuple((vdev.type, tuple(site.node(device) for device in vdev.devices)) for vdev in desired.vdevs)
+    # Kernel names are another disk's after a restart, which would confuse ZFS.
+    lasting = tuple((site.node(device), device) for device in desired.devices if device.startswith("/dev/disk/"))
+    yield CreateZpool(desired.name, vdevs, desired.ashift, desired.root.properties, lasting)
+    yield from _datasets(desired, {})
+
+
+def _kept_zpool(site: Site, stack: Stack) -> Iterator[Step]:
+    """Give the steps that make the datasets which a pool lacks, and set what is set otherwise."""
+    desired, device = site.layout.zpool_on(stack.device), _kept_device(site, stack)
+    pool = site.present.zpool_on(device) if desired is not None and device is not None else None
+    if desired is None or pool is None:
+        return
+    for dataset in (desired.root, *desired.datasets):
+        there = pool.datasets.get(dataset.name)
+        changed = tuple((name, value) for name, value in dataset.properties if there is not None and not _is_set(there, name, value))
+        if changed:
+            yield SetProperties(_path(desired, dataset.name), changed)
+    yield from _datasets(desired, pool.datasets)
+
+
+def _is_set(there: Mapping[str, str], name: str, value: str) -> bool:
+    return zfs.plain_value(there.get(name, "")) == zfs.plain_value(value)
+
+
+def _datasets(desired: DesiredZpool, present: Mapping[str, t.Any]) -> Iterator[Step]:
+    properties = {dataset.name: dataset.properties for dataset in desired.datasets}
+    for name in zfs.outer_first(name for name in properties if name not in present):
+        yield CreateDataset(_path(desired, name), properties[name])
+
+
+def _path(pool: DesiredZpool, dataset: str) -> str:
+    return f"{pool.name}/{dataset}" if dataset else pool.name
 
 
 def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:

@@ -16,16 +16,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device, Tree
-from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, Layout
+from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
 from ..steps.kinds import OpenLuks, StartArray, Step, StopArray
-from ..storage import overhead
+from ..storage import overhead, zfs
 from ..storage.btrfs import BTRFS
 from ..storage.filesystems import FILESYSTEMS
 from ..storage.raid import RaidLevel, data_legs
 from ..storage.units import KIB
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
-from .present import Present, VolumeGroup
+from .present import Present, VolumeGroup, Zpool
 
 _MENDED = ("raid1", "raid5", "raid6", "raid10")
 """Levels of arrays that run without a member, and build up another one; their members can grow as well."""
@@ -87,11 +87,13 @@ def judge_stacks(layout: Layout, present: Present, matches: Mapping[str, Partiti
     legs = {device for array in layout.arrays for device in (*array.members, *array.spares)}
     several = [filesystem for filesystem in layout.filesystems if filesystem.more]
     legs |= {device for filesystem in several for device in filesystem.devices}
+    legs |= {device for pool in layout.zpools for device in pool.devices}
     arrays = [Stack(array.device, _matches(matches, (*array.members, *array.spares)), array) for array in layout.arrays]
     plain = [Stack(device, (match,)) for device, match in matches.items() if device not in legs]
     # An array with a member on a disk that is not here is refused for the disk.
     whole = [stack for stack in arrays if stack.array and len(stack.matches) == len(stack.array.members) + len(stack.array.spares)]
-    spread = [Stack(one.device, _matches(matches, one.devices)) for one in several if matches.keys() >= set(one.devices)]
+    together = [*(filesystem.devices for filesystem in several), *(pool.devices for pool in layout.zpools)]
+    spread = [Stack(devices[0], _matches(matches, devices)) for devices in together if matches.keys() >= set(devices)]
     return tuple(_judge(layout, present, stack) for stack in (*plain, *whole, *spread))
 
 
@@ -112,7 +114,8 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     misplaced = next((match.problem for match in stack.matches if match.problem), None)
     problem = misplaced or found.problem or _growth_problem(layout, present, stack, found.device)
-    if problem is not None and stack.may_wipe and not keeps_data(layout, stack) and not _survives(present, stack):
+    stays = keeps_data(layout, stack) or _survives(present, stack) or _is_closed_pool(layout, present, stack)
+    if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem)
 
@@ -127,8 +130,19 @@ def _survives(present: Present, stack: Stack) -> bool:
         return False
     kept = [match.device.filesystem for match in stack.matches if match.status is Status.KEPT and match.device is not None]
     there = [device.filesystem for device in present.tree.devices.values()]
-    left = [found for found in kept if found is not None and found.type == BTRFS]
-    return any(sum((one.type, one.uuid) == (BTRFS, found.uuid) for one in there if one) < len(stack.matches) for found in left)
+    left = [found for found in kept if found is not None and found.type in (BTRFS, zfs.MEMBER)]
+    return any(sum((one.type, one.uuid) == (found.type, found.uuid) for one in there if one) < len(stack.matches) for found in left)
+
+
+def _is_closed_pool(layout: Layout, present: Present, stack: Stack) -> bool:
+    """Return whether the ZFS pool that is wanted is there and not imported: it may be as wanted, which only ZFS can tell."""
+    desired = layout.zpool_on(stack.device)
+    for device in (match.device for match in stack.matches if match.status is Status.KEPT and match.device is not None):
+        there = device.filesystem
+        known = desired is not None and there is not None and (there.type, there.label) == (zfs.MEMBER, desired.name)
+        if known and present.zpool_on(device) is None:
+            return True
+    return False
 
 
 def _remade(match: PartitionMatch) -> PartitionMatch:
@@ -179,6 +193,7 @@ def look(layout: Layout, present: Present, stack: Stack) -> Found:
         there = _array_device(present.tree, stack)
     else:
         there = Found(stack.matches[0].device) if len(stack.matches) == 1 else _several_devices(stack)
+        there = _with_strangers(layout, present, stack, there)
     return _look_inside(layout, present, stack.device, there) if there.problem is None and there.opening is None else there
 
 
@@ -226,9 +241,29 @@ def _several_devices(stack: Stack) -> Found:
         nodes = ", ".join(match.node for match in stack.matches)
         return Found(
             problem=f"{nodes} should carry one filesystem, but not all of them do; devices of an existing one are not added, replaced or "
-            "removed here (use btrfs device or btrfs replace), and no new one is made over its remains, even with wipe (wipefs clears them)"
+            f"removed here ({_by_hand(devices)}), and no new one is made over its remains, even with wipe (wipefs clears them)"
         )
     return Found(devices[0])
+
+
+def _with_strangers(layout: Layout, present: Present, stack: Stack, there: Found) -> Found:
+    """Return what was found, with what is wrong where a ZFS pool has other devices as well."""
+    device = there.device
+    if layout.zpool_on(stack.device) is None or device is None or present.zpool_on(device) is None:
+        return there
+    known = {match.device.name for match in stack.matches if match.device is not None}
+    pool = present.zpool_on(device)
+    others = [other for other in present.tree.devices.values() if present.zpool_on(other) is pool and other.name not in known]
+    strangers = [other.dev or other.name for other in others if other.table is None]
+    if not strangers:
+        return there
+    says = f"the ZFS pool {pool.name if pool else ''} is there with {', '.join(strangers)} as well, which is not taken away here"
+    return Found(problem=f"{says} ({_by_hand([device])})")
+
+
+def _by_hand(devices: Iterable[t.Optional[Device]]) -> str:
+    types = {device.filesystem.type for device in devices if device is not None and device.filesystem is not None}
+    return "use zpool replace, attach or add" if zfs.MEMBER in types else "use btrfs device or btrfs replace"
 
 
 def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
@@ -278,8 +313,36 @@ def _unlike(layout: Layout, present: Present, top: str, device: Device) -> Itera
         volume = present.physical_on(device.name)
         there = f"is in the volume group {volume.group}" if volume is not None and volume.group else _holds(device)
         yield f"{node} {there}, but is wanted in the volume group {group.name}"
+    pool = layout.zpool_on(top)
+    if pool is not None:
+        yield from _unlike_zpool(present, pool, device)
     if filesystem is not None and filesystem.uuid and device.filesystem is not None and device.filesystem.uuid != filesystem.uuid:
         yield f"{node} has a {filesystem.type} with the UUID {device.filesystem.uuid}, but the one with {filesystem.uuid} is wanted"
+
+
+def _unlike_zpool(present: Present, desired: DesiredZpool, device: Device) -> Iterator[str]:
+    """Give why a device is not of the desired pool, or the pool not one that can be looked into; none is imported here."""
+    there, pool = device.filesystem, present.zpool_on(device)
+    node = device.dev or device.name
+    if there is None or there.type != zfs.MEMBER:
+        yield f"{node} {_holds(device)}, but the ZFS pool {desired.name} is wanted there; no pool is made over data"
+    elif pool is None:
+        yield (
+            f"{node} is of the ZFS pool {there.label or there.uuid}, which is not imported on this host: it was exported, or last used by "
+            f"another host, or ZFS is not running; import it first (zpool import {there.uuid}) if it is this host's"
+        )
+    elif pool.name != desired.name:
+        yield f"{node} is of the ZFS pool {pool.name}, but {desired.name} is wanted there"
+    else:
+        yield from _fixed_properties(desired, pool)
+
+
+def _fixed_properties(desired: DesiredZpool, pool: Zpool) -> Iterator[str]:
+    for dataset in (desired.root, *desired.datasets):
+        there = pool.datasets.get(dataset.name, {})
+        for name, value in dataset.properties:
+            if name in zfs.AT_CREATION and there.get(name, value) != value:
+                yield f"{dataset.place}.properties: {name} is {there[name]} and cannot be changed to {value}: it is what it was made as"
 
 
 def _holds(device: Device) -> str:
@@ -306,6 +369,8 @@ def member_of(present: Present, device: Device, group: DesiredGroup) -> t.Option
 
 def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Optional[Device]) -> t.Optional[str]:
     growing = next((match for match in stack.matches if match.grows), None)
+    if growing is not None and layout.zpool_on(stack.device) is not None:
+        return f"{growing.node} would have to grow, but what it is of is a ZFS pool, which is grown by hand only (zpool online -e)"
     if growing is not None and stack.array is not None and there is not None:
         array = _array_device(present.tree, stack).device
         if array is not None and not _members_can_grow(array):

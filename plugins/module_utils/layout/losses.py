@@ -15,7 +15,8 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ..facts.tree import Device
+from ..facts.tree import Device, Filesystem
+from ..storage import zfs
 from ..storage.units import MIB
 from .disks import FoundDisk
 from .present import Present
@@ -98,7 +99,8 @@ def _loss(present: Present, device: Device) -> Loss:
     volume = present.physical_on(device.name)
     group = volume.group if volume is not None else device.group
     array = next((child for child in present.tree.children(device.name) if child.kind.startswith(_ARRAYS)), None)
-    part_of = f"the array {array.title or array.dev}" if array is not None else f"the volume group {group}" if group else ""
+    pool = device.filesystem if device.filesystem is not None and device.filesystem.type == zfs.MEMBER else None
+    part_of = f"the array {array.title or array.dev}" if array is not None else f"the volume group {group}" if group else _named_pool(pool)
     label = device.filesystem.label if device.filesystem is not None else None
     return Loss(
         device=device.dev or device.title or device.name,
@@ -109,6 +111,10 @@ def _loss(present: Present, device: Device) -> Loss:
         part_of=part_of,
         host=_maker_of(present, group, array or device),
     )
+
+
+def _named_pool(found: t.Optional[Filesystem]) -> str:
+    return f"the ZFS pool {found.label or found.uuid}" if found is not None else ""
 
 
 def _maker_of(present: Present, group: t.Optional[str], array: Device) -> str:

@@ -65,7 +65,7 @@ def plan_steps(
     disks, refusals = find_disks(layout, present, wipe)
     refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
     draft = _draft_all(layout, present, disks, keep_unlisted)
-    found = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed))
+    found = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed, _own_work(draft)))
     found = found or tuple(_name_clashes(draft))
     if found:
         return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
@@ -205,6 +205,10 @@ def _name_clashes(draft: _Draft) -> Iterator[str]:
     for array in draft.layout.arrays:
         if array.device in built | started and array.title in titles:
             yield f"{array.place}.name: an array {array.title} already exists, on other devices"
+    pools = {pool.name for device in staying for pool in present.zpools if present.zpool_on(device) is pool}
+    for zpool in draft.layout.zpools:
+        if zpool.devices[0] in built and zpool.name in pools:
+            yield f"{zpool.place}.name: a ZFS pool {zpool.name} is already imported, from other devices"
     here = {device.name for device in staying}
     for group in groups:
         mine = group.present.uuid if group.present is not None else None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from ..facts.select import Disk
 from ..facts.tree import Device, Tree
+from ..storage import zfs
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,20 @@ class LogicalVolume:
 
 
 @dataclass(frozen=True)
+class Zpool:
+    """A ZFS pool that is imported; `mounted` are the mount points of its datasets.
+
+    `datasets` are its datasets by their paths below it ("": its own), each with its properties as `zfs get -p` has them.
+    """
+
+    name: str
+    guid: str
+    health: str
+    datasets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    mounted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class VolumeGroup:
     """A volume group with what belongs to it."""
 
@@ -113,6 +128,7 @@ class Present:
     filesystem_uses: Mapping[str, int] = field(default_factory=dict)
     spares: Mapping[str, int] = field(default_factory=dict)
     """The spare of thin pools' metadata in each volume group, by its UUID."""
+    zpools: tuple[Zpool, ...] = ()
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""
@@ -149,6 +165,13 @@ class Present:
         if not pool.is_pool:
             return ()
         return tuple(volume for volume in self.logical if (volume.group_uuid, volume.pool) == (pool.group_uuid, pool.name))
+
+    def zpool_on(self, device: Device) -> t.Optional[Zpool]:
+        """Return the imported ZFS pool that a device is of."""
+        found = device.filesystem
+        if found is None or found.type != zfs.MEMBER:
+            return None
+        return next((pool for pool in self.zpools if pool.guid == found.uuid), None)
 
     def whole_disk(self, name: str) -> t.Optional[Disk]:
         """Return the disk that a disk or partition of this kernel name is, or is on."""

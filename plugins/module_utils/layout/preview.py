@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from ..facts.tree import Device
 from ..steps import kinds
 from ..steps.kinds import Step
+from ..storage import zfs
 from ..storage.lvm import mapper_node
 from ..storage.units import MIB, in_mib
 from .present import LogicalVolume, Present
@@ -44,6 +45,8 @@ class Piece:
     subvolumes: Mapping[str, t.Optional[int]] = field(default_factory=dict)
     uuid: str = ""
     cache: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Of a dataset: what it may have at most (quota), and has for itself (reservation)."""
 
 
 Picture = Mapping[str, Piece]
@@ -69,7 +72,20 @@ def picture_of(present: Present, disks: Iterable[str]) -> Picture:
             uuid = str(device.filesystem.uuid) if device.filesystem is not None else ""
             cache = _cached_by(volume.cache, volume.mode) if volume is not None and volume.cache else ""
             pieces[_key(device)] = replace(piece, subvolumes=present.subvolumes.get(uuid, {}), uuid=uuid, cache=cache)
-    return pieces
+    return {**pieces, **_zpool_pieces(present, pieces)}
+
+
+def _zpool_pieces(present: Present, pieces: Picture) -> Picture:
+    """Return the datasets of imported ZFS pools that are on these pieces."""
+    found: dict[str, Piece] = {}
+    for pool in present.zpools:
+        members = [_key(device) for device in present.tree.devices.values() if present.zpool_on(device) is pool]
+        if pieces.keys() & set(members):
+            for dataset in zfs.outer_first(pool.datasets):
+                name = f"{pool.name}/{dataset}" if dataset else pool.name
+                on = (name.rpartition("/")[0],) if dataset else tuple(members)
+                found[name] = _dataset_piece(name, on, pool.datasets[dataset])
+    return found
 
 
 def _parents(present: Present, device: Device) -> tuple[str, ...]:
@@ -115,7 +131,8 @@ def _lines(pieces: Iterable[Piece]) -> list[str]:
 def _line(piece: Piece) -> str:
     size = f"{piece.size // MIB} MiB" if piece.size and piece.title else ""
     holds = f"{piece.holds} with {_listed_subvolumes(piece)}" if piece.holds and piece.subvolumes else piece.holds
-    return ", ".join(part for part in (piece.title, size, holds or "nothing on it", piece.cache) if part)
+    limits = [f"{name} {in_mib(piece.sizes[name])}" for name in sorted(piece.sizes)]
+    return ", ".join(part for part in (piece.title, size, holds or "nothing on it", *limits, piece.cache) if part)
 
 
 def _listed_subvolumes(piece: Piece) -> str:
@@ -334,6 +351,32 @@ def _make_swap(picture: Picture, step: kinds.MakeSwap) -> Picture:
     return _with(picture, step.device, holds=_labelled("swap", step.label))
 
 
+def _create_zpool(picture: Picture, step: kinds.CreateZpool) -> Picture:
+    for device in step.devices:
+        picture = _with(picture, device, holds=_labelled(zfs.MEMBER, step.name))
+    return {**picture, step.name: _dataset_piece(step.name, step.devices, dict(step.properties))}
+
+
+def _create_dataset(picture: Picture, step: kinds.CreateDataset) -> Picture:
+    above = step.name.rpartition("/")[0]
+    return {**picture, step.name: _dataset_piece(step.name, (above,), dict(step.properties))}
+
+
+def _set_properties(picture: Picture, step: kinds.SetProperties) -> Picture:
+    there = picture.get(step.name)
+    return picture if there is None else _with(picture, step.name, sizes={**there.sizes, **_sizes_among(dict(step.properties))})
+
+
+def _dataset_piece(name: str, on: tuple[str, ...], properties: Mapping[str, str]) -> Piece:
+    """Return a dataset; of its properties the picture has those that are sizes."""
+    return Piece(f"ZFS pool {name.partition('/')[0]}", (0, name), name, 0, on, "dataset", sizes=_sizes_among(properties))
+
+
+def _sizes_among(properties: Mapping[str, str]) -> dict[str, int]:
+    found = {name: zfs.plain_value(properties[name]) for name in ("quota", "reservation") if name in properties}
+    return {name: int(value) for name, value in found.items() if value.isdigit() and value != "0"}
+
+
 _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.WritePartitionTable: _write_table,
     kinds.ClearSignatures: _clear,
@@ -360,4 +403,7 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.MakeSwap: _make_swap,
     kinds.CreateSubvolumes: _create_subvolumes,
     kinds.LimitSubvolumes: _limit_subvolumes,
+    kinds.CreateZpool: _create_zpool,
+    kinds.CreateDataset: _create_dataset,
+    kinds.SetProperties: _set_properties,
 }

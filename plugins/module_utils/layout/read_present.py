@@ -18,14 +18,15 @@ from ..facts.lsblk import to_integer
 from ..facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.tree import Device, Tree
-from ..schema.model import Layout
+from ..schema.model import DesiredZpool, Layout
+from ..storage import zfs
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.cache import name_of
 from ..storage.filesystems import FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
 from ..storage.lvm import parse_report
 from .disks import names_of
-from .present import LogicalVolume, PhysicalVolume, Present
+from .present import LogicalVolume, PhysicalVolume, Present, Zpool
 
 _REPORT = ("--config", "devices/use_devicesfile=0", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix", "--options")
 """A devices file, where LVM keeps one, names the host's own disks; what others brought counts as well."""
@@ -59,7 +60,8 @@ def read_present(host: Host, layout: Layout) -> Present:
     sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
     wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)
     subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
-    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses, spares)
+    zpools = _read_zpools(host, tree, layout)
+    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses, spares, zpools)
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
@@ -182,6 +184,31 @@ def _said_of_subvolumes(host: Host, device: Device) -> t.Optional[str]:
     script = _IN_A_MOUNT_OF_ITS_OWN.format(said)
     outcome = host.run(["unshare", "--mount", "--", "sh", "-c", script, "sh", str(device.dev)])
     return outcome.stdout if outcome is not None and outcome.code == 0 else None
+
+
+def _read_zpools(host: Host, tree: Tree, layout: Layout) -> tuple[Zpool, ...]:
+    """Return the ZFS pools that are imported, where there is a device of one; of those that the layout has, with their properties."""
+    if not any(device.filesystem is not None and device.filesystem.type == zfs.MEMBER for device in tree.devices.values()):
+        return ()
+    rows = zfs.read_rows(_said(host, zfs.LIST_POOLS), 3)
+    wanted = {pool.name: pool for pool in layout.zpools}
+    return tuple(_read_zpool(host, name, guid, health, wanted.get(name)) for name, guid, health in rows)
+
+
+def _read_zpool(host: Host, name: str, guid: str, health: str, desired: t.Optional[DesiredZpool]) -> Zpool:
+    there = zfs.read_rows(_said(host, zfs.list_datasets(name)), 3)
+    datasets: dict[str, dict[str, str]] = {dataset: {} for dataset, _mounted, _place in there}
+    names = [f"{name}/{dataset.name}" if dataset.name else name for dataset in (desired.root, *desired.datasets)] if desired else []
+    known = [dataset for dataset in names if dataset in datasets]
+    if known:
+        datasets.update(zfs.read_properties(_said(host, zfs.get_properties(known))))
+    mounted = tuple(place for _dataset, is_mounted, place in there if is_mounted == "yes")
+    return Zpool(name, guid, health, {dataset[len(name) + 1 :]: found for dataset, found in datasets.items()}, mounted)
+
+
+def _said(host: Host, command: Sequence[str]) -> str:
+    outcome = host.run(command)
+    return outcome.stdout if outcome is not None and outcome.code == 0 else ""
 
 
 def _places_in_fstab(host: Host, devices: Iterable[Device]) -> dict[str, str]:

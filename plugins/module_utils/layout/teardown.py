@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..facts.tree import Device, Tree
-from ..steps.kinds import CloseMapping, DeactivateGroup, Step, StopArray
+from ..steps.kinds import CloseMapping, DeactivateGroup, ExportZpool, Step, StopArray
 from .partitions import describe_one
-from .present import Present
+from .present import Present, Zpool
 
 _ARRAYS = ("raid", "linear", "md")
 _SEVERAL_DEVICES = frozenset({"btrfs", "zfs_member", "bcachefs"})
@@ -73,6 +73,9 @@ def _closed_together(tree: Tree, device: Device) -> tuple[Device, ...]:
 
 
 def _teardown_step(present: Present, device: Device) -> t.Optional[Step]:
+    pool = present.zpool_on(device)
+    if pool is not None:
+        return ExportZpool(pool.name)
     if not device.running or device.partition is not None:
         return None
     if device.kind == "crypt":
@@ -86,15 +89,31 @@ def _group_uuid(present: Present, device: Device) -> t.Optional[str]:
     return next((volume.group_uuid for volume in present.logical if volume.uuid == device.uuid), None)
 
 
-def teardown_refusals(present: Present, destroyed: Destroyed) -> Iterator[str]:
-    """Give every reason why something that is to be destroyed may not be."""
+def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[str] = ()) -> Iterator[str]:
+    """Give every reason why something that is to be destroyed may not be; `own` are the names of our own unfinished work."""
     names = destroyed.names(present.tree)
     for name in sorted(names | {device.name for device in destroyed.emptied}):
-        yield from _busy(present.tree, present.tree.devices[name])
+        device = present.tree.devices[name]
+        pool = next(_zpools_on(present, device), None)
+        if pool is None:
+            yield from _busy(present.tree, device)
+        elif pool.mounted and name not in own:
+            yield (
+                f"{device.dev or name} is of the ZFS pool {pool.name}, which would be destroyed, but is mounted on "
+                f"{', '.join(pool.mounted)}; data in use stays, even if wipe names the disk"
+            )
     for name in sorted(names):
         yield from _unknown_group(present, present.tree.devices[name])
     for what, staying in _spanning(present, destroyed):
         yield _spans_words(present, what, staying)
+
+
+def _zpools_on(present: Present, device: Device) -> Iterator[Zpool]:
+    """Give the imported ZFS pools that a device, or a partition of it, is of: ZFS holds them until it lets go."""
+    for each in (device, *(child for child in present.tree.children(device.name) if child.partition is not None)):
+        pool = present.zpool_on(each)
+        if pool is not None:
+            yield pool
 
 
 def _unknown_group(present: Present, device: Device) -> Iterator[str]:

@@ -109,6 +109,18 @@ class Item:
             return ()
         return tuple(Item(part, f"{place}[{number}]", known, self._mistakes) for number, part in enumerate(value))
 
+    def words(self, key: str) -> dict[str, str]:
+        """Return a mapping of names to words or numbers, none when it is absent; truths are on and off."""
+        value = self._values.get(key)
+        given = value if isinstance(value, Mapping) else {}
+        if value is not None and not isinstance(value, Mapping):
+            self.mistake(key, f"must be a mapping of names to words, not {_kind(value)}")
+        for name, word in given.items():
+            if not isinstance(name, str) or not isinstance(word, (str, int)):
+                self.mistake(key, f"the value of {name} must be a word or a number, not {_kind(word)}")
+        truths = {True: "on", False: "off"}
+        return {str(name): truths[word] if isinstance(word, bool) else str(word) for name, word in given.items()}
+
     def _absent(self, key: str, what: str, default: t.Any) -> t.Any:
         if default is None:
             self.mistake(key, f"is missing; {what} is needed")

@@ -196,6 +196,45 @@ class DesiredFilesystem:
         return (self.device, *self.more)
 
 
+@dataclass(frozen=True)
+class DesiredDataset:
+    """A dataset by its path below its pool ("": the pool's own); `properties` are what `zfs create` takes, the mount point among them."""
+
+    place: str
+    name: str
+    properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def mount(self) -> str:
+        """Where it is mounted; "none" also where that follows from what it lies in."""
+        return dict(self.properties).get("mountpoint", "none")
+
+
+@dataclass(frozen=True)
+class DesiredVdev:
+    """Devices of a ZFS pool that are put together; `type` is mirror, raidz1, raidz2, raidz3, or stripe: each for itself."""
+
+    type: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DesiredZpool:
+    """A ZFS pool; `root` is its own dataset, `datasets` are those in it."""
+
+    place: str
+    name: str
+    vdevs: tuple[DesiredVdev, ...]
+    ashift: int
+    root: DesiredDataset
+    datasets: tuple[DesiredDataset, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices that it lies on."""
+        return tuple(device for vdev in self.vdevs for device in vdev.devices)
+
+
 Thing = t.Union[DesiredPartition, DesiredArray, DesiredContainer, DesiredVolume]
 """What something else can lie on."""
 
@@ -212,6 +251,7 @@ class Layout:
     filesystems: tuple[DesiredFilesystem, ...] = ()
     pools: tuple[DesiredPool, ...] = ()
     caches: tuple[DesiredCache, ...] = ()
+    zpools: tuple[DesiredZpool, ...] = ()
 
     def partitions(self) -> Iterator[DesiredPartition]:
         """Give all partitions."""
@@ -244,6 +284,10 @@ class Layout:
     def filesystem_on(self, device: str) -> t.Optional[DesiredFilesystem]:
         """Return the filesystem on a device."""
         return next((filesystem for filesystem in self.filesystems if device in filesystem.devices), None)
+
+    def zpool_on(self, device: str) -> t.Optional[DesiredZpool]:
+        """Return the ZFS pool that a device is of."""
+        return next((pool for pool in self.zpools if device in pool.devices), None)
 
     def volumes_of(self, group: str) -> tuple[DesiredVolume, ...]:
         """Return a group's logical volumes in the order of the schema."""

@@ -35,6 +35,8 @@ from .model import (
     DesiredVolume,
     Layout,
 )
+from .zpools import KEYS as ZPOOL_KEYS
+from .zpools import read_zpool
 
 
 def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
@@ -72,6 +74,9 @@ def _check_names(layout: Layout) -> Iterator[str]:
     yield from _doubles("uuid", ((part.place, part.uuid) for part in layout.partitions()))
     yield from _doubles("name", ((thing.place, thing.device) for thing in (*layout.things(), *layout.pools)))
     yield from _doubles("name", ((group.place, group.name) for group in layout.groups))
+    yield from _doubles("name", ((pool.place, pool.name) for pool in layout.zpools))
+    for pool in layout.zpools:
+        yield from _doubles("name", ((dataset.place, dataset.name) for dataset in pool.datasets))
 
 
 def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[str]:
@@ -116,6 +121,9 @@ def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[s
             yield f"{filesystem.place}.device: {filesystem.device} is not a partition, array, LUKS container or volume of the schema"
         for device in filesystem.devices if filesystem.more else ():
             yield from _has_to_be(layout, f"{filesystem.place}.devices", device, "a partition", DesiredPartition)
+    for zpool in layout.zpools:
+        for device in zpool.devices:
+            yield from _has_to_be(layout, f"{zpool.place}.vdevs", device, "a partition", DesiredPartition)
 
 
 def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type) -> Iterator[str]:
@@ -129,6 +137,7 @@ def _check_uses(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
     uses += [(f"{container.place}.device", container.below) for container in layout.containers]
     uses += [(f"{group.place}.pvnames", volume.device) for group in layout.groups for volume in group.physical]
     uses += [(f"{filesystem.place}.device", device) for filesystem in layout.filesystems for device in filesystem.devices]
+    uses += [(f"{zpool.place}.vdevs", device) for zpool in layout.zpools for device in zpool.devices]
     first: dict[str, str] = {}
     for place, device in uses:
         if device in first:
@@ -161,6 +170,7 @@ def _check_mounts(layout: Layout) -> Iterator[str]:
         for filesystem in layout.filesystems
         for mount in ((filesystem.place, filesystem.mount), *((subvolume.place, subvolume.mount) for subvolume in filesystem.subvolumes))
     ]
+    mounted += [(dataset.place, dataset.mount) for zpool in layout.zpools for dataset in (zpool.root, *zpool.datasets)]
     yield from _doubles("mount", (mount for mount in mounted if mount[1].startswith("/")))
     for filesystem in layout.filesystems:
         yield from _doubles("name", ((subvolume.place, subvolume.name) for subvolume in filesystem.subvolumes))
@@ -174,7 +184,7 @@ _METADATA = {"default": "1.2", "1.0": "1.0", "1.1": "1.1", "1.2": "1.2"}
 _LVM_NAME = re.compile(r"^(?!-)(?!\.{1,2}$)[a-zA-Z0-9+_.-]{1,127}$")
 _ARRAY_NAME = re.compile(r"^/dev/(md/[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}|md[0-9]{1,3})$")
 
-_LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "caches", "fss")
+_LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "caches", "zpools", "fss")
 _KEYS = {
     "parteds": ("name", "disk_id", "label", "disk_size", "install_bootloader", "partitions"),
     "partitions": (
@@ -188,6 +198,7 @@ _KEYS = {
     "thin_pools": ("name", "vgname", "size", "metadata_size", "chunk_size", "keep_data", "space_id"),
     "lvs": ("name", "vgname", "size", "device", "pool", "keep_data", "space_id"),
     "caches": ("name", "vgname", "origin", "device", "mode", "keep_data", "space_id"),
+    "zpools": ZPOOL_KEYS,
     "fss": (
         *("device", "mount", "fs_type", "fs_options", "fs_label", "uuid"),
         *("fstab_enabled", "fstab_options", "os_id", "keep_data", "space_id", "subvolumes", "devices", "level"),
@@ -226,7 +237,8 @@ def parse_static_schema(raw: t.Any) -> Layout:
     filesystems = tuple(_filesystem(item, aliases) for item in lists["fss"])
     pools = tuple(_pool(item) for item in lists["thin_pools"])
     caches = tuple(_cache(item) for item in lists["caches"])
-    layout = Layout(disks, arrays, containers, groups, volumes, filesystems, pools, caches)
+    zpools = tuple(read_zpool(item) for item in lists["zpools"])
+    layout = Layout(disks, arrays, containers, groups, volumes, filesystems, pools, caches, zpools)
     if not mistakes:
         mistakes.extend(check_layout(layout, {device: item.place for device, item in zip(physical, lists["pvs"])}))
     if mistakes:

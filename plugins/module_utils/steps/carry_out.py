@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Mapping
 
-from . import filesystem, kinds, luks, lvm, md, partition_table, signatures
+from . import filesystem, kinds, luks, lvm, md, partition_table, signatures, zfs
 from .kinds import Step
 from .luks import Key
 from .machine import Machine
@@ -48,6 +48,10 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.GrowFilesystem: filesystem.grow_filesystem,
     kinds.CreateSubvolumes: filesystem.create_subvolumes,
     kinds.LimitSubvolumes: filesystem.limit_subvolumes,
+    kinds.CreateZpool: zfs.create_zpool,
+    kinds.CreateDataset: zfs.create_dataset,
+    kinds.SetProperties: zfs.set_properties,
+    kinds.ExportZpool: zfs.export_zpool,
     kinds.CloseMapping: luks.close_mapping,
 }
 

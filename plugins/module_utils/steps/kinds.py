@@ -568,6 +568,81 @@ class LimitSubvolumes(Step):
         return f"{super().says}: {', '.join(each)}"
 
 
+# ---- ZFS
+
+
+@dataclass(frozen=True)
+class CreateZpool(Step):
+    """Make a ZFS pool of cleared partitions; ZFS remembers it for the next start, and mounts it where it has a mount point.
+
+    `vdevs` are (type, nodes), where stripe is each node for itself. `names` are lasting names of nodes, by which the pool is to know them.
+    `properties` are those of its own dataset.
+    """
+
+    name: str
+    vdevs: tuple[tuple[str, tuple[str, ...]], ...]
+    ashift: int
+    properties: tuple[tuple[str, str], ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All nodes."""
+        return tuple(node for _kind, nodes in self.vdevs for node in nodes)
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        each = (f"{kind} of {', '.join(nodes)}" for kind, nodes in self.vdevs)
+        return f"create the ZFS pool {self.name}: {'; '.join(each)}{_with_properties(self.properties)}"
+
+
+@dataclass(frozen=True)
+class CreateDataset(Step):
+    """Make a dataset, by its path with that of its pool; ZFS mounts it where it has a mount point."""
+
+    name: str
+    properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return f"create the dataset {self.name}{_with_properties(self.properties)}"
+
+
+@dataclass(frozen=True)
+class SetProperties(Step):
+    """Set properties of a dataset that is there."""
+
+    name: str
+    properties: tuple[tuple[str, str], ...]
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return f"set on the dataset {self.name}: {_in_words(self.properties)}"
+
+
+@dataclass(frozen=True)
+class ExportZpool(Step):
+    """Have ZFS let go of a pool, whose datasets are unmounted."""
+
+    name: str
+
+    words: t.ClassVar[str] = "export the ZFS pool {name}"
+
+
+def _with_properties(properties: tuple[tuple[str, str], ...]) -> str:
+    return f", with {_in_words(properties)}" if properties else ""
+
+
+def _in_words(properties: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{name}={in_mib(int(value)) if name in _IN_BYTES else value}" for name, value in properties)
+
+
+_IN_BYTES = ("quota", "reservation")
+
+
 def _worded(name: str, value: t.Any) -> t.Any:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))

@@ -29,6 +29,7 @@ _PACKAGES = {
     "pvcreate": ("lvm2", "lvm2"),
     "thin_check": ("thin-provisioning-tools", "device-mapper-persistent-data"),
     "cache_check": ("thin-provisioning-tools", "device-mapper-persistent-data"),
+    "zpool": ("zfsutils-linux (of contrib)", "zfs (of OpenZFS's repository)"),
     **packages_of_tools(),
 }
 """Tools and their packages, Debian's and Red Hat's."""
@@ -51,6 +52,7 @@ _THIN_KINDS = (kinds.CreateThinPool, kinds.ExtendPoolMetadata, kinds.CreateThinV
 _CACHE_KINDS = (kinds.CreateCacheVolume, kinds.AttachCache, kinds.ChangeCacheMode)
 _LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
 _MD_KINDS = (kinds.CreateArray, kinds.AddMembers, kinds.WidenArray, kinds.GrowArray, kinds.StartArray, kinds.StopArray)
+_ZFS_KINDS = (kinds.CreateZpool, kinds.CreateDataset, kinds.SetProperties, kinds.ExportZpool)
 
 _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     kinds.FinishPartitions: ("sfdisk",),
@@ -61,6 +63,7 @@ _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {
     **dict.fromkeys(_CACHE_KINDS, ("pvcreate", "cache_check")),
     **dict.fromkeys(_LUKS_KINDS, ("cryptsetup",)),
     **dict.fromkeys(_MD_KINDS, ("mdadm",)),
+    **dict.fromkeys(_ZFS_KINDS, ("zpool",)),
     **dict.fromkeys((kinds.CreateSubvolumes, kinds.LimitSubvolumes), ("btrfs", "mount", "unshare")),
 }
 

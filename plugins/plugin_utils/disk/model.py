@@ -19,6 +19,7 @@ from ...module_utils.storage.cache import WRITETHROUGH
 from ...module_utils.storage.lvm import EXTENT
 from ...module_utils.storage.raid import RaidLevel
 from ...module_utils.storage.unlock import Method
+from ...module_utils.storage.zfs import ASHIFT, Shape, Vdev, shape_of
 
 
 class SpaceType(StrEnum):
@@ -38,6 +39,8 @@ class SpaceType(StrEnum):
     """Equal legs on distinct disks; bounds are the data capacity of the legs."""
     BTRFS = "btrfs"
     """A file system on equal partitions of distinct disks; bounds are the room for data."""
+    ZPOOL = "zpool"
+    """A ZFS pool on equal partitions of distinct disks; bounds are the room that its datasets share."""
     ESP = "esp"
     BIOS_GRUB = "bios_grub"
 
@@ -110,13 +113,24 @@ class Subvolume:
 
 
 @dataclass(frozen=True)
+class Dataset:
+    """A part of a ZFS pool with properties of its own; `name` is its path below the pool, `quota` and `reservation` are MiB."""
+
+    name: str
+    mount: str | None = None
+    quota: int | None = None
+    reservation: int | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Space:
     """One entry of the dynamic schema with all expressions evaluated.
 
     `min_size` and `max_size` in MiB (`size` of the schema has become both). `allowed` are the positions of the disks it
     may use (all that `disks` and `avoid_disks` leave); `preferred_disks` the positions of `best_with_disks`, best tier first,
     empty without a preference. `volume_group` is the id of the vg that contains it, or None. `legs` is resolved
-    (`all` has become a number); 0 for anything but a raid and a btrfs on several disks.
+    (`all` has become a number); 0 for anything but a raid, a btrfs on several disks and a zpool.
     """
 
     id: str
@@ -175,6 +189,13 @@ class Space:
     cache_of: str | None = None
     """Of a partition or an array: the lv that it caches."""
     cache_mode: str = WRITETHROUGH
+    vdev: Vdev = Vdev.MIRROR
+    """Of a ZFS pool: how its disks are put together; `vdevs` of these it has, or as many as usual."""
+    vdevs: int | None = None
+    ashift: int = ASHIFT
+    datasets: tuple[Dataset, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    """Of the pool's own dataset, which those in it inherit."""
     partition_type: str | None = None
     """The GUID of the type that its partitions are to have; None for what follows from what lies there."""
     partition_label: str | None = None
@@ -188,7 +209,13 @@ class Space:
     @property
     def mounts(self) -> tuple[str, ...]:
         """Return where it and its subvolumes are mounted."""
-        return tuple(mount for mount in (self.mount, *(subvolume.mount for subvolume in self.subvolumes)) if mount is not None)
+        inside = (*(subvolume.mount for subvolume in self.subvolumes), *(dataset.mount for dataset in self.datasets))
+        return tuple(mount for mount in (self.mount, *inside) if mount is not None)
+
+    @property
+    def shape(self) -> Shape:
+        """Return how a ZFS pool lies on its disks."""
+        return shape_of(self.vdev, self.legs, self.vdevs)
 
     def spares_among(self, pieces: int) -> int:
         """Return how many of an array's pieces stand by; fewer than asked for where data is kept on an array that had none."""

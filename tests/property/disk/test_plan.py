@@ -61,14 +61,15 @@ def schemas(draw: st.DrawFn) -> list[Plain]:
             volumes.append(pool["id"])
             entries += [pool, *({"id": name, "type": "thin", "size": size} for name, size in inside.items())]
     for number in range(draw(st.integers(0 if entries else 1, 3))):
-        kind = draw(st.sampled_from(["partition", "partitions", "raid", "per_disk", "count", "btrfs"]))
+        kind = draw(st.sampled_from(["partition", "partitions", "raid", "per_disk", "count", "btrfs", "zpool"]))
         entry = {"id": f"p{number}", "type": "partition" if kind in ("per_disk", "count") else kind, **draw(bounds())}
         arrays = st.sampled_from([{"level": "raid0"}, {"level": "raid1"}, {"level": "raid1", "spares": 1}])
-        if kind == "btrfs":
+        if kind in ("btrfs", "zpool"):
             # What is too small for one is refused as a mistake.
             entry = {"id": entry["id"], "type": kind, "min_size": entry.get("min_size", 0)}
         extra = {
             "raid": draw(arrays),
+            "zpool": {"vdev": draw(st.sampled_from(["mirror", "stripe"]))},
             "btrfs": {"level": draw(st.sampled_from(["raid0", "raid1"]))},
             "per_disk": {"per_disk": True},
             "count": {"count": 2},
@@ -78,8 +79,9 @@ def schemas(draw: st.DrawFn) -> list[Plain]:
     entries[-1]["encrypt"] = draw(st.booleans()) and entries[-1].get("max_size") not in range(LUKS_HEAD + 1)
     entries[-1]["boot"] = draw(st.booleans())
     for entry in entries:
-        if entry["type"] == "btrfs":
+        if entry["type"] in ("btrfs", "zpool"):
             entry.pop("encrypt", None)
+            entry.pop("boot" if entry["type"] == "zpool" else "", None)
         elif entry["type"] not in ("vg", "thin_pool", "thin"):
             entry["fs_type"] = draw(st.sampled_from([None, "ext4", "swap"]))
     return [{key: value for key, value in entry.items() if value is not None} for entry in entries]
@@ -200,6 +202,8 @@ def _bound_faults(schema: list[Plain], plan: Plain) -> list[str]:
         amounts = {
             **dict.fromkeys(("lv", "thin", "thin_pool"), [volumes.get(entry["id"], 0)]),
             "vg": [],
+            # Of each device ZFS takes 4.5 MiB for labels, and half of the rest of a small pool.
+            "zpool": [max(0, (got[0] - 4) // 2)] if got else [0],
             **dict.fromkeys(("raid", "btrfs"), [got[0] * (len(got) if entry.get("level") == "raid0" else 1)] if got else [0]),
         }.get(entry["type"], got if entry.get("per_disk") else [sum(got)])
         least, most = entry.get("size", entry.get("min_size", 0)), entry.get("size", entry.get("max_size"))
@@ -235,7 +239,7 @@ def test_a_plan_can_be_made_as_it_is_written(facts: Plain, schema: list[Plain], 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), schemas())
 def test_ordered_plans_can_be_made_as_well(facts: Plain, schema: list[Plain]) -> None:
-    unknown = ("raid", "btrfs", "thin_pool", "thin")
+    unknown = ("raid", "btrfs", "zpool", "thin_pool", "thin")
     known = [entry for entry in schema if entry["type"] not in unknown and not entry.get("per_disk") and "count" not in entry]
     ids = {entry["id"] for entry in known}
     known = [

@@ -57,6 +57,14 @@ def spread_btrfs() -> SchemaMaker:
     return maker
 
 
+def zfs_pool() -> SchemaMaker:
+    """A ZFS pool on three disks, with datasets, beside a plain partition."""
+    maker = started("sda", "sdb", "sdc")
+    maker.fill(maker.partition("sdb", 60, "log"), 60, "fs", "log", "ext4")
+    maker.zpool(("sda", "sdb", "sdc"), 120, "tank")
+    return maker
+
+
 def thin_pool() -> SchemaMaker:
     """A thin pool with more in it than it has room for, beside a plain volume, on two disks."""
     maker = group_of_two()
@@ -167,7 +175,7 @@ def nothing(_host: SimulatedHost) -> None:
     """There are no data yet."""
 
 
-@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool, cached])
+@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool, cached, zfs_pool])
 def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
     assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
 

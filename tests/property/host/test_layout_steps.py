@@ -54,7 +54,8 @@ def leave_earlier_layout(draw: Draw, host: SimulatedHost, schema: Plain) -> None
 
 def may_stand_in_the_way(refusal: str) -> bool:
     """Whether it is of what also lies on disks that the schema does not have, or of a part of a btrfs that lost its other disks."""
-    return any(words in refusal for words in ("is also on", "already exists, on other devices", "over what is left of it"))
+    known = ("is also on", "already exists, on other devices", "over its remains", "is not imported on this host")
+    return any(words in refusal for words in known)
 
 
 @settings(max_examples=100, deadline=None)

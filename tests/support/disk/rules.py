@@ -19,6 +19,11 @@ DATA_LEGS = {
     "raid6": lambda legs: legs - 2,
     "raid10": lambda legs: legs // 2,
 }
+ZFS_LEGS = {
+    "stripe": lambda legs, _vdevs: legs,
+    "mirror": lambda legs, vdevs: vdevs or legs // 2,
+    **{f"raidz{parity}": lambda legs, vdevs, parity=parity: legs - parity * (vdevs or 1) for parity in (1, 2, 3)},
+}
 BTRFS_LEGS = {"raid0": lambda legs: legs, "raid1": lambda legs: legs // 2, "raid10": lambda legs: legs // 2}
 
 
@@ -49,6 +54,8 @@ def size_of(schema: Schema, allocation: Allocation, position: int) -> int:
     sizes = [size for sizes in on_disks(allocation, position).values() for size in sizes]
     if space.type is SpaceType.BTRFS:
         return min(sizes, default=0) * BTRFS_LEGS[space.level.value](space.legs)
+    if space.type is SpaceType.ZPOOL:
+        return min(sizes, default=0) * ZFS_LEGS[space.vdev.value](len(sizes), space.vdevs)
     if space.type is SpaceType.RAID:
         return min(sizes, default=0) * DATA_LEGS[space.level.value](space.legs)
     return sum(sizes)
@@ -103,6 +110,7 @@ def _space(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
     check = {
         SpaceType.RAID: _raid,
         SpaceType.BTRFS: _btrfs,
+        SpaceType.ZPOOL: _zpool,
         SpaceType.PARTITION: _partition,
         SpaceType.PARTITIONS: _partition if space.per_disk else _bounds,
         SpaceType.LOGICAL_VOLUME: _bounds if space.volume_group is None else _volume,
@@ -159,6 +167,18 @@ def _btrfs(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
     if len({size for sizes in there.values() for size in sizes}) > 1:
         faults.append(f"{space.id}: unequal parts {there}")
     return faults + _within(space, size_of(schema, allocation, at), BTRFS_LEGS[space.level.value](space.legs))
+
+
+def _zpool(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    there = on_disks(allocation, at)
+    faults = [] if len(there) == space.legs else [f"{space.id}: on {len(there)} disks"]
+    if len({size for sizes in there.values() for size in sizes}) > 1:
+        faults.append(f"{space.id}: unequal parts {there}")
+    # A thirty-second stays free, and labels take more than 4 MiB.
+    size = size_of(schema, allocation, at)
+    if size * 31 // 32 - 4 < space.min_size:
+        faults.append(f"{space.id}: {size} with all that ZFS keeps is less than {space.min_size}")
+    return faults
 
 
 def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:

@@ -137,7 +137,7 @@ def _boot_partition_says(boot_partition: BootPartition, kind: str) -> str:
 
 def _demand_says(demand: Demand, kind: str) -> str:
     if kind == "min":
-        own = f", {demand.own} of them for its metadata and their spare" if demand.own else ""
+        own = f", {demand.own} of them for {demand.own_for}" if demand.own else ""
         return f"{demand.name} needs at least {demand.lo} MiB{own}"
     if kind == "max":
         return f"{demand.name} may have {demand.hi} MiB at most"

@@ -14,6 +14,7 @@ from enum import StrEnum
 from ....module_utils.storage import cache, thin
 from ....module_utils.storage.filesystems import SWAP
 from ....module_utils.storage.lvm import mapper_node
+from ....module_utils.storage.zfs import MEMBER
 from ..static.host_files import SWAP_TARGET, below
 
 Plain = Mapping[str, t.Any]
@@ -92,6 +93,7 @@ def _known(schema: Plain) -> _Plan:
     }
     content |= {volume["name"]: "LVM2_member" for volume in schema.get("pvs") or ()}
     content |= {container["device"]: "crypto_LUKS" for container in schema.get("luks") or ()}
+    content |= {device: MEMBER for pool in schema.get("zpools") or () for vdev in pool["vdevs"] for device in vdev["devices"]}
     filesystems = {device: entry for entry in schema.get("fss") or () for device in entry.get("devices") or (entry["device"],)}
     return _Plan(content | {device: entry["fs_type"] for device, entry in filesystems.items()}, filesystems)
 

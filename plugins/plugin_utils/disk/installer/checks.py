@@ -57,6 +57,12 @@ def _references(layout: Layout, place: str) -> Iterator[Found]:
         for at, filesystem in enumerate(layout.filesystems)
         for device in (filesystem.device, *filesystem.more)
     ]
+    uses += [
+        (f"{place}.zpools[{at}].vdevs", device)
+        for at, zpool in enumerate(layout.zpools)
+        for _type, devices in zpool.vdevs
+        for device in devices
+    ]
     first: dict[str, str] = {}
     for where, device in uses:
         if device not in there:
@@ -82,6 +88,7 @@ def _names(layout: Layout, place: str) -> Iterator[Found]:
         ("vgs", [group.name for group in layout.groups]),
         ("lvs", [volume.name for volume in layout.volumes]),
         ("thin_pools", [pool.name for pool in layout.pools]),
+        ("zpools", [zpool.name for zpool in layout.zpools]),
     ]
     for key, names in lists:
         for at, name in enumerate(names):

@@ -130,6 +130,15 @@ class Cache:
 
 
 @dataclass(frozen=True)
+class Zpool:
+    """A ZFS pool; `vdevs` are (type, devices)."""
+
+    space: str
+    name: str
+    vdevs: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
 class Volume:
     """A logical volume; `pool` is the thin pool that it is in, if any."""
 
@@ -202,6 +211,7 @@ class Layout:
     filesystems: tuple[Filesystem, ...]
     pools: tuple[Pool, ...] = ()
     caches: tuple[Cache, ...] = ()
+    zpools: tuple[Zpool, ...] = ()
 
     def partitions(self) -> Iterator[Partition]:
         """Give the partitions of all disks."""
@@ -298,8 +308,14 @@ def read_layout(schema: t.Any, hardware: t.Any, place: str) -> Layout:
             Pool(_space(pool), pool["vgname"], pool["name"], pool["size"], pool["metadata_size"], pool["chunk_size"])
             for pool in values["thin_pools"]
         ),
+        zpools=tuple(_zpool(entry, renamed) for entry in values["zpools"]),
         filesystems=tuple(_filesystem(entry, _nodes(values["lvs"]), renamed) for entry in values["fss"]),
     )
+
+
+def _zpool(values: Values, renamed: Mapping[str, str]) -> Zpool:
+    vdevs = ((str(vdev["type"]), tuple(renamed.get(device, device) for device in vdev["devices"])) for vdev in values["vdevs"])
+    return Zpool(_space(values), values["name"], tuple(vdevs))
 
 
 def unstable_disks(layout: Layout) -> tuple[str, ...]:

@@ -59,6 +59,8 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     for cache in layout.caches:
         says = f"{target.name} makes no caches of LVM here; install without {cache.space}, and let disk_layout add it then"
         losses.refuse(cache.space, says)
+    for zpool in layout.zpools:
+        losses.refuse(zpool.space, f"{target.name} is told of no ZFS pools here; plan it for disk_layout, after the installation")
     for group in layout.groups:
         if group.metadata and not group.kept:
             losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {group.metadata}")

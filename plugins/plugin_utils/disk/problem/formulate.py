@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ....module_utils.storage import btrfs, cache, gpt, overhead, thin
+from ....module_utils.storage import btrfs, cache, gpt, overhead, thin, zfs
 from ....module_utils.storage.filesystems import made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs
 from ...common.errors import Mistakes
@@ -151,6 +151,8 @@ class _Builder:
             self._raid(position, space)
         elif space.type is SpaceType.BTRFS:
             self._btrfs(position, space)
+        elif space.type is SpaceType.ZPOOL:
+            self._zpool(position, space)
         elif space.type is SpaceType.THIN_POOL:
             self._thin_pool(position, space)
         elif space.type is SpaceType.LOGICAL_VOLUME or (space.type is SpaceType.PARTITIONS and not space.per_disk):
@@ -207,6 +209,26 @@ class _Builder:
         unit = max(1, btrfs.data_legs(space.level or RaidLevel.RAID1, space.legs))
         least = _least_device(space) * unit
         self._add(position, space, Kind.LEGS, least=least, areas=self._allowed(space), unit=unit, legs=space.legs)
+
+    def _zpool(self, position: int, space: Space) -> None:
+        """Add a pool with bounds of what its devices have beside copies and parity, on which there is the room that is asked for."""
+        shape = space.shape
+        unit = max(1, shape.data_legs)
+        data = max(space.min_size, 1)
+        least = zfs.leg_for(shape, data, space.ashift) * unit
+        most = None if space.max_size is None else max(least, zfs.largest_leg(shape, space.max_size, space.ashift) * unit)
+        gross = replace(space, min_size=least, max_size=most)
+        self._add(
+            position,
+            gross,
+            Kind.LEGS,
+            least=zfs.LEAST_LEG * unit,
+            areas=self._allowed(space),
+            unit=unit,
+            legs=shape.legs,
+            own=max(0, least - data) if space.min_size else 0,
+            own_for="what ZFS keeps free and for itself",
+        )
 
     def _volume(self, position: int, space: Space) -> None:
         if space.volume_group is None:
@@ -277,6 +299,7 @@ class _Builder:
         metadata_size: int = 0,
         pool: int | None = None,
         own: int = 0,
+        own_for: str = "its metadata and their spare",
         copies: tuple[int, ...] = (),
     ) -> None:
         lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
@@ -304,6 +327,7 @@ class _Builder:
                 metadata_size=metadata_size,
                 pool=pool,
                 own=own,
+                own_for=own_for,
                 copies=copies,
             )
         )

@@ -78,7 +78,8 @@ class Demand:
     pool: int | None = None
     """Of a volume: what it is a share of. Of a raid: what it is a PV of."""
     own: int = 0
-    """Of a thin pool: how many MiB of its minimum are metadata and their spare."""
+    """Of a thin pool and a ZFS pool: how many MiB of its minimum are not for data, but `own_for` what it keeps."""
+    own_for: str = "its metadata and their spare"
     copies: tuple[int, ...] = ()
     """Of what is made several times: the position of each space; the legs are those of all of them together."""
 

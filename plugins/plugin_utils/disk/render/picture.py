@@ -16,7 +16,7 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ....module_utils.storage import btrfs
+from ....module_utils.storage import btrfs, zfs
 from ....module_utils.storage.cache import WRITETHROUGH
 from ....module_utils.storage.lvm import EXTENT
 from ....module_utils.storage.raid import RaidLevel, data_legs, parse_level
@@ -31,6 +31,7 @@ LABELS = {
     "lv": "logical volume",
     "thin_pool": "thin pool",
     "thin": "thin volume",
+    "zpool": "ZFS pool",
     "partition": "partition",
     "partitions": "partitions",
     "esp": "EFI system partition",
@@ -85,11 +86,12 @@ class DiskPicture:
 
 @dataclass(frozen=True)
 class SubvolumePicture:
-    """A subvolume of a space with a Btrfs; `quota` in MiB."""
+    """A subvolume of a space with a Btrfs, or a dataset of a ZFS pool, as `what` says; `quota` in MiB."""
 
     name: str
     mount: str | None = None
     quota: int | None = None
+    what: str = "subvolume"
 
 
 @dataclass(frozen=True)
@@ -309,11 +311,13 @@ def _space(
     pool = static.pools.get(space_id, {})
     metadata = int(pool.get("metadata_size") or 0)
     volume = {"size": int(pool["size"]) + 2 * metadata} if pool else static.volumes.get(space_id, {})
-    size = _size(kind, level, sizes[: len(sizes) - len(standing_by)], inner, volume)
+    zpool = static.zpools.get(space_id, {})
+    vdevs = zpool.get("vdevs") or ()
+    size = _room(zpool, sizes) if vdevs and sizes else _size(kind, level, sizes[: len(sizes) - len(standing_by)], inner, volume)
     return SpacePicture(
         id=space_id,
         kind=kind,
-        label={"raid": level, "btrfs": f"btrfs {level}"}.get(kind) or LABELS.get(kind, kind),
+        label={"raid": level, "btrfs": f"btrfs {level}", "zpool": _zfs_words(vdevs)}.get(kind) or LABELS.get(kind, kind),
         size=size,
         disks=len(sizes),
         extent=int(static.groups.get(space_id, {}).get("extent_size", EXTENT)),
@@ -323,10 +327,10 @@ def _space(
         volumes=tuple(volume.id for volume in inner) if kind == "thin_pool" else (),
         lies_on=static.arrays_of.get(space_id, ()),
         inside=static.parents.get(space_id),
-        mount=_mounts(filesystems) or _mount_point(asked.get("mount")),
+        mount=_mounts(filesystems) or _mount_point(zpool.get("mount") or asked.get("mount")),
         mount_options=_given(filesystem.get("fstab_options") or asked.get("mount_options")),
-        fs_type=_given(filesystem.get("fs_type") or asked.get("fs_type")),
-        subvolumes=_subvolumes(filesystems),
+        fs_type="zfs" if kind == "zpool" else _given(filesystem.get("fs_type") or asked.get("fs_type")),
+        subvolumes=_datasets(zpool) if zpool else _subvolumes(filesystems),
         encrypted=space_id in static.encrypted or asked.get("encrypt") is True,
         reasons=(*_given_out(inner if kind == "thin_pool" else ()), *reasons_of(wanted, size - 2 * metadata, remark)),
     )
@@ -337,6 +341,30 @@ def _cached(cache: Plain | None) -> str:
     if cache is None:
         return ""
     return f"cache of {cache.get('origin')}" + (f", {cache.get('mode')}" if cache.get("mode") != WRITETHROUGH else "")
+
+
+def _shape(zpool: Plain) -> zfs.Shape:
+    vdevs = zpool["vdevs"]
+    return zfs.Shape(zfs.Vdev(str(vdevs[0]["type"])), len(vdevs), len(vdevs[0]["devices"]))
+
+
+def _room(zpool: Plain, sizes: Sequence[int]) -> int:
+    """Return the room for data of a ZFS pool whose devices have these sizes."""
+    return zfs.room(_shape(zpool), min(sizes), int(zpool.get("ashift") or zfs.ASHIFT))
+
+
+def _zfs_words(vdevs: Sequence[Plain]) -> str:
+    kind = str(vdevs[0]["type"]) if vdevs else ""
+    return f"zfs {len(vdevs)} x {kind}" if len(vdevs) > 1 and kind != zfs.Vdev.STRIPE else f"zfs {kind}".strip()
+
+
+def _datasets(zpool: Plain) -> tuple[SubvolumePicture, ...]:
+    found = zpool.get("datasets") or ()
+    quotas = (int(mib_or_nothing(dataset.get("quota"))) or None for dataset in found)
+    return tuple(
+        SubvolumePicture(str(dataset.get("name")), _mount_point(dataset.get("mount")), quota, "dataset")
+        for dataset, quota in zip(found, quotas, strict=True)
+    )
 
 
 def _given_out(volumes: Sequence[SpacePicture]) -> Iterator[str]:

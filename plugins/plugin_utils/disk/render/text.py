@@ -147,7 +147,7 @@ def _given_out(host: HostPicture, space: SpacePicture) -> str:
 
 def _subvolume_row(subvolume: SubvolumePicture) -> Row:
     limit = f"≤ {format_mib(subvolume.quota)}" if subvolume.quota else ""
-    return Row(subvolume.name, "", "", f"{'subvolume':<{LABEL_WIDTH}} {subvolume.mount or '':<{MOUNT_WIDTH}} {limit}")
+    return Row(subvolume.name, "", "", f"{subvolume.what:<{LABEL_WIDTH}} {subvolume.mount or '':<{MOUNT_WIDTH}} {limit}")
 
 
 def _use(space: SpacePicture) -> str:
@@ -156,7 +156,7 @@ def _use(space: SpacePicture) -> str:
         return f"{label} on {', '.join(space.lies_on)}"
     if space.disks > 1 and space.kind in {"vg", "raid"}:
         label = f"{label} on {space.disks - len(space.standing_by)} disks"
-    elif space.disks > 1 and space.kind == "btrfs":
+    elif space.disks > 1 and space.kind in {"btrfs", "zpool"}:
         label = f"{label}, {space.disks} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
@@ -209,6 +209,7 @@ def planned_layout(plan: Plain) -> str:
         disks
         + "".join(_array(array, filesystems) for array in static["mds"])
         + "".join(_group(group, static, filesystems) for group in static["vgs"])
+        + "".join(_zpool(zpool) for zpool in static.get("zpools") or ())
     )
 
 
@@ -264,6 +265,12 @@ def _group(group: Plain, static: Plain, filesystems: Mapping[str, Plain]) -> str
     for cache in static.get("caches") or ():
         if cache["vgname"] == group["name"]:
             lines.append("  " + _words(f"{cache['name']}:", f"cache of {cache['origin']}, {cache['mode']}"))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _zpool(zpool: Plain) -> str:
+    lines = [_words("zpool", zpool["name"], *(f"{vdev['type']} of {len(vdev['devices'])}" for vdev in zpool["vdevs"]))]
+    lines += ["  " + _words(f"{one['name']}:", "dataset", one.get("mount")) for one in zpool.get("datasets") or ()]
     return "".join(f"{line}\n" for line in lines)
 
 

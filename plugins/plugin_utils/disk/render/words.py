@@ -27,9 +27,9 @@ def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:
 
 
 def subvolume_words(subvolume: SubvolumePicture) -> str:
-    """Return where a subvolume is mounted, and how much it may hold."""
+    """Return where a subvolume or dataset is mounted, and how much it may hold."""
     limit = f"{format_mib(subvolume.quota)} at most" if subvolume.quota else None
-    return ", ".join(word for word in (f"subvolume {subvolume.name}", subvolume.mount, limit) if word)
+    return ", ".join(word for word in (f"{subvolume.what} {subvolume.name}", subvolume.mount, limit) if word)
 
 
 def unallocated_tip(disk: DiskPicture) -> list[str]:

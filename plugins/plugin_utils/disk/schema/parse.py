@@ -15,13 +15,13 @@ import typing as t
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....module_utils.storage import btrfs, lvm, overhead
+from ....module_utils.storage import btrfs, lvm, overhead, zfs
 from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, suggest
 from ...common.fields import Values, kind_of
 from ...common.words import listed
-from ..model import Hardware, Schema, Space, SpaceType, Subvolume
+from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from .alike import groups_of_alike
 from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
@@ -35,18 +35,20 @@ from .yaql import Evaluator, ExpressionError, is_expression
 _AS_THEY_ARE = (
     *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
-    *("overcommit", "metadata_size", "chunk_size", "cache_of", "cache_mode"),
+    *("overcommit", "metadata_size", "chunk_size", "cache_of", "cache_mode", "vdev", "vdevs", "ashift", "properties"),
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _WITHOUT_CONTENT = frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.ESP, SpaceType.BIOS_GRUB})
 _VOLUMES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME})
 """What a vg contains."""
-_ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS})
+_ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})
 _NOT_OF_CACHES = (
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "subvolumes", "partition_type", "per_disk", "count", "keep_data"),
     "boot",
 )
+_NOT_ON_ZFS = ("/", "/boot", "/boot/efi", "/usr", "/etc")
+"""Mount points that a machine needs before ZFS is there."""
 _IN_GROUPS = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.RAID)
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
@@ -407,7 +409,11 @@ class _Reader:
         if not entry.values["alike"] or entry.type not in _ON_LEGS:
             return choice
         level, legs = entry.values["level"], entry.values["legs"]
-        least = 2 if legs == ALL_DISKS or level is None else (legs or _usual_legs(entry, level))
+        if entry.type is SpaceType.ZPOOL:
+            fewest = zfs.LEAST_WIDTH[entry.values["vdev"] or zfs.Vdev.MIRROR] * (entry.values["vdevs"] or 1)
+            least = fewest if legs == ALL_DISKS else legs or fewest
+        else:
+            least = 2 if legs == ALL_DISKS or level is None else (legs or _usual_legs(entry, level))
         partners = frozenset(self._partners(choice, (least + entry.values["spares"]) * (entry.values["count"] or 1)))
         if choice.allowed and not partners:
             self.without_twins.append(entry)
@@ -442,8 +448,9 @@ class _Reader:
     def _check_mounts(self, entries: Sequence[Entry]) -> None:
         first: dict[str, str] = {}
         for entry in entries:
-            places = [f"{entry.place}.mount", *(f"{entry.place}.subvolumes[{at}].mount" for at in range(len(entry.values["subvolumes"])))]
-            for place, values in zip(places, (entry.values, *entry.values["subvolumes"]), strict=True):
+            inside = [(key, at) for key in ("subvolumes", "datasets") for at in range(len(entry.values[key]))]
+            places = [f"{entry.place}.mount", *(f"{entry.place}.{key}[{at}].mount" for key, at in inside)]
+            for place, values in zip(places, (entry.values, *(entry.values[key][at] for key, at in inside)), strict=True):
                 mount = values["mount"]
                 if mount in first:
                     self.mistakes.add(place, f"{mount!r} is already the mount point of {first[mount]!r}")
@@ -456,6 +463,8 @@ class _Reader:
         if bounds.contradictory:
             self.contradictions.append((entry, bounds))
         self._check_label(entry)
+        if entry.type is SpaceType.ZPOOL:
+            self._check_zpool(entry)
         legs = self._legs(entry, len(choice.allowed)) if entry.type in _ON_LEGS else 0
         if choice.allowed and not bounds.contradictory:
             self._check_least(entry, bounds, legs, group)
@@ -478,6 +487,7 @@ class _Reader:
             together_with=self.together[entry.place],
             priority=self._priority(entry),
             subvolumes=tuple(Subvolume(**subvolume) for subvolume in values["subvolumes"]),
+            datasets=tuple(Dataset(**dataset) for dataset in values["datasets"]),
             **{key: values[key] for key in _AS_THEY_ARE}
             | ({"encrypt": True} if _shares_encryption(entry) and entry.id in self.encrypted else {}),
         )
@@ -496,6 +506,8 @@ class _Reader:
         return lvm.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted), extent) * extent
 
     def _legs(self, entry: Entry, disks: int) -> int:
+        if entry.type is SpaceType.ZPOOL:
+            return self._legs_of_zpool(entry, disks)
         level, legs, place = entry.values["level"], entry.values["legs"], f"{entry.place}.legs"
         if level is None:
             if not self.mistakes.told(f"{entry.place}.level"):
@@ -538,9 +550,40 @@ class _Reader:
             self.mistakes.add(place, f"{count} is odd; {level} of Btrfs is planned on disks by pairs")
         return btrfs.most_legs(level, count)
 
+    def _legs_of_zpool(self, entry: Entry, disks: int) -> int:
+        """Return on how many disks a pool lies: on whole vdevs, all of one width."""
+        vdev, legs, place = entry.values["vdev"], entry.values["legs"], f"{entry.place}.legs"
+        if self.mistakes.told(f"{entry.place}.vdev") or self.mistakes.told(place):
+            return 0
+        least = zfs.LEAST_WIDTH[vdev] * (entry.values["vdevs"] or 1)
+        everything = legs == ALL_DISKS
+        count: int = disks if everything else legs or least
+        shape = zfs.shape_of(vdev, count, entry.values["vdevs"])
+        if count < least:
+            each = f"{entry.values['vdevs']} vdevs of {vdev} need" if entry.values["vdevs"] else f"{vdev} needs"
+            self.mistakes.add(place, f"{'all is ' if everything else ''}{count} is too few; {each} {least} disks or more")
+        elif shape.legs != count and not everything:
+            fits = f"{shape.legs} can, and so can {shape.legs + shape.vdevs}"
+            self.mistakes.add(place, f"{count} cannot be divided into {shape.vdevs} vdevs of one size; {fits}")
+        return shape.legs
+
+    def _check_zpool(self, entry: Entry) -> None:
+        """Note names and mount points that a pool cannot have."""
+        if entry.id and not zfs.is_pool_name(entry.id):
+            self.mistakes.add(f"{entry.place}.id", f"{entry.id!r} cannot name a ZFS pool; it must be {zfs.POOL_WANTED}")
+        places = [f"{entry.place}.mount", *(f"{entry.place}.datasets[{at}].mount" for at in range(len(entry.values["datasets"])))]
+        for place, values in zip(places, (entry.values, *entry.values["datasets"]), strict=True):
+            if values["mount"] in _NOT_ON_ZFS:
+                self.mistakes.add(place, f"is {values['mount']!r}, which is not put on ZFS here; put it on a partition, an lv or a raid")
+            elif values["mount"] == "swap":
+                self.mistakes.add(place, "is 'swap'; a zpool holds files")
+
     def _check_least(self, entry: Entry, bounds: Bounds, legs: int, group: str | None) -> None:
         """Note what may not be as large as what it is made of and what is made on it."""
         if bounds.most is None or entry.values["keep_data"] or entry.type in _WITHOUT_CONTENT:
+            return
+        if entry.type is SpaceType.ZPOOL:
+            self._check_least_zpool(entry, bounds.most, legs)
             return
         fs_type, encrypted = made_on(entry.values["fs_type"], entry.values["mount"]), entry.values["encrypt"] and group is None
         least = overhead.least_device(fs_type, encrypted)
@@ -560,6 +603,14 @@ class _Reader:
             self.mistakes.add(
                 f"{entry.place}.{key}", f"{bounds.most} MiB are too little for {' with '.join(parts)}, which takes {least} MiB"
             )
+
+    def _check_least_zpool(self, entry: Entry, most: int, legs: int) -> None:
+        if legs:
+            least = zfs.room(zfs.shape_of(entry.values["vdev"], legs, entry.values["vdevs"]), zfs.LEAST_LEG, entry.values["ashift"])
+            key = "size" if entry.values["size"] is not None else "max_size"
+            says = f"{most} MiB are too little for a {entry.values['vdev']} of ZFS on {legs} disks, of {zfs.LEAST_LEG} MiB each at least"
+            if most < least:
+                self.mistakes.add(f"{entry.place}.{key}", f"{says}, which has {least}")
 
     def _check_unlock(self, known: Sequence[Entry], groups: Mapping[str, str]) -> None:
         """Note what says how to open what is not encrypted, or otherwise than another of the same group, which is opened as a whole."""

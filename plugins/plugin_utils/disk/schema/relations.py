@@ -53,7 +53,7 @@ def related(
 def _is_whole(entry: Entry, entries: Sequence[Entry]) -> bool:
     """Return whether a space lies in whole pieces: a vg does on arrays."""
     arrays = {other.id for other in entries if other.type is SpaceType.RAID}
-    in_whole = entry.type in (SpaceType.PARTITION, SpaceType.RAID, SpaceType.BTRFS) or (
+    in_whole = entry.type in (SpaceType.PARTITION, SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL) or (
         entry.type is SpaceType.PARTITIONS and entry.values["per_disk"]
     )
     return in_whole or any(member in arrays for member in entry.values["contains"])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from ....module_utils.storage import btrfs, cache, gpt, lvm, thin
+from ....module_utils.storage import btrfs, cache, gpt, lvm, thin, zfs
 from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS, SWAP
 from ....module_utils.storage.raid import RaidLevel
 from ...common.errors import Mistakes, Place, spelled, suggest
@@ -54,16 +54,22 @@ _EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL exp
 
 _TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
 _EVERY = frozenset(SpaceType)
-_CARRYING_FILES = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.BIOS_GRUB}
+_MOUNTED = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.BIOS_GRUB}
+_CARRYING_FILES = _MOUNTED - {SpaceType.ZPOOL}
 _THIN = {SpaceType.THIN_POOL, SpaceType.THIN_VOLUME}
 KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
-    **dict.fromkeys(("mount", "mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
+    "mount": _MOUNTED,
+    **dict.fromkeys(("mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
     **dict.fromkeys(("min_size", "max_size", "weight", "disks", "avoid_disks", "best_with_disks"), _EVERY - {SpaceType.THIN_VOLUME}),
-    **dict.fromkeys(("none_order", "keep_data"), _EVERY - _THIN),
+    "none_order": _EVERY - _THIN,
+    "keep_data": _EVERY - _THIN - {SpaceType.ZPOOL},
+    "boot": _EVERY - {SpaceType.ZPOOL},
     "contains": frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL}),
     **dict.fromkeys(("overcommit", "metadata_size", "chunk_size"), frozenset({SpaceType.THIN_POOL})),
     **dict.fromkeys(("max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
-    **dict.fromkeys(("level", "legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS})),
+    "level": frozenset({SpaceType.RAID, SpaceType.BTRFS}),
+    **dict.fromkeys(("legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})),
+    **dict.fromkeys(("vdev", "vdevs", "ashift", "datasets", "properties"), frozenset({SpaceType.ZPOOL})),
     "spares": frozenset({SpaceType.RAID}),
     **dict.fromkeys(("cache_of", "cache_mode"), frozenset({SpaceType.PARTITION, SpaceType.RAID})),
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
@@ -71,7 +77,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP, SpaceType.BTRFS}),
     **dict.fromkeys(("per_disk", "partition_type", "partition_label"), frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS})),
     **dict.fromkeys(("apart_from", "together_with"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB}),
-    **dict.fromkeys(("encrypt", "unlock"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB, SpaceType.BTRFS}),
+    **dict.fromkeys(("encrypt", "unlock"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB, SpaceType.BTRFS, SpaceType.ZPOOL}),
 }
 """The types that keys make sense for which do not for all."""
 
@@ -422,6 +428,62 @@ class _Subvolumes(Kind):
         return self._list.json_schema()
 
 
+class _Properties(Kind):
+    """Properties of ZFS by their names; on and off may be written as YAML's truths."""
+
+    wanted, blank = "properties of ZFS by their names, such as {compression: lz4, atime: off}", ()
+
+    def read(self, value: t.Any) -> tuple[tuple[str, str], ...]:
+        if not isinstance(value, Mapping):
+            self.refuse(value)
+        found = []
+        for name, given in value.items():
+            word = {True: "on", False: "off"}[given] if isinstance(given, bool) else str(given).strip()
+            says = zfs.why_no_property(str(name), word) if isinstance(given, (bool, int, str)) else f"{name} has {shown(given)}"
+            if says is not None:
+                raise ValueError(says)
+            found.append((str(name), word))
+        return tuple(sorted(found))
+
+    def json_schema(self) -> Json:
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": f"^({zfs.PROPERTY_PATTERN})$", "not": {"enum": sorted({*zfs.OWN_KEYS, *zfs.NOT_HERE})}},
+            "additionalProperties": {"type": ["string", "integer", "boolean"]},
+        }
+
+
+class _Datasets(Kind):
+    """The datasets of a ZFS pool; each name is that of one of them."""
+
+    blank: t.Any = ()
+    nested = True
+
+    def __init__(self) -> None:
+        self._list = ListOf(_DATASET, "datasets")
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[Values, ...]:
+        found: tuple[Values, ...] = self._list.read_nested(value, place, mistakes)
+        named = [(f"{spelled(place)}[{at}]", values) for at, values in enumerate(found)]
+        refuse_doubles(((where, values["name"]) for where, values in named), "name", mistakes)
+        for where, values in named:
+            if values["mount"] == SWAP:
+                mistakes.add(f"{where}.mount", "is 'swap'; a dataset holds files")
+            for key in ("quota", "reservation"):
+                if values[key] == 0:
+                    mistakes.add(f"{where}.{key}", "is 0; leave it out if there is to be none")
+        return found
+
+    def json_schema(self) -> Json:
+        return self._list.json_schema()
+
+
+def _why_no_dataset(text: t.Any) -> str:
+    if isinstance(text, str) and zfs.is_dataset_name(text.strip()):
+        return ""
+    return f"is {shown(text)}; must be {zfs.DATASET_WANTED}"
+
+
 def _folded(word: str) -> str:
     return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
 
@@ -461,6 +523,22 @@ _SUBVOLUME = Table(
     ],
 )
 
+_DATASET = Table(
+    "a dataset",
+    [
+        Row(
+            "name",
+            Checked(_why_no_dataset, "", rf"^\s*{zfs.DATASET_PATTERN}\s*$", str.strip),
+            "Its path below the pool.",
+            required=True,
+        ),
+        Row("mount", _Mount(), "Where it is mounted; by default below what it lies in."),
+        Row("quota", Size(), "The most that it and all in it may hold."),
+        Row("reservation", Size(), "What it has for itself, whatever others take."),
+        Row("properties", _Properties(), "Its properties, as zfs has them.", default=()),
+    ],
+)
+
 SPACE = Table(
     "a space",
     [
@@ -494,6 +572,11 @@ SPACE = Table(
         Row("fs_options", _TEXT, "Options of the program that makes the file system."),
         Row("fs_label", _TEXT, "The label of the file system."),
         Row("subvolumes", _Subvolumes(), "The subvolumes of a Btrfs, each mounted by itself.", default=()),
+        Row("vdev", Word(zfs.Vdev), "How the disks of a zpool are put together.", default=zfs.Vdev.MIRROR),
+        Row("vdevs", Whole(1), "How many vdevs of one size the disks of a zpool make; by default mirrors of two, or one raidz."),
+        Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "The sectors of a zpool, as a power of two.", default=zfs.ASHIFT),
+        Row("datasets", _Datasets(), "The datasets of a zpool.", default=()),
+        Row("properties", _Properties(), "Properties of a zpool's own dataset, which those in it inherit.", default=()),
         Row("partition_type", _PartitionType(), "The type that its partitions have in the table; by default what lies there."),
         Row("partition_label", _PartitionLabel(), "The name that its partitions have in the table; by default its id."),
         Row("contains", _Contains(), "The ids of what is in a vg or a thin_pool, and of arrays that a vg lies on.", default=()),
@@ -505,7 +588,7 @@ SPACE = Table(
         Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
         Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
         Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),
-        Row("legs", _Legs(), "How many disks an array or a Btrfs lies on; `all` is as many as there are."),
+        Row("legs", _Legs(), "How many disks an array, a Btrfs or a zpool lies on; `all` is as many as there are."),
         Row("spares", Whole(0), "How many spare disks an array has, for when one of its disks fails.", default=0),
         Row("alike", _FLAG, "Whether it lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
         Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ....module_utils.storage import overhead, thin
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP, made_on
 from ....module_utils.storage.lvm import EXTENT, mapper_node
-from ..model import Allocation, Hardware, Schema, Space, SpaceType, Subvolume
+from ..model import Allocation, Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from .partitions import Partition, device_name, is_encrypted, partitions
 
 Plain = dict[str, t.Any]
@@ -63,6 +63,7 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         devices[cache["vgname"]] = [*devices[cache["vgname"]], cache["device"]]
     volumes = _volumes(schema, allocation, devices, kept)
     pools = _thin_pools(schema, allocation, devices)
+    zpools = [_zpool(space, devices[space.id]) for space in schema.spaces if _is_made(space, devices, SpaceType.ZPOOL)]
     return {
         "parteds": _parteds(hardware, schema, made),
         "mds": arrays,
@@ -72,6 +73,7 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         **({"thin_pools": pools} if pools else {}),
         "lvs": volumes,
         **({"caches": caches} if caches else {}),
+        **({"zpools": zpools} if zpools else {}),
         "fss": _filesystems(schema, devices, volumes, kept),
     }
 
@@ -218,6 +220,25 @@ def pool_parts(schema: Schema, allocation: Allocation, position: int) -> thin.Po
     return thin.divide(allocation.volumes[position], extent, pool.chunk_size, pool.metadata_size)
 
 
+def _zpool(space: Space, devices: Sequence[str]) -> Plain:
+    width = space.shape.width
+    vdevs = [{"type": str(space.vdev), "devices": list(devices[at : at + width])} for at in range(0, len(devices), width)]
+    return {
+        "name": space.id,
+        "vdevs": vdevs,
+        "ashift": space.ashift,
+        "mount": space.mount or NOT_MOUNTED,
+        "properties": dict(space.properties),
+        "datasets": [_dataset(dataset) for dataset in space.datasets],
+        "space_id": space.id,
+    }
+
+
+def _dataset(dataset: Dataset) -> Plain:
+    own = {key: value for key, value in (("mount", dataset.mount), ("quota", dataset.quota), ("reservation", dataset.reservation)) if value}
+    return {"name": dataset.name, **own, "properties": dict(dataset.properties)}
+
+
 def _thin_size(schema: Schema, allocation: Allocation, space: Space) -> int:
     """Return the size of a thin volume, in whole extents; nothing where its pool has none."""
     pool = next(at for at, other in enumerate(schema.spaces) if other.id == space.thin_pool)
@@ -231,7 +252,7 @@ def _filesystems(schema: Schema, devices: Mapping[str, Sequence[str]], volumes: 
     return [
         filesystem
         for space in schema.spaces
-        if space.type not in (SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB)
+        if space.type not in (SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB, SpaceType.ZPOOL)
         for filesystem in _filesystems_of(space, of_volumes.get(space.id, devices.get(space.id, [])), space.id in kept | kept_volumes)
     ]
 

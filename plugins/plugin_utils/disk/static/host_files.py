@@ -292,6 +292,7 @@ def needed_tools(schema: Mapping[str, t.Any]) -> list[str]:
         ("lvm", schema.get("vgs")),
         ("thin_check", schema.get("thin_pools")),
         ("cache_check", schema.get("caches")),
+        ("zpool", schema.get("zpools")),
         *((f"mkfs.{kind}", kind != SWAP) for kind in sorted(set(kinds))),
     )
     return [tool for tool, wanted in tools if wanted]

@@ -30,6 +30,7 @@ class StaticIndex:
     caches: Mapping[str, Plain]
     arrays: Mapping[str, Plain]
     filesystems: Mapping[str, tuple[Plain, ...]]
+    zpools: Mapping[str, Plain]
     encrypted: frozenset[str]
     parents: Mapping[str, str]
     arrays_of: Mapping[str, tuple[str, ...]]
@@ -39,7 +40,8 @@ class StaticIndex:
 
     def kind(self, space_id: str) -> str:
         """Return the type of a space, in the words of the dynamic schema."""
-        for kind, known in (("lv", self.volumes), ("thin_pool", self.pools), ("raid", self.arrays), ("vg", self.groups)):
+        lists = {"lv": self.volumes, "thin_pool": self.pools, "raid": self.arrays, "vg": self.groups, "zpool": self.zpools}
+        for kind, known in lists.items():
             if space_id in known:
                 return "thin" if known[space_id].get("pool") else kind
         if any(filesystem.get("devices") for filesystem in self.filesystems.get(space_id, ())):
@@ -62,6 +64,7 @@ def index_static(static: Plain) -> StaticIndex:
         caches=_by_space(static.get("caches") or ()),
         arrays=_by_space(static.get("mds") or ()),
         filesystems=_by_owner(static.get("fss") or (), owners),
+        zpools=_by_space(static.get("zpools") or ()),
         encrypted=frozenset(_by_owner(static.get("luks") or (), owners)),
         parents=_parents(static, owners),
         arrays_of={group: arrays for group, arrays in _arrays_below(static, owners).items() if len(arrays) > 1},

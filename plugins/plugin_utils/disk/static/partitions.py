@@ -13,11 +13,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ....module_utils.storage import gpt
+from ....module_utils.storage import gpt, zfs
 from ....module_utils.storage.filesystems import SWAP
 from ..model import Allocation, Disk, Firmware, Hardware, Piece, Schema, Space, SpaceType
 
-_GUIDS = {SpaceType.ESP: gpt.ESP, SpaceType.BIOS_GRUB: gpt.BIOS_BOOT, SpaceType.RAID: gpt.RAID}
+_GUIDS = {SpaceType.ESP: gpt.ESP, SpaceType.BIOS_GRUB: gpt.BIOS_BOOT, SpaceType.RAID: gpt.RAID, SpaceType.ZPOOL: zfs.PARTITION_TYPE}
 _FLAGS = {SpaceType.ESP: "boot", SpaceType.BIOS_GRUB: "bios_grub", SpaceType.RAID: "raid", SpaceType.VOLUME_GROUP: "lvm"}
 _IDENTITIES = uuid.UUID("6f1d3a52-9c58-5b1e-8f0e-2d1c7c0b6a11")
 

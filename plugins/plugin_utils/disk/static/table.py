@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 import uuid
 
-from ....module_utils.storage import gpt
+from ....module_utils.storage import gpt, zfs
 from ....module_utils.storage.btrfs import LEVELS
 from ....module_utils.storage.cache import MODES, WRITETHROUGH
 from ....module_utils.storage.filesystems import FILESYSTEMS
@@ -184,6 +184,36 @@ _FILESYSTEM = Table(
         *_KEPT,
     ],
 )
+_VDEV = Table(
+    "a vdev",
+    [
+        Row("type", Word([str(kind) for kind in zfs.Vdev]), "How its devices are put together.", required=True),
+        Row("devices", _DEVICES, "Its devices.", required=True),
+    ],
+)
+_PROPERTIES = Anything({"type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}})
+_DATASET = Table(
+    "a dataset",
+    [
+        Row("name", _NAME, "Its path below the pool.", required=True),
+        Row("mount", _TEXT, "Where it is mounted; none, an absolute path, or by default below what it lies in."),
+        Row("quota", Whole(1), "The most MiB that it and all in it may hold."),
+        Row("reservation", Whole(1), "The MiB that it has for itself."),
+        Row("properties", _PROPERTIES, "Its properties, as zfs has them."),
+    ],
+)
+_ZPOOL = Table(
+    "a ZFS pool",
+    [
+        Row("name", _NAME, "What it is called.", required=True),
+        Row("vdevs", ListOf(_VDEV, "vdevs", least=1), "What it lies on.", required=True),
+        Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "Its sectors, as a power of two.", default=zfs.ASHIFT),
+        Row("mount", _TEXT, "Where its own dataset is mounted; none or an absolute path."),
+        Row("properties", _PROPERTIES, "Properties of its own dataset, which those in it inherit."),
+        Row("datasets", ListOf(_DATASET, "datasets"), "Those in it.", default=()),
+        Row("space_id", _TEXT, "The space that it is of."),
+    ],
+)
 STATIC = Table(
     "a static schema",
     [
@@ -195,6 +225,7 @@ STATIC = Table(
         Row("thin_pools", ListOf(_POOL, "thin pools"), "LVM's thin pools.", default=()),
         Row("lvs", ListOf(_VOLUME, "logical volumes"), "LVM's logical volumes.", default=()),
         Row("caches", ListOf(_CACHE, "caches"), "Caches of logical volumes.", default=()),
+        Row("zpools", ListOf(_ZPOOL, "ZFS pools"), "ZFS pools and the datasets in them.", default=()),
         Row("fss", ListOf(_FILESYSTEM, "file systems"), "File systems and swap.", default=()),
     ],
 )

@@ -68,7 +68,13 @@ def check_layout(host: SimulatedHost, layout: Layout, earlier: bool) -> None:
 
 
 def _is_bare(layout: Layout, device: str) -> bool:
-    uses = (layout.array_of(device), layout.container_on(device), layout.group_of(device), layout.filesystem_on(device))
+    uses = (
+        layout.array_of(device),
+        layout.container_on(device),
+        layout.group_of(device),
+        layout.filesystem_on(device),
+        layout.zpool_on(device),
+    )
     return all(use is None for use in uses)
 
 
@@ -99,8 +105,17 @@ def _check_content(host: SimulatedHost, layout: Layout, device: str, block: Bloc
         assert f"md-{array.metadata}" in signatures
         assert array.metadata == "1.0" or len(signatures) == 1
         return
-    wanted = "crypto_LUKS" if container else "LVM2_member" if group else filesystem.type if filesystem else None
+    pool = layout.zpool_on(device)
+    wanted = "zfs_member" if pool else "crypto_LUKS" if container else "LVM2_member" if group else filesystem.type if filesystem else None
     assert list(signatures) == ([wanted] if wanted is not None else []), (device, list(signatures), wanted)
+    if pool is not None:
+        guid, _size, name, count, datasets = signatures["zfs_member"][0]
+        members = [block_of(host.blocks(), layout, member) for member in pool.devices]
+        assert {host.media.signatures(member)["zfs_member"][0][0] for member in members} == {guid}
+        assert (name, count) == (pool.name, len(pool.devices))
+        assert guid in host.zpools
+        there = {dataset: dict(properties) for dataset, properties in datasets}
+        assert all(dict(one.properties).items() <= there[one.name].items() for one in (pool.root, *pool.datasets))
     if group is not None:
         known = signatures["LVM2_member"][0][1]
         assert known is not None
@@ -116,14 +131,19 @@ def _check_content(host: SimulatedHost, layout: Layout, device: str, block: Bloc
         assert block.size - size < ENDS_WITH_SLACK.get(filesystem.type, 1 << 20) * 1024**2
 
 
+def data_places(layout: Layout) -> list[str]:
+    """The devices that a user has data on."""
+    return [filesystem.device for filesystem in layout.filesystems] + [device for pool in layout.zpools for device in pool.devices]
+
+
 def write_data(host: SimulatedHost, layout: Layout) -> None:
     """Put the user's data into every filesystem, near to both ends."""
     found = host.blocks()
-    for filesystem in layout.filesystems:
-        block = block_of(found, layout, filesystem.device)
+    for device in data_places(layout):
+        block = block_of(found, layout, device)
         for offset in (3 * 1024**2 // 2, block.size - 100):
-            host.media.write(block, offset, "data", f"{filesystem.device}@{offset}")
-        host.data[filesystem.device] = (3 * 1024**2 // 2, block.size - 100)
+            host.media.write(block, offset, "data", f"{device}@{offset}")
+        host.data[device] = (3 * 1024**2 // 2, block.size - 100)
 
 
 def check_data(host: SimulatedHost, layout: Layout) -> None:

@@ -14,7 +14,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.facts.select impo
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature, Table, TablePartition
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Legs, Luks
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import LogicalVolume, PhysicalVolume, Present
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import LogicalVolume, PhysicalVolume, Present, Zpool
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.cache import is_volume, volume_of
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import (
@@ -27,6 +27,8 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.media imp
     md_data,
 )
 
+ZPOOL_FIELDS = 5
+"""Of the label of a ZFS pool: its guid, the size of the device, the name, on how many devices it is, and its datasets."""
 BY_ID = "/dev/disk/by-id/wwn-"
 
 
@@ -97,6 +99,8 @@ class SimulatedHost:
     data: dict[str, tuple[int, ...]] = field(default_factory=dict)
     mapping_keys: dict[str, str] = field(default_factory=dict)
     mapping_sizes: dict[str, int] = field(default_factory=dict)
+    zpools: set[str] = field(default_factory=set)
+    """ZFS pools (guids) that are imported."""
     lost: frozenset[str] = frozenset()
     """Thin pools (UUIDs) that have not been finished before the power went, which is when their metadata may be lost."""
     _known: tuple[t.Any, dict[str, Block]] = field(default_factory=lambda: (None, {}))
@@ -232,9 +236,18 @@ class SimulatedHost:
 
     def users(self, name: str) -> list[str]:
         """What is built on a device, or uses it."""
-        return [block.name for block in self.blocks().values() if name in block.parents] + (
-            [self.mounts[name]] if name in self.mounts else []
-        )
+        built = [block.name for block in self.blocks().values() if name in block.parents]
+        pools = [guid for guid, members in self.zpool_members().items() if name in {block.name for block in members}]
+        return built + pools + ([self.mounts[name]] if name in self.mounts else [])
+
+    def zpool_members(self) -> dict[str, list[Block]]:
+        """The devices of the ZFS pools that are imported."""
+        found: dict[str, list[Block]] = {guid: [] for guid in self.zpools}
+        for block in self.blocks().values():
+            signature = self.media.signatures(block).get("zfs_member")
+            if signature is not None and signature[0][0] in found and block.kind != "disk":
+                found[signature[0][0]].append(block)
+        return found
 
     # ---- starting
 
@@ -244,8 +257,18 @@ class SimulatedHost:
         self.arrays, self.mappings, self.active, self.mounts = {}, {}, set(), {}
         self.mapping_keys, self.mapping_sizes = {}, {}
         self.assemble()
+        self._import_zpools()
         groups = self.groups(self.blocks()).values()
         self.lost = frozenset(volume.uuid for group in groups for volume in group.volumes if volume.chunk and volume.tags)
+
+    def _import_zpools(self) -> None:
+        """What ZFS does at a start: import the pools that it remembers, where they are whole."""
+        known: dict[str, list[tuple[t.Any, ...]]] = {}
+        for block in self.blocks().values():
+            signature = self.media.signatures(block).get("zfs_member")
+            if signature is not None and block.kind == "part" and len(signature[0]) == ZPOOL_FIELDS:
+                known.setdefault(signature[0][0], []).append(signature[0])
+        self.zpools = {guid for guid, labels in known.items() if len(labels) == labels[0][3]}
 
     def assemble(self, disk: str | None = None) -> None:
         """What udev does: start what is complete; with a disk only what has a member there."""
@@ -283,7 +306,11 @@ class SimulatedHost:
         physical, logical = self._lvm(found)
         sizes = {name: device.row["fssize"] for name, device in devices.items() if device.row.get("fssize")}
         btrfs = {device.filesystem.uuid: dict(device.row["subvolumes"]) for device in devices.values() if "subvolumes" in device.row}
-        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=self._spares(found))
+        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=self._spares(found), zpools=self._zpools())
+
+    def _zpools(self) -> tuple[Zpool, ...]:
+        labels = [(guid, self.media.signatures(blocks[0])["zfs_member"][0]) for guid, blocks in self.zpool_members().items()]
+        return tuple(Zpool(label[2], guid, "ONLINE", {name: dict(properties) for name, properties in label[4]}) for guid, label in labels)
 
     def _device(self, block: Block) -> Device:
         signatures = self.media.signatures(block)
@@ -310,7 +337,7 @@ class SimulatedHost:
             parents=block.parents,
             row=row,
             mountpoints=(self.mounts[block.name],) if block.name in self.mounts else (),
-            filesystem=Filesystem(contents[0].type, contents[0].uuid) if contents else None,
+            filesystem=Filesystem(contents[0].type, contents[0].uuid, self._label(signatures, contents[0])) if contents else None,
             signatures=named,
             partition=TablePartition(int(str(block.uuid)), self._start(block), block.size, None) if block.kind == "part" else None,
             title=block.title,
@@ -349,6 +376,11 @@ class SimulatedHost:
     @staticmethod
     def _start(block: Block) -> int:
         return block.extents[0].places[0][1]
+
+    @staticmethod
+    def _label(signatures: dict[str, t.Any], content: Signature) -> str | None:
+        payload = signatures[content.type][0] if content.type == "zfs_member" else ()
+        return payload[2] if len(payload) == ZPOOL_FIELDS else None
 
     @staticmethod
     def _uuid(kind: str, payload: t.Any) -> str:

@@ -61,6 +61,13 @@ class SchemaMaker:
         devices = [self.partition(disk, size, space) for disk in disks]
         self.schema["fss"].append({**filesystem(devices[0], "btrfs"), "devices": devices, "level": "raid1"})
 
+    def zpool(self, disks: tuple[str, ...], size: int, name: str) -> None:
+        """Make a ZFS pool on several disks, a mirror or a raidz."""
+        devices = [self.partition(disk, size, name) for disk in disks]
+        vdev = {"type": "mirror" if len(disks) == 2 else "raidz1", "devices": devices}
+        datasets = [{"name": "home/user", "quota": 16}, {"name": "home", "properties": {"compression": "lz4"}}]
+        self.schema.setdefault("zpools", []).append({"name": name, "vdevs": [vdev], "datasets": datasets})
+
     def fill(self, device: str, size: int, content: str, space: str, fs_type: str) -> None:
         """Put something on a device; `size` MiB are sure to be usable."""
         if content.startswith("luks-"):
@@ -135,6 +142,8 @@ def makers(draw: st.DrawFn) -> SchemaMaker:
         fs_type = draw(st.sampled_from(_FILESYSTEMS))
         if len(names) > 1 and content == "none" and draw(st.booleans()):
             maker.spread(tuple(draw(st.permutations(names))[:2]), size, space)
+        elif len(names) > 1 and content == "swap" and draw(st.booleans()):
+            maker.zpool(tuple(names), size, f"pool{number}")
         elif len(names) > 1 and draw(st.booleans()):
             first, second = draw(st.permutations(names))[:2]
             device = maker.mirror((first, second), size, space, draw(st.sampled_from(["1.0", "1.2"])))
@@ -170,6 +179,7 @@ def change(draw: Draw, maker: SchemaMaker) -> None:
     for cache in schema.get("caches", ()):
         cache["mode"] = draw(st.sampled_from(["writethrough", "writeback"]))
         fixed |= {cache["device"], *(container["device"] for container in schema["luks"] if container["name"] in cache["device"])}
+    fixed |= {device for pool in schema.get("zpools", ()) for vdev in pool["vdevs"] for device in vdev["devices"]}
     for table in schema["parteds"]:
         last = table["partitions"][-1:] if draw(st.booleans()) else []
         for part in last:
@@ -203,6 +213,9 @@ def change(draw: Draw, maker: SchemaMaker) -> None:
     for one in schema["fss"]:
         if one["fs_type"] == "btrfs" and draw(st.booleans()):
             one["subvolumes"] = [{"name": "@", "quota": 32}, {"name": "@/home", "quota": 8}, {"name": "@new"}]
+    for pool in schema.get("zpools", ()):
+        if draw(st.booleans()):
+            pool["datasets"] = [{"name": "home", "quota": 32, "properties": {"atime": False}}, {"name": "new"}]
     unused = sorted(set(DISK_SIZES) - {disk_name(table) for table in schema["parteds"]})
     if unused and schema["vgs"] and draw(st.booleans()):
         maker.disk(unused[0], DISK_SIZES[unused[0]])

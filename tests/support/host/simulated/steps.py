@@ -488,6 +488,53 @@ def _limit_subvolumes(host: SimulatedHost, step: kinds.LimitSubvolumes) -> Piece
         yield
 
 
+def _create_zpool(host: SimulatedHost, step: kinds.CreateZpool) -> Pieces:
+    blocks = [_clean(host, node) for node in step.devices]
+    _need(all(pool.name != step.name for pool in host.present().zpools), f"there is a pool {step.name}")
+    guid = new_uuid()
+    label = (step.name, len(blocks), (("", step.properties),))
+    for block in blocks:
+        host.media.sign(block, "zfs_member", (guid, block.size, *label))
+        yield
+    host.zpools.add(guid)
+    yield
+
+
+def _change_datasets(host: SimulatedHost, pool: str, change: Callable[[dict[str, dict[str, str]]], None]) -> None:
+    """Change the datasets of an imported pool, on all its devices at once, as a transaction does."""
+    guid = next(known.guid for known in host.present().zpools if known.name == pool)
+    for block in host.zpool_members()[guid]:
+        _guid, size, name, count, datasets = host.media.signatures(block)["zfs_member"][0]
+        found = {dataset: dict(properties) for dataset, properties in datasets}
+        change(found)
+        told = tuple((dataset, tuple(properties.items())) for dataset, properties in found.items())
+        host.media.sign(block, "zfs_member", (guid, size, name, count, told))
+
+
+def _create_dataset(host: SimulatedHost, step: kinds.CreateDataset) -> Pieces:
+    pool, _slash, dataset = step.name.partition("/")
+
+    def change(datasets: dict[str, dict[str, str]]) -> None:
+        _need(dataset not in datasets, f"{step.name} is there")
+        _need(dataset.rpartition("/")[0] in datasets, f"what {step.name} is to be in is not there")
+        datasets[dataset] = dict(step.properties)
+
+    _change_datasets(host, pool, change)
+    yield
+
+
+def _set_properties(host: SimulatedHost, step: kinds.SetProperties) -> Pieces:
+    pool, _slash, dataset = step.name.partition("/")
+    for name, value in step.properties:
+        _change_datasets(host, pool, lambda datasets, name=name, value=value: datasets[dataset].update({name: value}))  # type: ignore[misc]
+        yield
+
+
+def _export_zpool(host: SimulatedHost, step: kinds.ExportZpool) -> Pieces:
+    host.zpools -= {pool.guid for pool in host.present().zpools if pool.name == step.name}
+    yield
+
+
 _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
     kinds.WritePartitionTable: _write_table,
     kinds.ClearGaps: _clear_gaps,
@@ -526,4 +573,8 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.GrowFilesystem: _grow_filesystem,
     kinds.CreateSubvolumes: _create_subvolumes,
     kinds.LimitSubvolumes: _limit_subvolumes,
+    kinds.CreateZpool: _create_zpool,
+    kinds.CreateDataset: _create_dataset,
+    kinds.SetProperties: _set_properties,
+    kinds.ExportZpool: _export_zpool,
 }

@@ -116,7 +116,10 @@ def test_mistakes_are_told_at_once() -> None:
             {"id": "both", "type": "partition", "apart_from": ["log"], "together_with": ["log"]},
         )
     assert {(mistake.place, mistake.says) for mistake in caught.value.mistakes} == {
-        ("schema[3].apart_from", "makes no sense for the type esp; it is for btrfs, lv, partition, partitions, raid, thin, thin_pool, vg"),
+        (
+            "schema[3].apart_from",
+            "makes no sense for the type esp; it is for btrfs, lv, partition, partitions, raid, thin, thin_pool, vg, zpool",
+        ),
         ("schema[4].apart_from", "is a list; must be the id of another space, or a list of such ids"),
         ("schema[0].apart_from", "'log' lies where 'log' does; name another space"),
         ("schema[0].apart_from", "there is no space 'dats' (did you mean data?)"),

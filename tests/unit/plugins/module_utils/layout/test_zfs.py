@@ -1,0 +1,112 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What becomes of ZFS pools on a host: how they are made and changed, and when nothing is done to them."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Zpool
+from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, plan, refusal
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import SchemaMaker
+
+DISKS = ("sda", "sdb")
+WIPED = ["sda", "sdb", "sdc"]
+
+
+def pooled(name: str = "tank", size: int = 200) -> SchemaMaker:
+    maker = maker_on(*DISKS)
+    maker.zpool(DISKS, size, name)
+    return maker
+
+
+def says(host, schema, wipe=()):
+    found = plan(host, schema, wipe)
+    assert not found.refusals, found.refusals
+    return [step.says for step in found.steps]
+
+
+def test_a_pool_is_made_with_its_datasets_before_its_partitions_are_finished():
+    steps = says(installed(maker_on(*DISKS)), pooled().schema)
+    assert [line.partition(" (PARTUUID")[0] for line in steps[3:]] == [
+        "create the ZFS pool tank: mirror of /dev/sda1, /dev/sdb1, with mountpoint=none",
+        "create the dataset tank/home, with compression=lz4",
+        "create the dataset tank/home/user, with quota=16 MiB",
+        "mark partition 1 of /dev/sda as finished",
+        "mark partition 1 of /dev/sdb as finished",
+    ]
+
+
+def test_what_is_there_stays_and_what_is_new_or_other_is_made():
+    maker = pooled()
+    host = installed(maker)
+    assert says(host, maker.schema) == says(host, maker.schema, DISKS) == []
+    (pool,) = maker.schema["zpools"]
+    pool["properties"] = {"atime": False}
+    pool["datasets"] = [{"name": "home", "mount": "/home", "quota": 32, "properties": {"compression": "lz4"}}, {"name": "new"}]
+    assert says(host, maker.schema) == [
+        "set on the dataset tank: atime=off",
+        "set on the dataset tank/home: mountpoint=/home, quota=32 MiB",
+        "create the dataset tank/new",
+    ]
+
+
+def test_a_pool_that_is_not_imported_is_left_alone_whatever_may_be_wiped():
+    maker = pooled()
+    host = installed(maker)
+    host.zpools.clear()
+    for wipe in ((), DISKS):
+        assert "the ZFS pool tank, which is not imported on this host: it was exported, or last used by another" in refusal(
+            host, maker.schema, wipe
+        )
+    # What another plan makes there takes its place.
+    assert "zfs_member is in the way of pond" in refusal(host, pooled("pond").schema)
+    assert any("create the ZFS pool pond" in line for line in says(host, pooled("pond").schema, DISKS))
+
+
+def test_a_pool_that_is_destroyed_is_named_and_exported_first_unless_it_is_mounted(monkeypatch):
+    host = installed(pooled())
+    found = plan(host, pooled("pond").schema, DISKS)
+    assert found.steps[0].says == "export the ZFS pool tank"
+    assert "zfs_member 'tank' on /dev/sda1 (200 MiB, of the ZFS pool tank)" in paragraph(found.losses)
+    (pool,) = host.present().zpools
+    monkeypatch.setattr(host, "_zpools", lambda: (Zpool(pool.name, pool.guid, "ONLINE", pool.datasets, ("/tank",)),))
+    said = refusal(host, pooled("pond").schema, DISKS)
+    assert "the ZFS pool tank, which would be destroyed, but is mounted on /tank; data in use stays" in said
+
+
+def test_a_pool_with_its_name_on_other_disks_is_in_the_way():
+    host = installed(pooled())
+    other = maker_on("sdc")
+    other.schema["zpools"] = [{"name": "tank", "vdevs": [{"type": "stripe", "devices": [other.partition("sdc", 100, "tank")]}]}]
+    assert "a ZFS pool tank is already imported, from other devices" in refusal(host, other.schema)
+
+
+def test_what_is_left_to_the_user_is_refused():
+    host = installed(pooled())
+    assert "is grown by hand only (zpool online -e)" in refusal(host, pooled(size=300).schema)
+    wider = maker_on("sda", "sdb", "sdc")
+    wider.zpool(("sda", "sdb", "sdc"), 200, "tank")
+    assert "use zpool replace, attach or add" in refusal(host, wider.schema)
+    assert "use zpool replace, attach or add" in refusal(host, wider.schema, WIPED)
+    wide = installed(wider)
+    assert "is there with /dev/sdc1 as well, which is not taken away here (use zpool replace" in refusal(wide, pooled().schema)
+    sensitive = copy.deepcopy(pooled().schema)
+    sensitive["zpools"][0]["datasets"][1]["properties"] = {"casesensitivity": "mixed"}
+    host = installed(pooled())
+    known = sensitive["zpools"][0]["datasets"][1]
+    known["properties"]["casesensitivity"] = "insensitive"
+    assert says(host, sensitive) == ["set on the dataset tank/home: casesensitivity=insensitive"]
+
+
+@pytest.mark.parametrize("there", ["mixed", "sensitive"])
+def test_properties_of_the_creation_do_not_change(there):
+    maker = pooled()
+    maker.schema["zpools"][0]["properties"] = {"casesensitivity": there}
+    host = installed(maker)
+    maker.schema["zpools"][0]["properties"] = {"casesensitivity": "insensitive"}
+    assert f"casesensitivity is {there} and cannot be changed to insensitive" in refusal(host, maker.schema)

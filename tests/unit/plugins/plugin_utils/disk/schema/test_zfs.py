@@ -1,0 +1,180 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A ZFS pool, from the wish to the host and the installers."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.zfs import PARTITION_TYPE, Shape, Vdev, room
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.compare import compare
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import disko
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import planned_layout, summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_files import needed_tools
+from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan
+
+Plain = dict[str, t.Any]
+
+TANK: Plain = {"id": "tank", "type": "zpool", "mount": "/tank"}
+
+
+def planned(*spaces: Plain, disks: int = 2) -> Plain:
+    return make_plan(list(spaces), hardware([("ssd", 20)] * disks))
+
+
+def mistakes(*spaces: Plain, disks: int = 2) -> str:
+    with pytest.raises(InputError) as caught:
+        planned(*spaces, disks=disks)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "disks", "shape", "words"),
+    [
+        ({}, 3, Shape(Vdev.MIRROR, 1, 2), "zfs mirror, 2 disks"),
+        ({"legs": "all"}, 5, Shape(Vdev.MIRROR, 2, 2), "zfs 2 x mirror, 4 disks"),
+        ({"legs": 6, "vdevs": 2}, 6, Shape(Vdev.MIRROR, 2, 3), "zfs 2 x mirror, 6 disks"),
+        ({"vdev": "raidz1"}, 3, Shape(Vdev.RAIDZ1, 1, 3), "zfs raidz1, 3 disks"),
+        ({"vdev": "raidz2", "legs": "all", "vdevs": 2}, 9, Shape(Vdev.RAIDZ2, 2, 4), "zfs 2 x raidz2, 8 disks"),
+        ({"vdev": "stripe"}, 2, Shape(Vdev.STRIPE, 1, 1), "zfs stripe"),
+        ({"vdev": "stripe", "legs": "all", "alike": True}, 2, Shape(Vdev.STRIPE, 2, 1), "zfs stripe, 2 disks"),
+    ],
+)
+def test_there_is_the_room_that_is_asked_for(keys: Plain, disks: int, shape: Shape, words: str) -> None:
+    made = planned({**TANK, **keys, "size": 9000}, disks=disks)
+    sizes = {space["size"] for disk in made["disks"] for space in disk["spaces"]}
+    assert len(sizes) == 1
+    (leg,) = sizes
+    assert room(shape, leg - 1) < 9000 <= room(shape, leg)
+    (pool,) = made["schema"]["zpools"]
+    assert [(vdev["type"], len(vdev["devices"])) for vdev in pool["vdevs"]] == [(shape.kind, shape.width)] * shape.vdevs
+    assert words in summary(made)
+    assert {part["guid"] for disk in made["schema"]["parteds"] for part in disk["partitions"]} == {PARTITION_TYPE}
+    (desired,) = parse_static_schema(made["schema"]).zpools
+    assert len(desired.devices) == shape.legs
+    assert dict(desired.root.properties)["mountpoint"] == "/tank"
+
+
+def test_datasets_go_all_the_way() -> None:
+    home = {"name": "home", "mount": "/home", "quota": "3 GiB", "reservation": 100, "properties": {"recordsize": "16K", "atime": False}}
+    made = planned({**TANK, "properties": {"compression": "lz4"}, "datasets": [home, {"name": "home/a"}]})
+    (pool,) = parse_static_schema(made["schema"]).zpools
+    assert dict(pool.root.properties) == {"mountpoint": "/tank", "compression": "lz4"}
+    assert dict(pool.datasets[0].properties) == {
+        "mountpoint": "/home",
+        "quota": str(3 * 1024**3),
+        "reservation": str(100 * 1024**2),
+        "recordsize": "16K",
+        "atime": "off",
+    }
+    assert (pool.datasets[1].name, pool.datasets[1].properties, pool.datasets[1].mount) == ("home/a", (), "none")
+    assert "dataset              /home           ≤ 3 GiB" in summary(made)
+    assert "zpool tank mirror of 2\n  home: dataset /home\n" in planned_layout(made)
+    assert needed_tools(made["schema"]) == ["sfdisk", "zpool"]
+    assert made["schema"]["fss"] == []
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    said = mistakes(
+        {**TANK, "id": "mirror1", "mount": "/boot", "encrypt": True, "fs_type": "xfs", "level": "raid1", "keep_data": True, "boot": True},
+        {**TANK, "id": "b", "mount": "/b", "legs": 3, "vdevs": 2},
+        {**TANK, "id": "c", "mount": "/c", "vdev": "raidz2", "legs": "all"},
+        {**TANK, "id": "d", "mount": "swap", "properties": {"mountpoint": "/d"}},
+        {**TANK, "id": "e", "mount": "/e", "datasets": [{"name": "x", "mount": "/"}, {"name": "x", "mount": "/b", "quota": 0}]},
+        {**TANK, "id": "f", "mount": "/f", "datasets": [{"name": "/x", "properties": {"encryption": "on"}}]},
+        {**TANK, "id": "g", "mount": "/g", "vdev": "raid5"},
+        {**TANK, "id": "h", "mount": "/h", "size": 10},
+        {"id": "p", "type": "partition", "datasets": [{"name": "x"}]},
+        disks=3,
+    )
+    for line in (
+        "schema[0].id: 'mirror1' cannot name a ZFS pool; it must be a letter",
+        "schema[0].mount: is '/boot', which is not put on ZFS here; put it on a partition, an lv or a raid",
+        "schema[0].encrypt: makes no sense for the type zpool",
+        "schema[0].fs_type: makes no sense for the type zpool",
+        "schema[0].level: makes no sense for the type zpool; it is for btrfs, raid",
+        "schema[0].keep_data: makes no sense for the type zpool",
+        "schema[0].boot: makes no sense for the type zpool",
+        "schema[1].legs: 3 is too few; 2 vdevs of mirror need 4 disks or more",
+        "schema[2].legs: all is 3 is too few; raidz2 needs 4 disks or more",
+        "schema[3].mount: is 'swap'; a zpool holds files",
+        "schema[3].properties: mountpoint has a key of its own; write it as mount, beside properties",
+        "schema[4].datasets[1].name: 'x' is already the name of schema[4].datasets[0]",
+        "schema[4].datasets[0].mount: is '/', which is not put on ZFS here",
+        "schema[4].datasets[1].mount: '/b' is already the mount point of 'b'",
+        "schema[4].datasets[1].quota: is 0; leave it out if there is to be none",
+        "schema[5].datasets[0].name: is '/x'; must be a path of letters",
+        "schema[5].datasets[0].properties: encryption is not set here",
+        "schema[6].vdev: ",
+        "schema[7].size: 10 MiB are too little for a mirror of ZFS on 2 disks, of 64 MiB each at least, which has 24",
+        "schema[8].datasets: makes no sense for the type partition; it is for zpool",
+    ):
+        assert line in said, f"{line}\n{said}"
+    assert "5 cannot be divided into 2 vdevs of one size; 4 can, and so can 6" in mistakes({**TANK, "legs": 5}, disks=6)
+
+
+def test_a_conflict_says_what_zfs_keeps() -> None:
+    with pytest.raises(NoSolution, match="of them for what ZFS keeps free and for itself"):
+        planned({**TANK, "size": "20 GiB"})
+
+
+def test_a_static_schema_is_read_strictly() -> None:
+    made = planned(TANK)["schema"]
+    (pool,) = made["zpools"]
+    (vdev,) = pool["vdevs"]
+    wrong = {
+        **pool,
+        "name": "raidz",
+        "mount": "tank",
+        "ashift": 99,
+        "vdevs": [{**vdev, "type": "raidz1"}, {**vdev, "type": "log"}],
+        "properties": {"Bad": "x", "atime": [1]},
+        "datasets": [{"name": "a@b", "quota": 0, "properties": "atime=off"}],
+    }
+    with pytest.raises(SchemaMistakes) as caught:
+        parse_static_schema({**made, "zpools": [wrong, {"name": "other"}]})
+    said = str(caught.value)
+    for line in (
+        "zpools[0].name: must be a letter",
+        "zpools[0].mount: must be a path from the root, or none, not 'tank'",
+        "zpools[0].ashift: must be from 9 to 16, not 99",
+        "zpools[0].vdevs[0].devices: raidz1 needs at least 3 devices, not 2",
+        "zpools[0].vdevs[1].type: must be one of stripe, mirror, raidz1, raidz2, raidz3, not 'log'",
+        "zpools[0].properties: 'Bad' is no name of a property",
+        "zpools[0].properties: the value of atime must be a word or a number, not a list",
+        "zpools[0].datasets[0].name: must be a path of letters",
+        "zpools[0].datasets[0].quota: must be a whole number of at least 1, not 0",
+        "zpools[0].datasets[0].properties: must be a mapping of names to words, not a str",
+        "zpools[1].vdevs: has to be a list of at least one vdev",
+    ):
+        assert line in said, f"{line}\n{said}"
+    twice = {**made, "zpools": [pool, {**pool, "mount": "/tank"}], "fss": [{"device": vdev["devices"][0], "fs_type": "ext4"}]}
+    with pytest.raises(SchemaMistakes) as caught:
+        parse_static_schema(twice)
+    for line in ("zpools[1].name: tank is already that of zpools[0]", "is already used by", "zpools[1].mount: /tank is already that of"):
+        assert line in str(caught.value)
+
+
+def test_installers_say_that_they_are_not_told() -> None:
+    with pytest.raises(InputError, match="disko is told of no ZFS pools here; plan it for disk_layout, after the installation"):
+        write_plan(disko.TARGET, planned(TANK), None, lossy=True, password_file=None)
+
+
+def test_drift_looks_at_the_partitions_of_a_pool() -> None:
+    made = planned(TANK)
+    facts = hardware([("ssd", 20)] * 2)
+    for disk, planned_disk in zip(facts["disks"], made["schema"]["parteds"], strict=True):
+        parts = ((part, part["end"] - part["begin"]) for part in planned_disk["partitions"])
+        disk["partitions"] = [
+            {"number": 1, "uuid": part["uuid"], "type": part["guid"], "start": part["begin"], "size": size, "fs_type": "zfs_member"}
+            for part, size in parts
+        ]
+    assert not [finding for finding in compare(made, facts) if "tank" in finding.says]
+    facts["disks"][0]["partitions"][0]["fs_type"] = "ext4"
+    assert [finding for finding in compare(made, facts) if "zfs_member" in finding.says]

@@ -1,0 +1,82 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""ZFS pools in a real machine, of zfs-fuse: cut off and completed, as planned, changed, mounted after a restart, refused and destroyed."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
+from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
+
+GIB = 1024**3
+MIB = 1024**2
+DISKS = [Disk(f"Z{number}", GIB, "scsi") for number in range(4)]
+
+Plain = dict[str, t.Any]
+
+
+def schema(quota: str = "100 MiB", *more: Plain) -> list[Plain]:
+    return [
+        {"id": "system", "type": "partition", "size": "100 MiB", "fs_type": "ext4", "mount": "/mnt/plain"},
+        {
+            "id": "tank",
+            "type": "zpool",
+            "vdev": "raidz1",
+            "legs": "all",
+            "size": "700 MiB",
+            "mount": "/tank",
+            "properties": {"compression": "gzip", "atime": False},
+            "datasets": [
+                {"name": "home/a", "reservation": "20 MiB"},
+                {"name": "home", "mount": "/tank-home", "quota": quota, "properties": {"recordsize": "16K"}},
+                *more,
+            ],
+        },
+        {"id": "pair", "type": "zpool", "legs": 4, "size": "400 MiB"},
+    ]
+
+
+def test_zfs_pools_are_made_changed_and_mounted_again(image: Path, layout_start: Path, tmp_path: Path) -> None:
+    with machine(image, tmp_path, [], layout_start) as started:
+        for disk in DISKS:
+            started.plug(disk)
+        host = LayoutHost(started)
+        plan = host.plan(schema())
+        for writes in (150, 400):
+            began = started.written(DISKS)
+            run = host.begin(plan["schema"])
+            while run.poll() is None and started.written(DISKS) - began < writes:
+                time.sleep(0.002)
+            started.cut_power()
+            run.communicate()
+            started.resume(DISKS, layout_start)
+            # What a machine that is no test remembers of its pools it remembers after a cut as well.
+            host.shell("zpool import -f -a || true")
+        host.apply(plan["schema"])
+        assert host.foresee(plan["schema"])["steps"] == []
+        for pool, room in (("tank", 700), ("pair", 400)):
+            sizes = [int(size) for size in host.shell(f"zfs get -H -p -o value used,available {pool}").split()]
+            # An old ZFS keeps less of it free.
+            assert room * MIB <= sum(sizes) < 2 * room * MIB
+
+        host.shell("echo kept >/tank-home/file; sync")
+        changed = host.plan(schema("150 MiB", {"name": "new"}))
+        steps = host.apply(changed["schema"])["steps"]
+        assert [step["kind"] for step in steps] == ["set_properties", "create_dataset"], steps
+
+        started.restart()
+        host.shell("systemctl is-system-running --wait || systemctl --failed")
+        host.shell("for name in /tank /tank-home /tank-home/a /tank/new; do mountpoint $name; done; grep kept /tank-home/file")
+        assert host.apply(changed["schema"])["steps"] == []
+
+        alone = host.plan([{"id": "alone", "type": "partitions", "per_disk": True, "fs_type": "ext4"}])
+        wipe = [disk.link for disk in DISKS]
+        assert "is mounted on /tank" in host.refuse(alone["schema"], wipe=wipe)
+        host.shell("zpool export tank")
+        assert "which is not imported on this host" in host.refuse(changed["schema"], wipe=wipe)
+        host.apply(alone["schema"], wipe=wipe)
