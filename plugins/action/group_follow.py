@@ -18,6 +18,7 @@ from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.fields import read_all
 from ..plugin_utils.common.parallel import solve_each
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.follow.lock import take, this_run
 from ..plugin_utils.group.follow.record import Moment, read_record, record_to_plain, write_record
 from ..plugin_utils.group.tasks.follow import run_follow
 
@@ -78,6 +79,8 @@ class ActionModule(PlanningAction):
         """Say what is done now, and keep what the next run has to know."""
         now = datetime.now(timezone.utc) if arguments["now"] is None else read_all(Moment(), arguments["now"], "now")
         path = Path(self._loader.path_dwim(arguments["state_file"]))
+        if not self._task.check_mode:
+            take(path, this_run())
         before = read_record(path)
         loaded = load_any_cluster(arguments, self._loader.path_dwim)
         solve = functools.partial(solve_each, progress=self.show_progress)

@@ -24,9 +24,9 @@ BEGIN = datetime(2026, 3, 2, 8, 0, tzinfo=timezone.utc)
 MEMORY = 65536
 
 
-def solve(job: t.Any, tasks: t.Any, _resources: t.Any) -> dict[str, Solved[t.Any]]:
+def solve(job: t.Any, tasks: t.Any, resources: t.Any) -> dict[str, Solved[t.Any]]:
     """Plan groups one after the other in this process."""
-    return {name: Solved(job(task, None), 0.0) for name, task in tasks.items()}
+    return {name: Solved(job(task, resources.seconds), 0.0) for name, task in tasks.items()}
 
 
 def cluster(nodes: dict[str, str], instances: Iterable[dict[str, t.Any]], **states: str) -> dict[str, t.Any]:
@@ -65,12 +65,19 @@ class Follower:
     def __init__(self, told: dict[str, t.Any], **arguments: t.Any) -> None:
         self.told, self.arguments = told, {"cooldown": 0.0, "rest": 0.0, "max_moves": 10, **arguments}
         self.now, self.text = BEGIN, ""
+        self.searched: list[str] = []
+        """The groups for which moves were searched, one after the other."""
 
     def run(self, minutes: float = 0, **arguments: t.Any) -> dict[str, t.Any]:
         """Let minutes pass and run once; the record is kept, as text."""
         self.now += timedelta(minutes=minutes)
         record = record_from_plain(json.loads(self.text or '{"version": 1}'))
-        followed = run_follow(Loaded(parse_inline(self.told), {}), {**self.arguments, **arguments}, record, self.now, solve)
+
+        def noted(job: t.Any, tasks: t.Any, resources: t.Any) -> dict[str, Solved[t.Any]]:
+            self.searched += tasks
+            return solve(job, tasks, resources)
+
+        followed = run_follow(Loaded(parse_inline(self.told), {}), {**self.arguments, **arguments}, record, self.now, noted)
         before, self.text = self.text, json.dumps(record_to_plain(followed.record))
         json.dumps(plain(followed.told))
         return followed.told | {"changed": followed.record != record, "text": before}

@@ -76,7 +76,8 @@ def decide(condition: Condition, known: GroupRecord, rules: Rules, now: datetime
     over = condition.value > rules.threshold
     balancing = known.balancing and condition.value > rules.target
     since = (known.over_since or now) if over else None
-    known = dataclasses.replace(known, over_since=since, balancing=balancing)
+    is_well = not (over or balancing or condition.is_urgent)
+    known = dataclasses.replace(known, over_since=since, balancing=balancing, fruitless={} if is_well else known.fruitless)
     if condition.is_urgent:
         return Decision(Action.REPAIR, known)
     return uneven(known, rules, now)

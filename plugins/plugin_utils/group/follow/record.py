@@ -39,11 +39,15 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True)
 class GroupRecord:
-    """A group: since when it has been over the threshold, whether it is on the way to the target, when it was last changed."""
+    """A group: since when it has been over the threshold, whether it is on the way to the target, when it was last changed.
+
+    `fruitless` are the marks of what was searched for each purpose without finding a move, as `searched.mark` makes them.
+    """
 
     over_since: datetime | None = None
     balancing: bool = False
     acted: datetime | None = None
+    fruitless: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,15 @@ class Moment(Kind):
         return {"type": "string", "format": "date-time"}
 
 
-_GROUP = Table("a group", [Row("over_since", Moment()), Row("balancing", Truth(), default=False), Row("acted", Moment())])
+_GROUP = Table(
+    "a group",
+    [
+        Row("over_since", Moment()),
+        Row("balancing", Truth(), default=False),
+        Row("acted", Moment()),
+        Row("fruitless", MappingOf(Text()), default={}),
+    ],
+)
 _PENDING = Table(
     "the pending plan",
     [
@@ -188,10 +200,7 @@ def record_from_plain(told: t.Any) -> Record:
 
 def record_to_plain(record: Record) -> dict[str, t.Any]:
     """Return a record as plain data."""
-    groups = {
-        name: {"over_since": moment_to_plain(one.over_since), "balancing": one.balancing, "acted": moment_to_plain(one.acted)}
-        for name, one in sorted(record.groups.items())
-    }
+    groups = {name: _group_to_plain(one) for name, one in sorted(record.groups.items())}
     moved = {name: moment_to_plain(moment) for name, moment in sorted(record.moved.items())}
     told: dict[str, t.Any] = {"version": VERSION, "groups": groups, "moved": moved, "pending": None}
     if record.pending is not None:
@@ -203,6 +212,11 @@ def record_to_plain(record: Record) -> dict[str, t.Any]:
             "plan": dict(pending.plan),
         }
     return told
+
+
+def _group_to_plain(known: GroupRecord) -> dict[str, t.Any]:
+    told = {"over_since": moment_to_plain(known.over_since), "balancing": known.balancing, "acted": moment_to_plain(known.acted)}
+    return told | ({"fruitless": dict(sorted(known.fruitless.items()))} if known.fruitless else {})
 
 
 def moment_to_plain(moment: datetime | None) -> str | None:

@@ -30,6 +30,7 @@ from ..follow.decide import Action, Decision, Rules, Why, decide, uneven
 from ..follow.least import guard_of, least, prefixes
 from ..follow.pending import Settled, dropped, settle
 from ..follow.record import GroupRecord, Pending, Purpose, Record, moment_to_plain
+from ..follow.searched import mark
 from ..plan.order import Guard, order, reserves_left
 from ..plan.plain import plan_to_plain
 from ..plan.stages import Plan, stages
@@ -67,6 +68,22 @@ class _Chosen:
     record: Record
     plans: tuple[GroupPlan, ...] = ()
     resumed: Pending | None = None
+
+
+@dataclass(frozen=True)
+class _Search:
+    """A search for moves: `marks` are of what each group was searched for, `plans` what was found by those that were searched."""
+
+    purpose: Purpose
+    marks: Mapping[int, str]
+    plans: Mapping[int, GroupPlan]
+
+    def remembered(self, record: Record, group: int, name: str) -> Record:
+        """Return the record with it that nothing was found for a group, unless its search was cut off."""
+        known = record.group(name)
+        if group not in self.plans or not self.plans[group].in_time:
+            return record
+        return record.with_group(name, dataclasses.replace(known, fruitless={**known.fruitless, self.purpose: self.marks[group]}))
 
 
 def run_follow(
@@ -194,11 +211,13 @@ class _Run:
     def _repaired(self, record: Record, decisions: Mapping[int, Decision]) -> _Chosen:
         """Return the repairs of groups that need any, with no regard to how many moves they take; without any, see to balance."""
         ill = [group for group, decision in decisions.items() if decision.action == Action.REPAIR]
-        plans = {found.group: self._repair(found) for found in self._plans(ill, self._cluster, None, None)}
+        search = self._search(record, Purpose.REPAIR, ill, self._cluster, None, None)
+        plans = {group: self._repair(found) for group, found in search.plans.items()}
         made = [found for found in plans.values() if found.plan.moves]
         now = {**decisions}
         for group in ill:
             if group not in plans or not plans[group].plan.moves:
+                record = search.remembered(record, group, self._name(group))
                 now[group] = self._not_repaired(record.group(self._name(group)))
         if made:
             return _Chosen(self._waiting(now, Why.REPAIRS), self._with_plan(record, Purpose.REPAIR, made), tuple(made))
@@ -212,20 +231,20 @@ class _Run:
     def _balanced(self, record: Record, decisions: Mapping[int, Decision]) -> _Chosen:
         """Return the plans of groups that are due, the most uneven first, with as many moves as a run may have in all."""
         due = sorted((group for group in decisions if decisions[group].action == Action.BALANCE), key=lambda g: -self._conditions[g].value)
-        left = self._options().prices.most_moves
-        resting = self._resting(record)
+        most = left = self._options().prices.most_moves
+        search = self._search(record, Purpose.BALANCE, due, self._resting(record), left, self._options().prices.most_data)
         made: list[GroupPlan] = []
         now = {**decisions}
-        plans = {found.group: found for found in self._plans(due, resting, left, self._options().prices.most_data)}
         for group in due:
             if left is not None and left <= 0:
                 now[group] = dataclasses.replace(now[group], action=Action.WAIT, why=Why.MOVES)
                 continue
-            found = self._part(plans[group], left) if group in plans else None
+            found = self._part(search.plans[group], left) if group in search.plans else None
             moves = bool(found and found.plan.moves)
             # Who finds no move is not on the way to the target any more, or it would look for one below the threshold for ever.
-            record = record.with_group(self._name(group), dataclasses.replace(now[group].known, balancing=moves))
+            record = record.with_group(self._name(group), dataclasses.replace(record.group(self._name(group)), balancing=moves))
             if found is None or not moves:
+                record = search.remembered(record, group, self._name(group)) if left == most else record
                 now[group] = dataclasses.replace(now[group], action=Action.STUCK)
                 continue
             made.append(found)
@@ -235,12 +254,18 @@ class _Run:
     def _options(self) -> BalanceOptions:
         return t.cast("BalanceOptions", self._wanted.request.options)
 
-    def _plans(self, groups: Sequence[int], cluster: Cluster, moves: int | None, data: int | None) -> list[GroupPlan]:
-        if not groups:
-            return []
+    def _search(
+        self, record: Record, purpose: Purpose, groups: Sequence[int], cluster: Cluster, moves: int | None, data: int | None
+    ) -> _Search:
+        """Return plans of groups, without those for which the same search found no move before."""
         prices = dataclasses.replace(self._options().prices, most_moves=moves, most_data=data)
         options = dataclasses.replace(self._options(), prices=prices)
-        return self._solver(dataclasses.replace(self._wanted.request, cluster=cluster, options=options)).plans(groups)
+        request = dataclasses.replace(self._wanted.request, cluster=cluster, options=options)
+        asked = (self._wanted.gauge, options, request.most_at_node, self._wanted.rules.target)
+        marks = {group: mark(cluster, group, *asked) for group in groups}
+        fresh = [group for group in groups if record.group(self._name(group)).fruitless.get(purpose) != marks[group]]
+        plans = self._solver(request).plans(fresh) if fresh else []
+        return _Search(purpose, marks, {found.group: found for found in plans})
 
     def _resting(self, record: Record) -> Cluster:
         """Return the cluster with a rule that instances stay which were moved a short while ago."""

@@ -132,6 +132,41 @@ def test_what_no_move_helps_is_stuck():
     assert not one.run(5)["changed"]
 
 
+def test_who_is_stuck_is_searched_again_only_when_something_changed():
+    one = follower([{"name": "big", "memory": 40960, "primary": "a", "disk_template": "plain"}], threshold=0.3)
+    one.told["nodes"][0]["free_memory"] = 24900
+    assert [action(one.run(5)) for _run in range(3)] == [("stuck", None)] * 3
+    assert one.searched == ["g"]
+    one.told["nodes"][0]["free_memory"] -= 20
+    assert (action(one.run(5)), one.searched) == (("stuck", None), ["g"])
+    one.run(5, disk_moves=False)
+    assert one.searched == ["g", "g"]
+    one.told["instances"].append({**one.told["instances"][0], "name": "small", "memory": 4096, "disk_template": "ext"})
+    assert one.settle(5)["plan"]["moves"]
+    assert one.searched == ["g"] * 3
+
+
+def test_what_cannot_be_repaired_is_searched_once_for_each_purpose():
+    one = follower([{"name": "big", "memory": 40960, "primary": "a", "disk_template": "plain"}], threshold=0.3)
+    one.told["nodes"][0]["drained"] = True
+    for _run in range(3):
+        assert action(one.run(5)) == ("stuck", None)
+    assert one.searched == ["g"]
+    one.told["nodes"][0]["drained"] = False
+    one.told["instances"][0]["primary"] = "b"
+    one.told["nodes"][1]["total_memory"] = 32768
+    for _run in range(3):
+        assert action(one.run(5)) == ("stuck", None)
+    assert one.searched == ["g"] * 3
+
+
+def test_a_search_that_was_cut_off_is_repeated():
+    one = follower([{"name": "big", "memory": 40960, "primary": "a", "disk_template": "plain"}], threshold=0.3, time_limit=0.0)
+    for _run in range(2):
+        one.run(5)
+    assert one.searched == ["g", "g"]
+
+
 def test_a_plan_that_is_left_is_told_as_it_was_made_and_drawn():
     one = follower(threshold=0.3, target=0.2)
     made = one.run()["plan"]
