@@ -37,7 +37,9 @@ options:
     type: bool
     default: false
   want:
-    description: How many instances should fit into a group. The result then says for each group how many nodes to add.
+    description:
+      - How many instances should fit into a group. The result then says for each group how many nodes to add, and how many it takes at
+        least.
     type: int
   groups:
     description:
@@ -142,13 +144,18 @@ groups:
       returned: with O(want)
       contains:
         nodes:
-          description: How many nodes, or null when no number of them would do.
+          description: How many nodes are enough, or null when no number of them would do.
+          type: int
+        least:
+          description:
+            - How many nodes it takes at least, by the sums of what nodes have. Where it is less than RV(groups[].add.nodes), a number in
+              between may be enough, too.
           type: int
         like:
-          description: The node that they are like, one of the group's most usual make.
+          description: The node that they are like, one of the group's most usual make. Null for a group without nodes.
           type: str
         each:
-          description: What such a node has, as C(memory), C(disk) and C(cpus).
+          description: What such a node has, as C(memory), C(disk) and C(cpus); null like RV(groups[].add.like).
           type: dict
         count:
           description: How many instances fit with them, up to O(want).

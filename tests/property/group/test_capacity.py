@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.bound import Bound, usual_node, with_nodes
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.copies import CopyOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.count import best_count, is_bounded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.tiered import count_tiers
@@ -56,6 +57,19 @@ def test_no_limit_gets_worse(question):
             assert_nothing_worse(before.to_cluster(), after.to_cluster(), touched)
             stranded = group_health(before, group).stranded
             assert all(memory <= stranded.get(node, 0) for node, memory in group_health(after, group).stranded.items())
+
+
+@settings(MODEST, max_examples=20)
+@given(questions())
+def test_no_count_is_beyond_the_bound(question):
+    cluster, spec, options = question
+    assume(is_bounded(cluster, spec))
+    for group in {cluster.group_positions()[node.group] for node in cluster.nodes}:
+        like = cluster.nodes[usual_node(cluster, group)]
+        bound = Bound.of(with_nodes(cluster, like, 1), spec, group, options)
+        assert len(best_count(cluster, spec, (group,), options, 60).copies) <= bound.most(0)
+        count = best_count(with_nodes(cluster, like, 2), spec, (group,), options, 60)
+        assert len(count.copies) <= bound.most(2)
 
 
 @MODEST

@@ -140,6 +140,11 @@ def attempts(room: ClusterState, groups: Sequence[int], options: CopyOptions, sc
         yield Attempt(min(places)[2], collections.Counter()) if places else Attempt(None, _failures(room, found))
 
 
+def rooms_that_take(room: ClusterState, groups: Sequence[int]) -> list[Integers]:
+    """Return the online nodes of each group whose policy takes the size."""
+    return [here.online for here in _group_rooms(room, groups) if here.refused is None]
+
+
 def _group_rooms(room: ClusterState, groups: Sequence[int]) -> list[_GroupRoom]:
     rooms = []
     for group in groups:
@@ -174,17 +179,6 @@ def _failures(room: ClusterState, found: Sequence[tuple[_GroupRoom, Places | Non
         elif here.refused is not None:
             failures[here.refused] += len(here.online) * (len(here.online) - 1 if room.facts.instances.two_nodes[0] else 1)
     return failures
-
-
-def places_of(state: ClusterState, instance: int, groups: Sequence[int], options: CopyOptions) -> list[Place]:
-    """Return the best place at each possible primary of an instance that is nowhere in a whole state, the best first."""
-    room = _alone(state, instance)
-    scorer = Scorer(room, options.score)
-    found = []
-    while (place := place_copy(room, groups, options, scorer).place) is not None:
-        found.append(place)
-        room.offline[place[0]] = True
-    return found
 
 
 def _counted(limits: np.ndarray) -> collections.Counter[Limit]:

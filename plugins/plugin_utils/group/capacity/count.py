@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How many more copies of an instance fit, into one group or into all of them, and what to add so that more do.
+"""How many more copies of an instance fit, into one group or into all of them.
 
     found = count_in(cluster, instance, groups, options)        # CopyOptions; Count
-    nodes_to_add(cluster, instance, group, wanted, options)     # Addition
+    found = best_count(cluster, instance, groups, options)      # the largest that several orders lead to
 
 One copy after the other is placed until none fits, as Ganeti's hspace does. Nothing that is wrong already is in the way:
 limits that are broken must not get worse, and no group is asked about another. Where instances on shared storage live,
@@ -16,35 +16,27 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...common.highs import Effort
 from ...common.libraries import np
-from ..cluster.arrays import ANYWHERE, Quantity
-from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance, Node, NodeState
-from ..cluster.moves import Place
+from ..cluster.arrays import ANYWHERE
+from ..cluster.model import Cluster, Instance
 from ..cluster.state import ClusterState
-from ..metrics.limits import REDUNDANCY, Limit, capacity, counted_as_used, usage
+from ..metrics.limits import Limit
 from ..metrics.score import ScoreMode, Scorer
-from ..metrics.shared_redundancy import stranded_memory, strands_more_than
-from .copies import Attempt, CopyOptions, attempts, commit, places_of, room_for
+from ..place.placement import is_partitioned
+from .bound import Bound, usual_node, with_nodes
+from .copies import Attempt, CopyOptions, attempts, commit, room_for
+from .level import can_level, level
+from .stranding import Copy, holding, largest_restart
 
+_MANY, _NEARLY = 5_000, 0.99
+"""Of so many copies one order is enough, if the count is that close to a bound."""
 MOST_COPIES = 200_000
 """Where counting ends; nobody asks for more copies of one instance, and what needs nothing would fit without end."""
 MOST_ADDED = 512
-TAIL_TRIALS, TAIL_EFFORT = 1_000, 100_000
-"""How many other nodes copies may be tried at once the best one would strand instances on shared storage, and for which proofs."""
-
-
-@dataclass(frozen=True)
-class Copy:
-    """One copy that was counted."""
-
-    instance: Instance
-    place: Place
 
 
 @dataclass(frozen=True)
@@ -55,16 +47,6 @@ class Count:
     failures: collections.Counter[Limit]
     stranding: bool = False
     """Whether the next copy would fit, but strand instances on shared storage when a node fails."""
-
-
-@dataclass(frozen=True)
-class Addition:
-    """Nodes like `like` with which `count` copies fit into a group; `nodes` None when no number of them would do."""
-
-    group: int
-    like: int
-    nodes: int | None
-    count: int
 
 
 def allocable(cluster: Cluster) -> tuple[int, ...]:
@@ -83,20 +65,54 @@ def is_bounded(cluster: Cluster, instance: Instance) -> bool:
 
 
 def count_in(cluster: Cluster, instance: Instance, groups: Sequence[int], options: CopyOptions, most: int = MOST_COPIES) -> Count:
-    """Return how many copies fit into `groups` together; scores are those of the whole cluster, or of a group that is alone."""
+    """Return how many copies fit into `groups` together; scores are those of the whole cluster, or of a group that is alone.
+
+    Where the score leads to copies that would strand instances on shared storage, they are put by free memory if more fit then.
+    """
     room = room_for(cluster, instance)
+    by_memory = _is_levelled(room, groups, options)
     copies, attempt = fill(room, groups, scorer_for(room, groups, options), options, most)
-    return without_stranding(cluster, groups, Count(tuple(copies), attempt.failures), options)
+    count = without_stranding(cluster, groups, Count(tuple(copies), attempt.failures))
+    if not count.stranding or not by_memory:
+        return count
+    return max(count, _levelled(cluster, instance, groups, options, most), key=lambda one: len(one.copies))
 
 
 def best_count(cluster: Cluster, instance: Instance, groups: Sequence[int], options: CopyOptions, most: int = MOST_COPIES) -> Count:
-    """Return the larger of the counts that the two scores lead to: which node is taken first decides what fits in the end."""
+    """Return the largest of the counts that several orders lead to: which node is taken first decides what fits in the end.
+
+    Copies that take one node each are put by free memory, others by both scores.
+    """
+    if _is_levelled(room_for(cluster, instance), groups, options):
+        return _levelled(cluster, instance, groups, options, most)
     counts: list[Count] = []
-    for score in ScoreMode:
+    for score in (ScoreMode.CAPACITY, ScoreMode.HTOOLS):
         counts.append(count_in(cluster, instance, groups, dataclasses.replace(options, score=score), most))
-        if len(counts[-1].copies) >= most:
+        number = len(counts[-1].copies)
+        if number >= most or (number >= _MANY and number >= _NEARLY * _bound(cluster, instance, groups, options)):
             break
-    return max(counts, key=lambda count: len(count.copies))
+    return max(reversed(counts), key=lambda count: len(count.copies))
+
+
+def _bound(cluster: Cluster, instance: Instance, groups: Sequence[int], options: CopyOptions) -> float:
+    """Return a number of copies that groups cannot carry more than."""
+    inhabited = {node.group for node in cluster.nodes}
+    likes = [(group, cluster.nodes[usual_node(cluster, group)]) for group in groups if cluster.groups[group].name in inhabited]
+    return sum(Bound.of(with_nodes(cluster, like, 1), instance, group, options).most(0) for group, like in likes)
+
+
+def _is_levelled(room: ClusterState, groups: Sequence[int], options: CopyOptions) -> bool:
+    """Return whether copies may be put by free memory."""
+    return can_level(room) and not any(is_partitioned(room, group, options.strategy) for group in groups)
+
+
+def _levelled(cluster: Cluster, instance: Instance, groups: Sequence[int], options: CopyOptions, most: int) -> Count:
+    """Return the count of copies that are put by free memory."""
+    room = room_for(cluster, instance)
+    model = room.facts.instances.models[0]
+    places = level(room, groups, options, most, largest_restart(cluster, instance))
+    attempt = next(attempts(room, groups, options, scorer_for(room, groups, options)))
+    return without_stranding(cluster, groups, Count(tuple(Copy(model, place) for place in places), attempt.failures))
 
 
 def scorer_for(room: ClusterState, groups: Sequence[int], options: CopyOptions) -> Scorer:
@@ -115,74 +131,10 @@ def fill(room: ClusterState, groups: Sequence[int], scorer: Scorer, options: Cop
     return copies, attempt
 
 
-def without_stranding(cluster: Cluster, groups: Sequence[int], count: Count, options: CopyOptions) -> Count:
-    """Return the copies up to the first that would strand instances on shared storage, and more at other nodes if there are any."""
-    if not any(_shares_storage(cluster, cluster.groups[group].name, count.copies) for group in groups):
-        return count
-    before = ClusterState.from_cluster(cluster, [_with_number(copy.instance, number) for number, copy in enumerate(count.copies)])
-    first = len(cluster.instances)
-    stranded = {group: stranded_memory(before, group, exact=True) for group in groups}
-
-    def with_copies(number: int) -> ClusterState:
-        state = before.copy()
-        for position in range(number):
-            state.place(first + position, *count.copies[position].place)
-        return state
-
-    def is_too_many(number: int) -> bool:
-        after = with_copies(number)
-        return any(strands_more_than(after, group, stranded[group]) for group in groups)
-
-    low, high = 0, len(count.copies)
-    if not is_too_many(high):
-        return count
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_too_many(middle) else (middle, high)
-    tail = _tail(stranded, with_copies(low), first + low, count.copies[low:], options)
-    return Count((*count.copies[:low], *tail), count.failures, stranding=True)
-
-
-def _tail(
-    stranded: Mapping[int, dict[int, float]],
-    now: ClusterState,
-    position: int,
-    waiting: Sequence[Copy],
-    options: CopyOptions,
-) -> list[Copy]:
-    """Return copies at nodes that are not the best, one by one, as long as nobody is stranded, within TAIL_TRIALS.
-
-    `stranded` is what may be, by group and failing node.
-    """
-    trials, effort = itertools.count(), Effort(TAIL_EFFORT)
-    tail: list[Copy] = []
-    for copy in waiting:
-        places = places_of(now, position, list(stranded), options)
-        tried = itertools.takewhile(lambda _place: next(trials) < TAIL_TRIALS, places)
-        place = next((place for place in tried if not _strands(stranded, now, position, place, effort)), None)
-        if place is None:
-            break
-        now.place(position, *place)
-        tail.append(Copy(copy.instance, place))
-        position += 1
-    return tail
-
-
-def _strands(stranded: Mapping[int, dict[int, float]], now: ClusterState, position: int, place: Place, effort: Effort) -> bool:
-    after = now.copy()
-    after.place(position, *place)
-    return any(strands_more_than(after, group, before, effort) for group, before in stranded.items())
-
-
-def _shares_storage(cluster: Cluster, group: str, copies: Sequence[Copy]) -> bool:
-    """Return whether anything in a group, or the copies, would restart elsewhere when its node fails."""
-    members = {node.name for node in cluster.nodes if node.group == group}
-    here = [instance for instance in cluster.instances if instance.primary in members]
-    return any(i.uses_memory and i.disk_template in MIRRORED_OUTSIDE for i in (*here, *(copy.instance for copy in copies[:1])))
-
-
-def _with_number(instance: Instance, number: int) -> Instance:
-    return dataclasses.replace(instance, name=f"{instance.name}-{number}")
+def without_stranding(cluster: Cluster, groups: Sequence[int], count: Count) -> Count:
+    """Return the copies up to the first that would strand instances on shared storage."""
+    kept = holding(cluster, groups, count.copies)
+    return count if kept == len(count.copies) else Count(count.copies[:kept], count.failures, stranding=True)
 
 
 def pool_limit(cluster: Cluster, instance: Instance) -> float:
@@ -193,80 +145,3 @@ def pool_limit(cluster: Cluster, instance: Instance) -> float:
         return math.inf
     free = float(room.pool_free[:, pool].min(initial=np.inf))
     return free if math.isinf(free) else max(free, 0.0) // instance.disk
-
-
-def nodes_to_add(
-    cluster: Cluster, instance: Instance, group: int, wanted: int, options: CopyOptions, counted: int | None = None
-) -> Addition:
-    """Return how many nodes like the group's most usual one let `wanted` copies fit; `counted` is the best count without any, if known."""
-    like = _usual_node(cluster, group)
-    model = cluster.nodes[like]
-
-    def count(number: int) -> int:
-        return len(best_count(_with_nodes(cluster, model, number), instance, (group,), options, wanted).copies)
-
-    last = count(0) if counted is None else min(counted, wanted)
-    if last >= wanted:
-        return Addition(group, like, 0, last)
-    low, high = 0, min(_fewest(cluster, model, instance, group, wanted, options), MOST_ADDED)
-    while (found := count(high)) < wanted:
-        if high >= MOST_ADDED or (found == last and high > 4):
-            return Addition(group, like, None, found)
-        # As many more as would do if each brought what the last ones did, but no more than twice as many.
-        more = math.ceil((wanted - found) * (high - low) / (found - last)) if found > last else high
-        low, high, last = high, min(high + max(1, min(more, high)), MOST_ADDED), found
-    middle = high - 1
-    while high - low > 1:
-        low, high = (low, middle) if count(middle) >= wanted else (middle, high)
-        middle = (low + high) // 2
-    return Addition(group, like, high, wanted)
-
-
-def _fewest(cluster: Cluster, like: Node, instance: Instance, group: int, wanted: int, options: CopyOptions) -> int:
-    """Return how many nodes it takes at least, by what each could carry if nothing but its own limits counted."""
-    now, then = (most_by_limits(_with_nodes(cluster, like, number), instance, group, options) for number in (0, 1))
-    return max(1, math.ceil((wanted - now) / (then - now))) if then > now and math.isfinite(then) else 1
-
-
-def most_by_limits(cluster: Cluster, instance: Instance, group: int, options: CopyOptions) -> float:
-    """Return a number of copies that a group cannot carry more than: what each node's memory, CPUs and disk have room for."""
-    room = room_for(cluster, instance)
-    nodes = room.group_nodes(group)
-    nodes = nodes[~room.offline[nodes]]
-    needs = counted_as_used(room.facts.instances.as_primary[:, 0])
-    left = capacity(room.facts, options.rules.least_left)[:, nodes] - usage(room, nodes)
-    rows = [(row, needs[row]) for row in (Quantity.MEMORY, Quantity.CPUS)] + [(REDUNDANCY, needs[Quantity.MEMORY])]
-    rows += [(Quantity.DISK, needs[Quantity.DISK])] if room.facts.instances.on_node_disk[0] else []
-    most = [np.floor(np.maximum(left[row], 0.0) / need) for row, need in rows if need > 0]
-    return float(np.min(most, axis=0).sum()) if most else math.inf
-
-
-def _usual_node(cluster: Cluster, group: int) -> int:
-    """Return a node of the hardware that most of a group's nodes have; online ones before others."""
-    name = cluster.groups[group].name
-    members = [position for position, node in enumerate(cluster.nodes) if node.group == name]
-    usual = collections.Counter(_hardware(cluster.nodes[position]) for position in members)
-    return max(
-        members, key=lambda position: (usual[_hardware(cluster.nodes[position])], cluster.nodes[position].state == NodeState.UP, -position)
-    )
-
-
-def _hardware(node: Node) -> tuple[float, ...]:
-    return node.total_memory, node.total_disk, node.total_cpus, node.cpu_speed, node.spindles
-
-
-def _with_nodes(cluster: Cluster, like: Node, number: int) -> Cluster:
-    """Return a cluster with empty nodes of the same make added."""
-    storage = tuple(pool if pool.name.kind == "external" else dataclasses.replace(pool, free=pool.total) for pool in like.storage)
-    empty = dataclasses.replace(
-        like,
-        free_memory=int(like.total_memory) - like.node_memory,
-        free_disk=int(like.total_disk),
-        free_spindles=like.spindles if like.exclusive_storage else like.free_spindles,
-        offline=False,
-        drained=False,
-        master=False,
-        storage=storage,
-    )
-    added = tuple(dataclasses.replace(empty, name=f"{like.name}+{position + 1}") for position in range(number))
-    return dataclasses.replace(cluster, nodes=(*cluster.nodes, *added))

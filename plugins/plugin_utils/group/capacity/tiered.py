@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from ..cluster.model import Cluster, Instance
 from ..cluster.state import ClusterState
 from .copies import Attempt, CopyOptions, Look, accepted, look_at, resized, room_for
-from .count import MOST_COPIES, Copy, Count, fill, scorer_for, without_stranding
+from .count import MOST_COPIES, Count, fill, scorer_for, without_stranding
+from .stranding import Copy
 
 UNIT_MEMORY, UNIT_DISK, UNIT_CPU, UNIT_SPINDLE = 64, 256, 1, 1
 FAIL_MODES = ("FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount", "FailSpindles", "FailInternal")
@@ -45,7 +46,7 @@ def count_tiers(cluster: Cluster, instances: Sequence[Instance], groups: Sequenc
             added, attempt = fill(room, groups, scorer, options, MOST_COPIES - len(copies))
             copies += added
             wanted = _next_size(_Looks(room, groups, options))
-    return without_stranding(cluster, groups, Count(tuple(copies), attempt.failures), options)
+    return without_stranding(cluster, groups, Count(tuple(copies), attempt.failures))
 
 
 @dataclass(frozen=True)

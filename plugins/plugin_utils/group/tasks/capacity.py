@@ -18,8 +18,9 @@ from ...common.errors import Mistakes
 from ...common.fields import refuse_less
 from ...common.table import table
 from ...common.units import format_mib
+from ..capacity.additions import nodes_to_add
 from ..capacity.copies import CopyOptions
-from ..capacity.count import Count, allocable, best_count, count_in, is_bounded, nodes_to_add, pool_limit
+from ..capacity.count import Count, allocable, best_count, count_in, is_bounded, pool_limit
 from ..capacity.tiered import count_tiers
 from ..cluster.check import pool_names
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Instance, Spec
@@ -83,16 +84,23 @@ def _count_group(cluster: Cluster, question: _Question, group: int) -> _Answer:
     vector = _vector(cluster, group, question.options.strategy)
     if question.wanted is None:
         return _Answer(group, count, tiers, None, vector)
-    counted = len(count.copies) if counting is best_count else None
-    added = nodes_to_add(cluster, question.instance, group, question.wanted, question.options, counted)
+    counted = count if counting is best_count else best_count(cluster, question.instance, (group,), question.options, question.wanted)
+    return _Answer(group, count, tiers, _addition(cluster, question, question.wanted, group, counted), vector)
+
+
+def _addition(cluster: Cluster, question: _Question, wanted: int, group: int, counted: Count) -> Plain:
+    """Return what to add to a group as plain data."""
+    if not any(node.group == cluster.groups[group].name for node in cluster.nodes):
+        return {"nodes": None, "least": None, "like": None, "each": None, "count": 0}
+    added = nodes_to_add(cluster, question.instance, group, wanted, question.options, counted)
     like = cluster.nodes[added.like]
-    add = {
+    return {
         "nodes": added.nodes,
+        "least": added.least,
         "like": like.name,
         "each": {"memory": int(like.total_memory), "disk": int(like.total_disk), "cpus": like.total_cpus},
         "count": added.count,
     }
-    return _Answer(group, count, tiers, add, vector)
 
 
 def _vector(cluster: Cluster, group: int, strategy: Strategy) -> list[tuple[LeastSize, int]] | None:
@@ -224,5 +232,7 @@ def _limit_words(limits: Mapping[str, int], where: str) -> str:
 def _add_words(one: Plain) -> tuple[str, ...]:
     if "add" not in one:
         return ()
-    nodes, like = one["add"]["nodes"], one["add"]["like"]
-    return ("no number is enough" if nodes is None else f"{nodes} like {like}" if nodes else "none",)
+    nodes, least, like = one["add"]["nodes"], one["add"]["least"], one["add"]["like"]
+    if nodes is None:
+        return ("no number is enough",)
+    return (f"{nodes} like {like}{f', at least {least}' if least < nodes else ''}" if nodes else "none",)

@@ -147,6 +147,13 @@ def test_no_number_of_nodes_helps_against_a_policy(bench):
     assert run(bench, [bench.node("a")], groups=[Group("g", "u", policy=narrow)], want=5)["groups"][0]["add"]["nodes"] is None
 
 
+def test_a_group_without_nodes_has_none_to_be_like(bench):
+    cluster = dataclasses.replace(bench.cluster([bench.node("a")]), groups=(open_group("g"), open_group("empty")), policy=OPEN)
+    found = run_capacity(Loaded(cluster, {}), {"spec": SMALL, "want": 5})
+    assert found["groups"][1]["add"] == {"nodes": None, "least": None, "like": None, "each": None, "count": 0}
+    assert "no number is enough" in found["summary"]
+
+
 def part(disk):
     return SpecInterval(Spec(0, 0, disk, 1, 1, 0), Spec(99999, 99, disk, 1, 9, 9))
 
