@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.parallel import solve_each
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.tasks.balance import run_balance
 from ..plugin_utils.group.tasks.storages import run_storages
 
@@ -23,29 +23,17 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **SCORE_ARGUMENTS,
+        **BALANCING_ARGUMENTS,
+        **PARALLEL_ARGUMENTS,
         "of": {"type": "str", "choices": ["instances", "storage"], "default": "instances"},
         "tolerance": {"type": "float"},
         "groups": {"type": "list", "elements": "str"},
         "max_groups": {"type": "int", "default": 1},
         "mode": {"type": "str", "choices": ["score", "htools"], "default": "score"},
-        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
         "max_moves": {"type": "int"},
-        "max_data": {"type": "str"},
-        "min_gain": {"type": "float"},
-        "data_price": {"type": "float"},
-        "move_price": {"type": "float"},
-        "restart_price": {"type": "float"},
-        "disk_moves": {"type": "bool", "default": True},
-        "instance_moves": {"type": "bool", "default": True},
-        "redundancy": {"type": "str", "choices": ["keep", "price", "off"]},
         "evacuation": {"type": "bool", "default": False},
-        "load": {"type": "dict"},
-        "node_load": {"type": "dict"},
-        "max_moves_at_node": {"type": "int"},
         "pareto": {"type": "bool", "default": False},
-        "time_limit": {"type": "float"},
-        "workers": {"type": "int", "default": 0},
-        "scheduler": {"type": "str"},
         "export": {"type": "list", "elements": "str", "choices": ["cluster", "ganeti_text"], "default": []},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.parallel import Resources
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS
 from ..plugin_utils.group.tasks.capacity import run_capacity
 from ..plugin_utils.group.tasks.parallel import in_parallel
 
@@ -22,13 +22,12 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **PARALLEL_ARGUMENTS,
         "spec": {"type": "dict"},
         "tiered": {"type": "bool", "default": False},
         "want": {"type": "int"},
         "groups": {"type": "list", "elements": "str"},
         "strategy": {"type": "str", "choices": ["auto", "balanced", "partitioned"], "default": "auto"},
-        "workers": {"type": "int", "default": 0},
-        "scheduler": {"type": "str"},
         "score": {"type": "str", "choices": ["htools", "capacity"], "default": "capacity"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.parallel import Resources
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.tasks.compress import run_compress
 from ..plugin_utils.group.tasks.parallel import in_parallel
 
@@ -22,11 +22,10 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **SCORE_ARGUMENTS,
+        **PARALLEL_ARGUMENTS,
         "groups": {"type": "list", "elements": "str"},
         "group": {"type": "str"},
-        "workers": {"type": "int", "default": 0},
-        "scheduler": {"type": "str"},
-        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
         "mutually_exclusive": [*CLUSTER_CONSTRAINTS["mutually_exclusive"], ("group", "groups")],

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.tasks.evacuate import run_evacuate
 from ..plugin_utils.group.tasks.place import evacuation_summary
 
@@ -21,11 +21,11 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **SCORE_ARGUMENTS,
         "nodes": {"type": "list", "elements": "str"},
         "instances": {"type": "list", "elements": "str"},
         "mode": {"type": "str", "choices": ["primary", "secondary", "all"], "default": "all"},
         "across_groups": {"type": "str", "choices": ["false", "true", "only"], "default": "false"},
-        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
         "mutually_exclusive": [*CLUSTER_CONSTRAINTS["mutually_exclusive"], ("nodes", "instances")],

@@ -17,7 +17,7 @@ from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.fields import read_all
 from ..plugin_utils.common.parallel import solve_each
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.follow.lock import take, this_run
 from ..plugin_utils.group.follow.record import Moment, read_record, record_to_plain, write_record
 from ..plugin_utils.group.tasks.follow import run_follow
@@ -28,6 +28,9 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **SCORE_ARGUMENTS,
+        **BALANCING_ARGUMENTS,
+        **PARALLEL_ARGUMENTS,
         "state_file": {"type": "path", "required": True},
         "groups": {"type": "list", "elements": "str"},
         "measure": {"type": "str", "choices": ["imbalance", "score"], "default": "imbalance"},
@@ -56,22 +59,7 @@ class ActionModule(PlanningAction):
         "timezone": {"type": "str"},
         "act": {"type": "bool", "default": True},
         "now": {"type": "str"},
-        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
         "max_moves": {"type": "int", "default": 10},
-        "max_data": {"type": "str"},
-        "min_gain": {"type": "float"},
-        "data_price": {"type": "float"},
-        "move_price": {"type": "float"},
-        "restart_price": {"type": "float"},
-        "disk_moves": {"type": "bool", "default": True},
-        "instance_moves": {"type": "bool", "default": True},
-        "redundancy": {"type": "str", "choices": ["keep", "price", "off"]},
-        "load": {"type": "dict"},
-        "node_load": {"type": "dict"},
-        "max_moves_at_node": {"type": "int"},
-        "time_limit": {"type": "float"},
-        "workers": {"type": "int", "default": 0},
-        "scheduler": {"type": "str"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.tasks.place import place, place_summary
 
 
@@ -20,11 +20,11 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **SCORE_ARGUMENTS,
         "instances": {"type": "list", "elements": "dict"},
         "group": {"type": "str"},
         "nodes": {"type": "list", "elements": "str"},
         "strategy": {"type": "str", "choices": ["auto", "balanced", "partitioned"], "default": "auto"},
-        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.parallel import Resources
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.tasks.parallel import in_parallel
 from ..plugin_utils.group.tasks.redistribute import run_redistribute
 
@@ -22,6 +22,8 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **SCORE_ARGUMENTS,
+        **PARALLEL_ARGUMENTS,
         "by": {"type": "str", "choices": ["health", "load"], "default": "health"},
         "groups": {"type": "list", "elements": "str"},
         "across_groups": {"type": "bool", "default": True},
@@ -32,9 +34,6 @@ class ActionModule(PlanningAction):
         "load": {"type": "dict"},
         "node_load": {"type": "dict"},
         "time_limit": {"type": "float"},
-        "workers": {"type": "int", "default": 0},
-        "scheduler": {"type": "str"},
-        "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
 

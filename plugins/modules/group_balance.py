@@ -29,6 +29,9 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.scored
+  - bareon.allocator.balancing
+  - bareon.allocator.parallel
 options:
   of:
     description:
@@ -61,84 +64,21 @@ options:
       - V(htools) makes exactly the moves of C(hbal) of Ganeti 3.0, which always takes the move that leads to the best score. It
         may break N+1 on shared storage, and N+1, CPUs and tags for instances on nodes that are down, and plans to copy disks from these
         nodes.
+      - C(hbal) only supports O(score=htools), and its O(min_gain) is V(0.01) by default, but only below a score of 0.1.
     type: str
     choices: [score, htools]
     default: score
-  score:
-    description: How the score is computed, as in M(bareon.allocator.group_info). O(mode=htools) only supports V(htools).
-    type: str
-    choices: [htools, capacity]
-    default: htools
   max_moves:
     description: How many moves a group's plan may have. Default is as many as needed.
     type: int
-  max_data:
-    description: How much a group's plan may copy, in MiB or as a size such as C(500 GiB). Default is as much as is worth its price.
-    type: str
-  min_gain:
-    description:
-      - The least by which each move must lower the score, at any score. Default is V(0.0001).
-      - With O(mode=htools) the default is that of C(hbal), which is V(0.01) but only below a score of 0.1.
-    type: float
-  data_price:
-    description: What copying a TiB costs, in points of the score. Default is V(0.04).
-    type: float
-  move_price:
-    description: What moving a primary to another node costs, in points of the score. Default is V(0.001).
-    type: float
-  restart_price:
-    description:
-      - What it costs instead if the instance runs and cannot be moved live, such as a container, which is stopped and started again.
-        Default is V(0.01).
-    type: float
-  disk_moves:
-    description: Whether moves may copy disks. Without them instances only go to their secondary, or to any node on shared storage.
-    type: bool
-    default: true
-  instance_moves:
-    description: Whether moves may change the primary. Without them only secondaries are replaced.
-    type: bool
-    default: true
-  redundancy:
-    description:
-      - The importance of N+1 on shared storage, which means that the instances of a failed node can restart on other nodes.
-      - With V(price) it only gets worse to start instances whose node does not answer, or to repair broken limits;
-        RV(groups[].redundancy) says where, by how much, and for what. With V(keep) it never gets worse. With V(off) it is ignored.
-        Default is V(price).
-    type: str
-    choices: [keep, price, 'off']
   evacuation:
     description: Whether to move only instances on nodes that are down.
     type: bool
     default: false
-  load:
-    description:
-      - The measured load of instances by name, as mappings of C(cpu), C(memory), C(disk) and C(net), in the same units for all
-        instances. A key that is missing in a mapping counts as 0; an instance that is missing keeps its load from the cluster.
-    type: dict
-  node_load:
-    description:
-      - The same for nodes. The part that was not measured for single instances is divided among the other primaries of the node, CPU by
-        virtual CPUs, memory by memory, disk by disk, and network evenly.
-    type: dict
-  max_moves_at_node:
-    description: How many moves of a stage may touch a node. Default is as many as have room.
-    type: int
   pareto:
     description: Whether to list the results of other data prices, to help choose O(data_price). Each group is then planned several times.
     type: bool
     default: false
-  time_limit:
-    description: Seconds after which the search ends with the best plan so far. Default is to search to the end.
-    type: float
-  workers:
-    description: How many groups are planned at the same time, in processes of their own. Default is as many as there are cores.
-    type: int
-    default: 0
-  scheduler:
-    description: The address of a Dask cluster that plans the groups instead. Certificates for C(tls://) are named
-      in Dask's own configuration on the controller.
-    type: str
   export:
     description: Returns the cluster as it is after the moves, in the named forms, as M(bareon.allocator.group_info) does.
     type: list

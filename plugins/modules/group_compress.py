@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.scored
   - bareon.allocator.parallel
 options:
   groups:
@@ -33,11 +34,6 @@ options:
       - The group to empty. If that is not possible, the task fails, and RV(conflict) has what RV(candidates) would have.
       - Mutually exclusive with O(groups).
     type: str
-  score:
-    description: How the scores are computed, as in M(bareon.allocator.group_info).
-    type: str
-    choices: [htools, capacity]
-    default: htools
 notes:
   - A group is a candidate if others share storage with it and have enough free memory, disk and CPUs for its instances. The module then
     looks for places for all of them.

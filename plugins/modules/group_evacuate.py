@@ -23,6 +23,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.scored
 options:
   nodes:
     description:
@@ -49,11 +50,6 @@ options:
     type: str
     choices: ["false", "true", only]
     default: "false"
-  score:
-    description: How the score is computed, as in M(bareon.allocator.group_info).
-    type: str
-    choices: [htools, capacity]
-    default: htools
 notes:
   - Moves that copy the fewest disks are preferred, and among these the moves that lead to the best score.
   - Only the nodes to empty are avoided, not those that happen to hold the other mirror of one of the instances.

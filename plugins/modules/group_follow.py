@@ -22,14 +22,21 @@ description:
   - What one run has to know of those before it is kept in O(state_file). Which moves have been carried out is seen from the cluster. So
     a run may be cut off at any moment, and the next one goes on. Without a change of the cluster or the clock, a second run
     changes nothing.
+  - A group that no move helps is searched again only when something has changed. What is measured counts as changed by about a percent.
   - Moves never lead back and forth. Each plan makes less wrong than there was, or as little with a better score.
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.scored
+  - bareon.allocator.balancing
+  - bareon.allocator.parallel
+  - bareon.allocator.planning
 options:
   state_file:
     description:
       - The file on the controller in which it is kept what was decided. It is made in the first run, and replaced as a whole.
       - A file with other content is refused. Without it, all is as in the first run.
+      - It belongs to one run at a time, with all tasks of its play. A file beside it, with C(.lock) after its name, says which process that is.
+        Other runs fail until that process has ended. Check mode needs no lock.
     type: path
     required: true
   groups:
@@ -77,7 +84,8 @@ options:
     description:
       - What is repaired in every run, at any time of the day and without a cooldown, with as few moves as it takes, however many these are.
       - V(down) are instances whose node does not answer, V(drained) are those that have a node that is drained or down. V(limits) are
-        limits that are broken, such as memory, CPUs, tags and rules, V(n1) is N+1.
+        limits that are broken, such as memory, CPUs, tags and rules, V(n1) is N+1; on shared storage it is not urgent with
+        O(redundancy=off).
       - In a run that repairs a group, no other group is balanced.
     type: list
     elements: str
@@ -114,84 +122,21 @@ options:
   now:
     description: The time that counts as now, such as V(2026-03-01T04:00:00Z), for simulations. Default is the clock of the controller.
     type: str
-  score:
-    description: How the score is computed, as in M(bareon.allocator.group_info).
-    type: str
-    choices: [htools, capacity]
-    default: htools
   max_moves:
     description: How many moves a run may make for the sake of balance, of all groups together; the most uneven group comes first.
     type: int
     default: 10
-  max_data:
-    description:
-      - How much balancing a group may copy in a run, in MiB or as a size such as C(500 GiB). Default is as much as is worth its price.
-    type: str
-  min_gain:
-    description: The least by which each move must lower the score. Default is V(0.0001).
-    type: float
-  data_price:
-    description: What copying a TiB costs, in points of the score. Default is V(0.04).
-    type: float
-  move_price:
-    description: What moving a primary to another node costs, in points of the score. Default is V(0.001).
-    type: float
-  restart_price:
-    description: What it costs instead if the instance runs and cannot be moved live. Default is V(0.01).
-    type: float
-  disk_moves:
-    description: Whether moves may copy disks.
-    type: bool
-    default: true
-  instance_moves:
-    description: Whether moves may change the primary.
-    type: bool
-    default: true
-  redundancy:
-    description: What N+1 on shared storage is worth, as in M(bareon.allocator.group_balance). With V(off) it is not urgent either.
-    type: str
-    choices: [keep, price, 'off']
-  load:
-    description: What instances were measured to use, as in M(bareon.allocator.group_balance).
-    type: dict
-  node_load:
-    description: What nodes were measured to use, as in M(bareon.allocator.group_balance).
-    type: dict
-  max_moves_at_node:
-    description: How many moves of a stage may touch a node. Default is as many as have room.
-    type: int
-  time_limit:
-    description: Seconds after which a search ends with what it has found. Default is to search to the end.
-    type: float
-  workers:
-    description: How many groups are planned at the same time, in processes of their own. Default is as many as there are cores.
-    type: int
-    default: 0
-  scheduler:
-    description: The address of a Dask cluster that plans the groups instead.
-    type: str
 attributes:
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
     details:
       - The state is not written in check mode.
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
     support: full
+    details:
+      - Shows what is kept in O(state_file).
   idempotent:
-    description: A second run changes nothing.
-    support: full
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  async:
-    description: Supports the C(async) keyword.
-    support: none
-  platform:
-    description: The platforms that the module works on.
-    platforms: all
-    support: full
+    details:
+      - Without a change of the cluster or the clock.
 seealso:
   - module: bareon.allocator.group_balance
     description: Balances groups as far as it pays, in one go.

@@ -23,6 +23,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.scored
 options:
   instances:
     description:
@@ -49,11 +50,6 @@ options:
     type: str
     choices: [auto, balanced, partitioned]
     default: auto
-  score:
-    description: How the score is computed, as in M(bareon.allocator.group_info).
-    type: str
-    choices: [htools, capacity]
-    default: htools
 notes:
   - Nodes may be filled to the last MiB. A node that already fails N+1 takes instances that do not make it worse.
   - The effects of a failing node are only checked in the group that an instance would go to, and nothing may get worse there.

@@ -18,6 +18,8 @@ description:
   - It runs on the controller, without a connection to any host. It moves nothing itself.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.planning
 options:
   plan:
     description:
@@ -90,26 +92,15 @@ options:
     default: 0
 attributes:
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
     details:
       - The journal is not written in check mode.
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
     support: none
+    details:
+      - What is left is shown as RV(rounds).
   idempotent:
-    description: A second run changes nothing.
-    support: full
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  async:
-    description: Supports the C(async) keyword.
-    support: none
-  platform:
-    description: The platforms that the module works on.
-    platforms: all
-    support: full
+    details:
+      - An outcome that is noted already changes nothing.
 seealso:
   - module: bareon.allocator.group_evacuate
 """

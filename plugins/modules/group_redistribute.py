@@ -24,6 +24,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.planning
+  - bareon.allocator.scored
   - bareon.allocator.parallel
 options:
   by:
@@ -74,11 +75,6 @@ options:
       - Seconds after which the search for ways to heal groups ends, and the plan uses what was found. A program that is being solved
         is finished first. Only with O(by=health). Default is to search to the end.
     type: float
-  score:
-    description: How the scores of the plan are computed, as in M(bareon.allocator.group_info).
-    type: str
-    choices: [htools, capacity]
-    default: htools
 notes:
   - Causes are listed in this order - instances on offline nodes, secondaries on nodes that fail N+1, primaries on them, and others of
     a group in which instances on shared storage could not restart.

@@ -335,6 +335,9 @@ def test_own_tasks(shared):
     asks = [{"name": "Ask", "ansible.builtin.set_fact": {"group_moves_where": shared.homes()}}]
     (shared.folder / "where.yml").write_text(yaml.safe_dump(asks))
     options = {"group_moves_driver": "tasks", "group_moves_tasks_file": "own.yml"}
+    told = shared.run("--tags", "plan", group_moves_where_tasks_file=str(shared.folder / "where.yml"), **options)
+    assert "101-web migrate to c" in told.text, told.text
+    assert not (shared.folder / "moved").exists(), "it is only told"
     stopped = shared.run(group_moves_where_tasks_file=str(shared.folder / "where.yml"), broken="101-web", **options)
     assert stopped.code == 2
     assert "101-web: migrate to c failed: not today" in stopped.text

@@ -57,3 +57,19 @@ CLUSTER_CONSTRAINTS: Mapping[str, t.Any] = {
     "mutually_exclusive": [("cluster", "source")],
     "required_one_of": [("cluster", "source")],
 }
+SCORE_ARGUMENTS: Mapping[str, t.Any] = {"score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"}}
+PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {"workers": {"type": "int", "default": 0}, "scheduler": {"type": "str"}}
+BALANCING_ARGUMENTS: Mapping[str, t.Any] = {
+    "max_data": {"type": "str"},
+    "min_gain": {"type": "float"},
+    "data_price": {"type": "float"},
+    "move_price": {"type": "float"},
+    "restart_price": {"type": "float"},
+    "disk_moves": {"type": "bool", "default": True},
+    "instance_moves": {"type": "bool", "default": True},
+    "redundancy": {"type": "str", "choices": ["keep", "price", "off"]},
+    "load": {"type": "dict"},
+    "node_load": {"type": "dict"},
+    "max_moves_at_node": {"type": "int"},
+    "time_limit": {"type": "float"},
+}

@@ -1,0 +1,64 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options of all modules that balance groups by score and price."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Fragment `balancing`; BALANCING_ARGUMENTS of plugin_utils/group/arguments.py are the matching arguments."""
+
+    DOCUMENTATION = r"""
+options:
+  max_data:
+    description: How much a group's plan may copy, in MiB or as a size such as C(500 GiB). Default is as much as is worth its price.
+    type: str
+  min_gain:
+    description: The least by which each move must lower the score, at any score. Default is V(0.0001).
+    type: float
+  data_price:
+    description: What copying a TiB costs, in points of the score. Default is V(0.04).
+    type: float
+  move_price:
+    description: What moving a primary to another node costs, in points of the score. Default is V(0.001).
+    type: float
+  restart_price:
+    description:
+      - What it costs instead if the instance runs and cannot be moved live, such as a container, which is stopped and started again.
+        Default is V(0.01).
+    type: float
+  disk_moves:
+    description: Whether moves may copy disks. Without them instances only go to their secondary, or to any node on shared storage.
+    type: bool
+    default: true
+  instance_moves:
+    description: Whether moves may change the primary. Without them only secondaries are replaced.
+    type: bool
+    default: true
+  redundancy:
+    description:
+      - The importance of N+1 on shared storage, which means that the instances of a failed node can restart on other nodes.
+      - With V(price) it only gets worse to start instances whose node does not answer, or to repair broken limits;
+        RV(bareon.allocator.group_balance#module:groups[].redundancy) says where, by how much, and for what. With V(keep) it never gets
+        worse. With V(off) it is ignored. Default is V(price).
+    type: str
+    choices: [keep, price, 'off']
+  load:
+    description:
+      - The measured load of instances by name, as mappings of C(cpu), C(memory), C(disk) and C(net), in the same units for all
+        instances. A key that is missing in a mapping counts as 0; an instance that is missing keeps its load from the cluster.
+    type: dict
+  node_load:
+    description:
+      - The same for nodes. The part that was not measured for single instances is divided among the other primaries of the node, CPU by
+        virtual CPUs, memory by memory, disk by disk, and network evenly.
+    type: dict
+  max_moves_at_node:
+    description: How many moves of a stage may touch a node. Default is as many as have room.
+    type: int
+  time_limit:
+    description: Seconds after which the search of a group ends with the best plan so far. Default is to search to the end.
+    type: float
+"""
