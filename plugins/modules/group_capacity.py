@@ -54,7 +54,8 @@ options:
     default: auto
   score:
     description:
-      - V(capacity) counts as many as fit, and fills nodes to the last MiB. Mirrored copies are placed by both scores, others by free memory.
+      - V(capacity) counts as many as fit, and fills nodes to the last MiB. Mirrored copies are placed by both scores, others by free
+        memory.
       - V(htools) counts exactly like Ganeti's C(hspace). One MiB of each node stays free, and copies are placed by the score of the whole
         cluster, or by free memory where more can restart then.
     type: str

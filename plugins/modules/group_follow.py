@@ -35,8 +35,8 @@ options:
     description:
       - The file on the controller in which it is kept what was decided. It is made in the first run, and replaced as a whole.
       - A file with other content is refused. Without it, all is as in the first run.
-      - It belongs to one run at a time, with all tasks of its play. A file beside it, with C(.lock) after its name, says which process that is.
-        Other runs fail until that process has ended. Check mode needs no lock.
+      - It belongs to one run at a time, with all tasks of its play. A file beside it, with C(.lock) after its name, names that process.
+        Other runs fail until it has ended. Check mode needs no lock.
     type: path
     required: true
   groups:

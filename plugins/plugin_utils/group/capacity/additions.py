@@ -85,7 +85,7 @@ class _Search:
         bound = Bound.of(self._with(1), self._instance, self._group, self._options)
         if bound.most(MOST_ADDED) < self._wanted:
             return None
-        return 1 + bisect.bisect_left(range(1, MOST_ADDED), self._wanted, key=bound.most)
+        return 1 + bisect.bisect_left(range(1, MOST_ADDED), True, key=lambda number: bound.most(number) >= self._wanted)
 
     def enough(self, least: int, counted: Count) -> tuple[int, int]:
         """Return a number of nodes that are enough, or the most that were tried, and how many copies fit with them."""
