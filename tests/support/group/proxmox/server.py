@@ -26,8 +26,11 @@ from .cluster import Cluster
 
 
 @contextlib.contextmanager
-def serving(cluster: Cluster):
-    """Yield the URL of a server on this machine that answers for a cluster, and the path of the authority it is certified by."""
+def serving(cluster: Cluster, elsewhere: str = "", redirected: str = ""):
+    """Yield the URL of a server on this machine that answers for a cluster, and the path of the authority it is certified by.
+
+    It sends requests for the path `redirected` to `elsewhere`, another server.
+    """
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -43,6 +46,12 @@ def serving(cluster: Cluster):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             given = dict(urllib.parse.parse_qsl(parts.query, keep_blank_values=True) + urllib.parse.parse_qsl(body, keep_blank_values=True))
             path = urllib.parse.unquote(parts.path.removeprefix("/api2/json"))
+            if path == redirected:
+                self.send_response(307)
+                self.send_header("Location", f"{elsewhere}{self.path}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             try:
                 status, reason, said = 200, "OK", {"data": cluster.answer(method, path, given, self.headers)}
             except Refused as refused:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Proxmox VE, asked by its API: the documents of documents.py by path. Only reads.
+"""Proxmox VE, asked by its API: the documents of documents.py by path. Only reads, and follows no redirect with its credentials.
 
     documents = fetch_proxmox(Access(url="https://pve1:8006", token_id="planner@pve!bareon", token_secret="..."), Wanted())
 
@@ -13,6 +13,7 @@ silently leaves out what a user may not see, and a plan must not be made of half
 from __future__ import annotations
 
 import concurrent.futures
+import importlib
 import os
 import queue
 import threading
@@ -36,6 +37,7 @@ _BELOW = {"VM.Audit": "/vms/", "Sys.Audit": "/nodes/", "Datastore.Audit": "/stor
 _AWAY = frozenset({595, 596})
 """What a server answers for a node that it cannot reach."""
 _AT_ONCE = 8
+_TICKET = "/access/ticket"
 _ENVIRONMENT = {
     "url": "PROXMOX_URL",
     "username": "PROXMOX_USER",
@@ -87,7 +89,8 @@ class Access:
             "timeout": self.timeout,
         }
         if not self.token_id:
-            return options | {"user": self.username, "password": self.password}
+            # Without a password or a token proxmoxer sends nothing of its own accord: the ticket is asked for below.
+            return options | {"user": self.username, "token_name": "none", "token_value": "none"}
         user, _mark, name = self.token_id.rpartition("!")
         return options | {"user": user or self.username, "token_name": name, "token_value": self.token_secret}
 
@@ -143,7 +146,11 @@ class _Server:
         proxmoxer, _requests = libraries.proxmoxer, libraries.requests
         libraries.refuse_missing()
         url = f"https://{urlsplit(access.url).netloc}"
-        api = _asked(url, "/access/ticket", access.timeout, lambda: proxmoxer.ProxmoxAPI(**access.options()))
+        api = proxmoxer.ProxmoxAPI(**access.options())
+        session = api._store["session"]
+        session.max_redirects = 0
+        if not access.token_id:
+            session.auth = _asked(url, _TICKET, access.timeout, lambda: _ticket(url, access))
         return cls(url, api, set(), access.timeout)
 
     def check_rights(self) -> None:
@@ -176,6 +183,29 @@ class _Server:
         except _Away:
             self.away.add(parts[1])
             return None
+
+
+def _ticket(url: str, access: Access) -> t.Any:
+    """Return what a session is authorized by that a user and a password have begun.
+
+    proxmoxer would follow a redirect with the password, wherever it leads.
+    """
+    proxmoxer, requests = libraries.proxmoxer, libraries.requests
+    options = access.options()
+    with requests.Session() as session:
+        session.max_redirects = 0
+        given = {"username": access.username, "password": access.password}
+        answer = session.post(f"{url}/api2/json{_TICKET}", data=given, verify=options["verify_ssl"], timeout=access.timeout)
+    if answer.status_code != 200:
+        raise proxmoxer.AuthenticationError(f"answered {answer.status_code}")
+    told = answer.json()["data"]
+    if told.get("NeedTFA"):
+        raise Unavailable(f"{url} wants a second factor of this user; give a token instead")
+    base = importlib.import_module("proxmoxer.backends.https").ProxmoxHTTPAuthBase
+    authorized = base(timeout=access.timeout, verify_ssl=options["verify_ssl"])
+    cookies = requests.cookies.cookiejar_from_dict({"PVEAuthCookie": told["ticket"]})
+    authorized.get_cookies = lambda: cookies
+    return authorized
 
 
 class _Away(Exception):
@@ -225,6 +255,8 @@ def _asked(url: str, path: str, timeout: float, ask: t.Callable[[], t.Any]) -> t
         ) from error
     except (requests.exceptions.Timeout, TimeoutError) as error:
         raise Unavailable(f"{url} does not answer {path} in time: there is no complete answer after {timeout:g} s") from error
+    except requests.exceptions.TooManyRedirects as error:
+        raise Unavailable(f"{url} redirects {path} elsewhere; redirects are not followed, so give the right address in url") from error
     except (requests.exceptions.RequestException, OSError) as error:
         raise Unavailable(f"cannot ask {url}: {_reason(error)}") from error
     except (KeyError, TypeError, ValueError) as error:

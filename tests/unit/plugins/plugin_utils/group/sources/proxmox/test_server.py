@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import http.server
 import pathlib
 import re
 import threading
@@ -51,6 +52,37 @@ def test_every_call_of_the_source_is_published():
 
 def test_user_and_password():
     assert len(read(small_cluster(), token_id=None, token_secret=None, username="auditor@pve", password="word").nodes) == 3
+
+
+WORD = {"token_id": None, "token_secret": None, "username": "auditor@pve", "password": "word"}
+
+
+@pytest.mark.parametrize(
+    ("credentials", "path"),
+    [(TOKEN, "/access/permissions"), (WORD, "/access/ticket"), (WORD, "/access/permissions")],
+    ids=["token", "password", "ticket"],
+)
+def test_credentials_follow_no_redirect(credentials, path):
+    asked = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append((self.path, dict(self.headers), self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+            self.send_error(404)
+
+        do_POST = do_GET
+
+        def log_message(self, *_arguments):
+            """Keep quiet."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as elsewhere:
+        threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+        there = f"http://127.0.0.1:{elsewhere.server_port}"
+        with serving(small_cluster(), there, path) as (url, ca_path), pytest.raises(Unavailable) as caught:
+            load_cluster({"source": {"type": "proxmox", "url": url, "ca_path": ca_path, **credentials}}, str)
+        elsewhere.shutdown()
+    assert asked == []
+    assert f"redirects {path} elsewhere; redirects are not followed" in str(caught.value)
 
 
 def test_the_environment_may_say_where_and_as_whom(monkeypatch):
