@@ -44,8 +44,8 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     unread = [fact["dev"] for fact in described if not fact["probed"]]
     if unread:
         notes.append(
-            f"the signatures on {', '.join(unread)} could not all be read (this needs root, and wipefs from util-linux): "
-            "content is only known from udev and the mounts, and empty is false"
+            f"not all signatures on {', '.join(unread)} could be read, which needs root and wipefs of util-linux: "
+            "content is only known from udev and mounts, and empty is false"
         )
     return {"ram": memory, "firmware": read_firmware(host), "disks": described}, tuple(dict.fromkeys(notes))
 
