@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: from_mib
 short_description: Write MiB as a person reads them
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: layout_to_host_files
 short_description: Compute what fstab, crypttab and mdadm.conf must say about a layout
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: static_to_tools
 short_description: Name the commands that a static schema needs
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:

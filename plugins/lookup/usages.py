@@ -12,7 +12,7 @@ name: usages
 author:
   - The bareon.allocator maintainers (@bareon)
 short_description: How much of resource providers is used
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns for each provider what it has by class, how much of it is used and how much is free.
   - Reads the database of M(bareon.allocator.provider) and changes nothing.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_boot
 short_description: Make a system that was unpacked onto a layout bootable
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes an installed system bootable from each of its disks alone. It builds the initramfs, installs GRUB on every disk with a BIOS boot
     partition and on every EFI system partition of the layout, and writes GRUB's menu.

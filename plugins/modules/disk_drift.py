@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_drift
 short_description: Compare the disks of a fleet with its plans
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Compares the facts of hosts with the plans that were made for them, all in one task.
   - Runs on the controller and changes nothing.

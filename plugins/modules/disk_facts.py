@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_facts
 short_description: Gather facts about disks and what is on them
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Gathers the disks of a host with their identity, sizes and kind, their partition tables, their signatures, and everything that is
     built on them (md, LVM, LUKS, multipath, down to mount points and swap), the memory, and the kind of firmware.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_keys
 short_description: Say what opens LUKS containers
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Adds to the headers of LUKS 2 containers whatever is missing of the ways to open them. It finds out what is there already from the keys
     that it is given and from the tokens in the header. A second run changes nothing.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_layout
 short_description: Make a planned layout on a host's disks
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes the partitions, md arrays, LUKS containers, volume groups with logical volumes, thin pools and caches, file systems and swap of
     a static schema, from M(bareon.allocator.disk_plan) or written by hand.

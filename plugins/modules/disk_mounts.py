@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_mounts
 short_description: Mount file systems, all in one task
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Writes lines for file systems to C(fstab), and mounts them in the given order.
   - Does the same as M(ansible.posix.mount) with O(ansible.posix.mount#module:state=mounted), for many file systems at once. A server with

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_plan
 short_description: Plan the spaces on each disk and their sizes
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Turns a dynamic schema, with bounds, weights and preferences, into a static one, with the exact size and place of every space on
     the disks of one machine or of a whole fleet.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_balance
 short_description: Balance virtual machines over the nodes of groups
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Plans moves that use the nodes of a group evenly and leave nothing on nodes that are down. Returns the moves, which of them
     may run side by side, and the commands for them. They improve the score of M(bareon.allocator.group_info).

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_capacity
 short_description: Count how many more virtual machines of a size fit
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Counts how many more instances of a size fit into each group of nodes, and into all groups that take instances. Says what keeps the
     next one out, and how many nodes must be added to fit a wanted number.

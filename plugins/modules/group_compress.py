@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_compress
 short_description: Find groups of nodes that could be emptied, and plan how
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - After many instances are gone, no group may be empty, although the others have room for all instances of one of them. Says which
     groups could be emptied and why the others could not, and plans the moves that empty the group that reclaims most, or a named one.

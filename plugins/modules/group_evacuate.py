@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_evacuate
 short_description: Find new places for the virtual machines of nodes
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Plans moves that empty nodes, or take instances away from their nodes, inside their group and, on request, to other groups. Returns
     the moves, which of them may run side by side, and the commands for them.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_follow
 short_description: Keep groups balanced with few moves, from a timer
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_info
 short_description: Report scores, capacity and problems of a cluster of virtual machines
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads a cluster of nodes and instances (Ganeti, Proxmox VE, or written out) and reports how evenly it is used, what would happen
     if a node failed, and what is wrong with it, for each group and for the whole.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_maintenance
 short_description: Plan rolling maintenance of nodes, in sets that may be down together
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Divides nodes into as few sets as possible, each of which may be down together without losing anything. Returns the moves that empty
     each set first, with their commands, and the way back.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_place
 short_description: Find places for virtual machines in a cluster
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Lists for each instance every group that can take it, best first, with the best nodes in it. For each other group it says which
     node fails which limit, and by how much.

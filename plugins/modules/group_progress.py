@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_progress
 short_description: Keep the journal of a plan of moves, and say what comes next
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Says which steps of a plan are left and in which rounds they may be carried out, and records their outcomes in a journal.
   - The role C(bareon.allocator.group_moves) uses it. Use it yourself if you carry out moves in another way.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_redistribute
 short_description: Heal groups of nodes with the help of other groups, or level load across groups
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Finds groups that are not healthy and plans moves that heal them. Moves inside a group come first; for the rest, as few instances
     as possible go to other groups that share the storage.

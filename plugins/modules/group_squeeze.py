@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: group_squeeze
 short_description: Find nodes that can be powered off, or that must be powered on again
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Finds nodes that can be powered off because their instances, all on shared storage, fit on the other nodes, and each of these still
     has room for more. If nodes lack even minimal room, finds standby nodes to power on again.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: node_facts
 short_description: Gather the CPUs, memory, NUMA nodes, GPUs and network cards of a server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Gathers the CPUs, memory, NUMA nodes, GPUs and network cards of a server. For its disks there is M(bareon.allocator.disk_facts).
   - The filter P(bareon.allocator.plan_to_providers#filter) takes the result, to register the server as a tree of resource providers.

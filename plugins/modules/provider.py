@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider
 short_description: Register, change and remove resource providers
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - A resource provider is anything that has a limited amount of something, such as a host, a NUMA node, a network card or a
     storage pool. Providers form trees. Inventories say what a provider has; M(bareon.allocator.provider_allocation) records who uses it.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_allocation
 short_description: Allocate resources to consumers, move them, and give them back
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Declares what a consumer, such as a virtual machine, has from the providers that M(bareon.allocator.provider) has registered.
     It gets all of that, or nothing.

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_candidates
 short_description: Find which resource providers can satisfy a request
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns allocation candidates, as OpenStack Placement does. Each is a complete way to satisfy a request from a tree of resource
     providers. If there are none, it says why.

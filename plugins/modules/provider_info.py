@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_info
 short_description: Report what resource providers have and who uses it
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns trees of providers with their inventories and usages, and allocations by consumer, provider and project.
   - Can also check the database for contradictions.
