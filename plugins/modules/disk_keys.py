@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: disk_keys
-short_description: Say what opens LUKS containers
+short_description: Manage the keys that open LUKS containers
 version_added: 1.0.0
 description:
   - Adds to the headers of LUKS 2 containers whatever is missing of the ways to open them. It finds out what is there already from the keys
