@@ -24,14 +24,15 @@ import tempfile
 import time
 import uuid
 from functools import partial
+from itertools import chain
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.allocation import run_provider_allocation
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.candidates import run_provider_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.info import look_up_usages
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import Inventory, Provider, World
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import Inventory, Provider
 from ansible_collections.bareon.allocator.tests.support.provider.worlds import made_uuid
 
 ZONES = [made_uuid(f"zone{number}") for number in range(3)]
@@ -90,9 +91,8 @@ def _traits(number):
 def fill(url, shape, count):
     """Write a fleet of so many providers."""
     make, each, _request = SHAPES[shape]
-    world = World(tuple(provider for number in range(count // each) for provider in make(number)))
     with open_ledger(url, timeout=3600) as ledger:
-        ledger.write(partial(store_world, world=world))
+        ledger.write(lambda connection: store_providers(connection, chain.from_iterable(map(make, range(count // each)))))
         if ledger.engine.dialect.name != "sqlite":
             tables = ("resource_providers", "inventories", "provider_traits", "provider_aggregates")
             analyse = "ANALYZE {}" if ledger.engine.dialect.name == "postgresql" else "ANALYZE TABLE {}"

@@ -176,8 +176,10 @@ def __getattr__(name: str) -> t.Any:
             importlib.import_module(part)
     except ImportError as error:
         loaded = _Absent(_causes.setdefault(module.partition(".")[0], error))
-    if module == "sqlalchemy":
+    if module == "sqlalchemy" and not isinstance(loaded, _Absent):
         _load_driver(os.environ.get("BAREON_DATABASE", ""))
+        # It compiles its pattern of URLs when it is first given one.
+        loaded.make_url("sqlite://")
     globals()[name] = loaded
     return loaded
 

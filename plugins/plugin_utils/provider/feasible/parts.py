@@ -15,7 +15,7 @@ from functools import partial
 from ...common.libraries import sa
 from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
 from ..candidates.index import build_index
-from ..ledger.read import Holding, read_numbers
+from ..ledger.read import Holding, read_numbers, read_sets
 from ..request.model import Request
 from ..world.model import Inventory, Provider, World
 from ..world.names import SHARING_TRAIT
@@ -65,14 +65,14 @@ class Asker:
         for roots in found:
             waiting += roots
             while len(waiting) >= min(size, limit):
-                yield read_part(self.connection, waiting[:size], asked, held)
+                yield read_part(self.connection, waiting[:size], asked, held, shares=finder.shares)
                 loaded, waiting, least = loaded + len(waiting[:size]), waiting[size:], 2 * least
                 many = 4 * size
                 if request.limit is not None and len(candidates):
                     many = max(least, math.ceil((limit - len(candidates)) * loaded / len(candidates)))
                 size = _within(many)
         if waiting:
-            yield read_part(self.connection, waiting, asked, held)
+            yield read_part(self.connection, waiting, asked, held, shares=finder.shares)
 
     def _trees(self, request: Request) -> dict[str, int]:
         """Return the numbers of the roots of the trees that in_tree names."""
@@ -98,15 +98,17 @@ def _within(trees: int) -> int:
     return min(max(_FIRST_TREES, trees), _MOST_TREES)
 
 
-def read_part(connection: sa.Connection, roots: Sequence[int], classes: Collection[str], held: Held) -> Part:
-    """Return the trees of some roots, in that order, with the trees of all that they share; only the asked classes are loaded."""
-    loaded = numbers_in({*roots, *_shared_roots(connection, roots)})
+def read_part(connection: sa.Connection, roots: Sequence[int], classes: Collection[str], held: Held, *, shares: bool) -> Part:
+    """Return the trees of some roots, in that order, with the trees of all that they share; only the asked classes are loaded.
+
+    `shares` is false where no provider of the ledger shares.
+    """
+    loaded = numbers_in({*roots, *(_shared_roots(connection, roots) if shares else ())})
     columns = "SELECT id, uuid, name, generation, parent_id FROM resource_providers"
     found = rows(connection, Sql(f"{columns} WHERE root_id IN ({loaded}) ORDER BY id"))
     uuids = {number: uuid for number, uuid, _name, _generation, _parent in found}
     stocks, used = _stocks(connection, uuids, classes, held)
-    traits = _sets(connection, "trait", "provider_traits", uuids)
-    aggregates = _sets(connection, "aggregate", "provider_aggregates", uuids)
+    traits, aggregates = read_sets(connection, uuids)
     nothing: frozenset[str] = frozenset()
     providers = tuple(
         Provider(
@@ -154,10 +156,3 @@ def _stocks(
         stocks[number][name] = inventory
         used[uuids[number], name] = taken - held.get((number, name), 0)
     return stocks, used
-
-
-def _sets(connection: sa.Connection, column: str, table: str, uuids: Mapping[int, str]) -> dict[int, frozenset[str]]:
-    members: dict[int, list[str]] = defaultdict(list)
-    for number, member in rows(connection, Sql(f"SELECT provider_id, {column} FROM {table} WHERE provider_id IN ({numbers_in(uuids)})")):
-        members[number].append(member)
-    return {number: frozenset(names) for number, names in members.items()}

@@ -14,6 +14,7 @@ import typing as t
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ...common.libraries import np, sa
 from ..candidates.order import share_order
@@ -172,12 +173,17 @@ class Finder:
 
     def _is_offered(self, criterion: Criterion) -> bool:
         """Whether sharing providers of other trees may do: there is one for each of the atoms."""
-        if criterion.shared is None:
+        if criterion.shared is None or not self.shares:
             return False
         known = self._offers.setdefault(criterion, {})
         if "" not in known:
             known[""] = all(self._is_shared(atom) for atom in criterion.atoms)
         return known[""]
+
+    @cached_property
+    def shares(self) -> bool:
+        """Whether any provider shares: it has a trait that says so."""
+        return bool(rows(self.connection, Sql("SELECT 1 FROM provider_traits WHERE sharing = 1 LIMIT 1")))
 
     def _is_shared(self, atom: Atom) -> bool:
         if atom.kept:

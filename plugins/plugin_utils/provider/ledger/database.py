@@ -10,13 +10,14 @@ sees what was committed before it, which is what the ledger's guards rely on.
 
 from __future__ import annotations
 
+import logging
 import math
 import random
 import sqlite3
 import time
 import typing as t
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +31,8 @@ _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
 _POSTGRESQL_PLANS = "SET jit = off; SET max_parallel_workers_per_gather = 0; SET random_page_cost = 1.1"
 _LONGEST_WAIT = 31536000
 """A year, in seconds: what servers are told where there is no deadline."""
+REVISION = "bareon_revision"
+"""Where a new connection says of which revision the ledger's tables are, if it was told that without asking."""
 _POLL_SECONDS = 0.004
 _SQLITE_BUSY = 5
 
@@ -78,11 +81,10 @@ def is_missing_file(url: sa.URL) -> bool:
     return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not Path(t.cast("str", url.database)).exists()
 
 
-def reading(engine: sa.Engine) -> sa.Engine:
-    """Return the engine for transactions that only read: all their statements see one moment, and they wait for no writer."""
-    if engine.dialect.name == "sqlite":
-        return engine.execution_options(bareon_reads_only=True)
-    return engine.execution_options(isolation_level="REPEATABLE READ")
+def reading(engine: sa.Engine) -> KeptConnection:
+    """Return where transactions begin that only read: all their statements see one moment, and they wait for no writer."""
+    reads_only = {"bareon_reads_only": True} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+    return KeptConnection(engine, reads_only)
 
 
 def memory_engine() -> sa.Engine:
@@ -114,14 +116,16 @@ class KeptConnection:
     claim costs.
     """
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, options: Mapping[str, t.Any] | None = None) -> None:
         self.engine = engine
+        self._options = options or {}
         self._connection: sa.Connection | None = None
 
     @contextmanager
     def begin(self) -> Iterator[sa.Connection]:
         """Begin a transaction, which is committed at the end of the block; after an error the next one gets another connection."""
-        connection, self._connection = self._connection or self.engine.connect(), None
+        # An engine with options of its own would have all of its events made anew.
+        connection, self._connection = self._connection or self.engine.connect().execution_options(**self._options), None
         try:
             with connection.begin():
                 yield connection
@@ -179,11 +183,38 @@ def _make_server_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
     options: dict[str, t.Any] = {"connect_args": {"charset": "utf8mb4"}} if backend == "mysql" else {"use_native_hstore": False}
     engine = sa.create_engine(url, isolation_level="READ COMMITTED", **options)
 
-    def prepare(connection: t.Any, _record: t.Any) -> None:
-        (_prepare_mysql if backend == "mysql" else _prepare_postgresql)(connection, _whole_seconds(deadline))
+    def prepare(connection: t.Any, record: t.Any) -> None:
+        if backend == "mysql":
+            _prepare_mysql(connection, _whole_seconds(deadline))
+        else:
+            record.info[REVISION] = _prepare_postgresql(connection, _whole_seconds(deadline))
 
+    if backend == "postgresql":
+        _spare_questions(engine.dialect)
+        logging.getLogger("psycopg").addFilter(_is_no_echo)
     sa.event.listen(engine, "connect", prepare)
     return engine
+
+
+def _spare_questions(dialect: t.Any) -> None:
+    """Let SQLAlchemy learn from the driver what it would ask the server when it first connects, which takes as long as a search."""
+
+    def version(connection: sa.Connection) -> tuple[int, int]:
+        return divmod(t.cast("t.Any", connection.connection.driver_connection).info.server_version, 10_000)
+
+    def escapes(connection: sa.Connection) -> None:
+        info = t.cast("t.Any", connection.connection.driver_connection).info
+        dialect._backslash_escapes = info.parameter_status("standard_conforming_strings") == "off"
+
+    dialect._get_server_version_info = version
+    dialect._get_default_schema_name = lambda _connection: None
+    dialect.get_default_isolation_level = lambda _connection: "READ COMMITTED"
+    dialect._set_backslash_escapes = escapes
+
+
+def _is_no_echo(record: logging.LogRecord) -> bool:
+    """Whether psycopg says something new: of a batch that fails it raises the error, and then warns of the same error once more."""
+    return not record.getMessage().startswith("error ignored ")
 
 
 def _make_sqlite_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
@@ -242,16 +273,27 @@ def _begin_sqlite(connection: sa.Connection, deadline: Deadline) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _prepare_postgresql(connection: t.Any, seconds: int) -> None:
+def _prepare_postgresql(connection: t.Any, seconds: int) -> str | None:
     """Let the server give up what its client has given up, and plan for statements that want a few rows by way of an index.
 
     To compile one of them, or to begin processes for it, takes longer than to run it. A server that expects a disk that is slow to seek
-    would read the whole of an index first.
+    would read the whole of an index first. Returns the revision of the ledger's tables, which costs nothing here; None if there is none.
     """
     mode, connection.autocommit = connection.autocommit, True
-    limits = f"SET lock_timeout = '{seconds}s'; SET idle_in_transaction_session_timeout = '{seconds}s'"
-    connection.execute(f"{limits}; {_POSTGRESQL_PLANS}")
+    settings = f"SET lock_timeout = '{seconds}s'; SET idle_in_transaction_session_timeout = '{seconds}s'; {_POSTGRESQL_PLANS}"
+    revision = None
+    try:
+        cursor = connection.execute(f"{settings}; SELECT version_num FROM alembic_version")
+    except connection.ProgrammingError:
+        # There is no such table; what was set is taken back with it.
+        connection.execute(settings)
+    else:
+        while cursor.nextset():
+            pass
+        found = cursor.fetchone()
+        revision = found and found[0]
     connection.autocommit = mode
+    return revision
 
 
 def _prepare_mysql(connection: t.Any, seconds: int) -> None:

@@ -31,13 +31,13 @@ def found_by(provider: sa.ColumnElement[int]) -> dict[str, t.Any]:
 
 
 def stored_inventory(inventory: Inventory) -> dict[str, t.Any]:
-    """Return the columns of an inventory."""
+    """Return the columns of an inventory, in the order of STORED_FIELDS."""
     return {**{name: getattr(inventory, name) for name in INVENTORY_FIELDS}, "capacity": min(inventory.capacity, LARGEST_CAPACITY)}
 
 
-_STORED_FIELDS = (*INVENTORY_FIELDS, "capacity")
+STORED_FIELDS = (*INVENTORY_FIELDS, "capacity")
 _STOCK = (inventories.c.provider_id == sa.bindparam("provider"), inventories.c.resource_class == sa.bindparam("class"))
-_ALTER_INVENTORY = sa.update(inventories).where(*_STOCK).values({name: sa.bindparam(f"new_{name}") for name in _STORED_FIELDS})
+_ALTER_INVENTORY = sa.update(inventories).where(*_STOCK).values({name: sa.bindparam(f"new_{name}") for name in STORED_FIELDS})
 _DROP_INVENTORY = sa.delete(inventories).where(*_STOCK)
 
 
@@ -47,7 +47,7 @@ def _make_inventory() -> sa.Insert:
         provider_id=sa.bindparam("provider"),
         resource_class=sa.bindparam("class"),
         used=0,
-        **{name: sa.bindparam(f"new_{name}") for name in _STORED_FIELDS},
+        **{name: sa.bindparam(f"new_{name}") for name in STORED_FIELDS},
         **found_by(sa.bindparam("provider")),
     )
 

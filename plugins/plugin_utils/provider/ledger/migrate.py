@@ -12,6 +12,7 @@ from pathlib import Path
 from ...common import libraries
 from ...common.errors import Unavailable
 from ...common.libraries import sa
+from .database import REVISION
 from .statements import select_rows
 
 libraries.expect("alembic")
@@ -41,6 +42,11 @@ def current_revision(connection: sa.Connection) -> str | None:
         return None
     found = select_rows(connection, "SELECT version_num FROM alembic_version")
     return str(found[0][0]) if found else None
+
+
+def revision_at_connect(connection: sa.Connection) -> str | None:
+    """Return the same of a connection that was just made, which may know it already."""
+    return connection.info.get(REVISION) or current_revision(connection)
 
 
 def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptDirectory) -> None:

@@ -22,7 +22,7 @@ from ..world.model import World
 from .database import KeptConnection, in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
 from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
-from .migrate import NEWEST, current_revision, read_scripts, refuse_newer, upgrade
+from .migrate import NEWEST, read_scripts, refuse_newer, revision_at_connect, upgrade
 from .read import read_world
 from .retry import PATIENT, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
 from .url import describe, parse_database
@@ -60,13 +60,14 @@ class Ledger:
         """Close all connections."""
         self._reader.close()
         self._writer.close()
-        self.engine.dispose()
+        # The engine would make a new pool.
+        self.engine.pool.dispose()
         if self.watchdog is not None:
             self.watchdog.close()
 
     @cached_property
     def _reader(self) -> KeptConnection:
-        return KeptConnection(reading(self.engine))
+        return reading(self.engine)
 
     @cached_property
     def _writer(self) -> KeptConnection:
@@ -148,7 +149,7 @@ def _engine(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None) -> sa.En
 
 
 def _with_tables(ledger: Ledger) -> Ledger:
-    revision = ledger.read(current_revision)
+    revision = ledger.read(revision_at_connect)
     if revision == NEWEST:
         return ledger
     scripts = read_scripts()

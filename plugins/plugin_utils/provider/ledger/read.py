@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import typing as t
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from ...common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, known_names
-from .statements import Statement, fill, padded, select_rows, slots
+from .statements import Statement, among, fill, padded, select_rows, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
 
 _BATCH = 4096
@@ -49,7 +50,6 @@ _PROVIDERS = (
     .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
     .order_by(providers.c.id)
 )
-_NUMBERS = sa.select(providers.c.id, providers.c.uuid, providers.c.name)
 _HOLDINGS = sa.select(
     consumers,
     allocations.c.provider_id,
@@ -143,10 +143,25 @@ def read_world(connection: sa.Connection) -> World:
 
 def read_known_names(connection: sa.Connection) -> KnownNames:
     """Return every resource class and trait that exists."""
-    classes, known_traits, named = (
-        _column(connection, f"SELECT name FROM {table}") for table in ("resource_classes", "traits", "aggregates")
+    classes, known_traits, named = _read_names(connection)
+    return known_names(classes, known_traits, named.values())
+
+
+def _read_names(connection: sa.Connection) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the names of classes, those of traits, and those of the aggregates that have one, by UUID."""
+    classes, known_traits, named = _select_each(
+        connection,
+        ("SELECT {}, name, '' FROM resource_classes", "SELECT {}, name, '' FROM traits", "SELECT {}, name, uuid FROM aggregates"),
     )
-    return known_names(classes, known_traits, named)
+    return [name for name, _uuid in classes], [name for name, _uuid in known_traits], {uuid: name for name, uuid in named}
+
+
+def _select_each(connection: sa.Connection, texts: Sequence[str]) -> list[list[t.Any]]:
+    """Return the rows of each text, `{}` being its place, by way of one statement: to send one takes longer than to read a few rows."""
+    found: list[list[t.Any]] = [[] for _text in texts]
+    for place, *row in select_rows(connection, " UNION ALL ".join(text.format(place) for place, text in enumerate(texts))):
+        found[place].append(row)
+    return found
 
 
 def read_aggregate_names(connection: sa.Connection) -> dict[str, str]:
@@ -209,8 +224,11 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
     uuids = {row[0]: row[1] for row in rows}
     columns = ", ".join(column.name for column in _INVENTORY_COLUMNS)
     stocks = _inventories_of(_rows(connection, f"SELECT provider_id, resource_class, {columns} FROM inventories", "provider_id", numbers))
-    trait_sets = _sets_of(_rows(connection, "SELECT provider_id, trait FROM provider_traits", "provider_id", numbers))
-    aggregate_sets = _sets_of(_rows(connection, "SELECT provider_id, aggregate FROM provider_aggregates", "provider_id", numbers))
+    if numbers is None:
+        trait_sets = _sets_of(connection.exec_driver_sql("SELECT provider_id, trait FROM provider_traits"))
+        aggregate_sets = _sets_of(connection.exec_driver_sql("SELECT provider_id, aggregate FROM provider_aggregates"))
+    else:
+        trait_sets, aggregate_sets = read_sets(connection, numbers)
     nothing: frozenset[str] = frozenset()
     found = tuple(
         Provider(
@@ -224,11 +242,24 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
         )
         for number, uuid, name, generation, parent in rows
     )
-    custom_traits = frozenset(_column(connection, "SELECT name FROM traits")) - STANDARD_TRAITS
-    custom_classes = frozenset(_column(connection, "SELECT name FROM resource_classes")) - STANDARD_CLASSES
+    classes, known_traits, named = _read_names(connection)
     held = _read_allocations(connection, uuids, numbers)
     consumer_names = _read_consumer_names(connection, None if numbers is None else held)
-    return World(found, held, custom_traits, custom_classes, consumer_names, read_aggregate_names(connection))
+    return World(found, held, frozenset(known_traits) - STANDARD_TRAITS, frozenset(classes) - STANDARD_CLASSES, consumer_names, named)
+
+
+def read_sets(connection: sa.Connection, numbers: Collection[int]) -> tuple[dict[int, frozenset[str]], dict[int, frozenset[str]]]:
+    """Return the traits and the aggregates of providers, by their numbers; those that have none are left out."""
+    found: tuple[list[t.Any], list[t.Any]] = ([], [])
+    for part in batches(sorted(numbers)):
+        among = f"WHERE provider_id IN ({_listed(part)})"
+        texts = (
+            f"SELECT {{}}, provider_id, trait FROM provider_traits {among}",
+            f"SELECT {{}}, provider_id, aggregate FROM provider_aggregates {among}",
+        )
+        for every, rows in zip(found, _select_each(connection, texts), strict=True):
+            every += rows
+    return _sets_of(found[0]), _sets_of(found[1])
 
 
 def _rows(connection: sa.Connection, chosen: str, column: str, numbers: Collection[int] | None, order: str = "") -> Iterable[t.Any]:
@@ -281,8 +312,9 @@ def read_identities(connection: sa.Connection, references: Iterable[str]) -> dic
     by_uuid: dict[str, tuple[int, str, str]] = {}
     by_name: dict[str, tuple[int, str, str]] = {}
     for part in batches(wanted):
-        values = fill("uuid", [canonical_uuid(entry) for entry in part]) | fill("name", part)
-        for number, uuid, name in _numbers_of(padded(len(part))).rows(connection, values):
+        uuids, named = among([canonical_uuid(entry) for entry in part]), among(part)
+        text = f"SELECT id, uuid, name FROM resource_providers WHERE uuid IN ({uuids.slots}) OR name IN ({named.slots})"
+        for number, uuid, name in select_rows(connection, text, (*uuids.values, *named.values)):
             by_uuid[uuid] = by_name[name] = (number, uuid, name)
     found = {reference: by_uuid.get(canonical_uuid(reference)) or by_name.get(reference) for reference in wanted}
     return {reference: numbered for reference, numbered in found.items() if numbered is not None}
@@ -292,8 +324,20 @@ def read_generations(connection: sa.Connection, uuids: Iterable[str]) -> dict[st
     """Return the ledger's own number and the generation of each provider, by UUID; unknown ones are left out."""
     found: dict[str, tuple[int, int]] = {}
     for part in batches(set(uuids)):
-        rows = _generations_of(padded(len(part))).rows(connection, fill("uuid", part))
+        wanted = among(part)
+        text = f"SELECT id, uuid, generation FROM resource_providers WHERE uuid IN ({wanted.slots})"
+        rows = select_rows(connection, text, wanted.values)
         found.update((uuid, (number, generation)) for number, uuid, generation in rows)
+    return found
+
+
+def read_roots(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return the ledger's own numbers of each provider and of the root of its tree, by UUID; unknown ones are left out."""
+    found: dict[str, tuple[int, int]] = {}
+    for part in batches(set(uuids)):
+        wanted = among(part)
+        rows = select_rows(connection, f"SELECT id, uuid, root_id FROM resource_providers WHERE uuid IN ({wanted.slots})", wanted.values)
+        found.update((uuid, (number, root)) for number, uuid, root in rows)
     return found
 
 
@@ -352,7 +396,8 @@ def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
     provider_uuids: dict[str, dict[int, str]] = defaultdict(dict)
     provider_names: dict[str, dict[int, str]] = defaultdict(dict)
     for part in batches(uuids):
-        known = [uuid for (uuid,) in _consumers_of(padded(len(part))).rows(connection, fill("uuid", part))]
+        wanted = among(part)
+        known = [uuid for (uuid,) in select_rows(connection, f"SELECT uuid FROM consumers WHERE uuid IN ({wanted.slots})", wanted.values)]
         rows = _holdings_of(padded(len(known))).rows(connection, fill("uuid", known)) if known else []
         for number, uuid, generation, project, user, kind, called, provider, name, used, provider_uuid, provider_name in rows:
             present[uuid] = (number, Consumer(uuid, generation, project, user, kind, called))
@@ -378,33 +423,16 @@ def read_users(connection: sa.Connection, numbers: Iterable[int]) -> dict[tuple[
 
 
 def batches(values: Iterable[Value]) -> Iterator[list[Value]]:
-    """Return values in parts that one statement can name; none when there are no values."""
-    every = list(values)
-    for start in range(0, len(every), _BATCH):
-        yield every[start : start + _BATCH]
+    """Return values in parts that one statement can name; none when there are no values. No more than one part is held."""
+    rest = iter(values)
+    while part := list(islice(rest, _BATCH)):
+        yield part
 
 
 def run_batches(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Mapping[str, t.Any]]) -> None:
     """Run a statement once for each row of values; never where there are none, which SQLAlchemy takes for one row of defaults."""
     for part in batches(rows):
         connection.execute(statement, part)
-
-
-@cache
-def _numbers_of(count: int) -> Statement:
-    by_uuid = providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))
-    return Statement(_NUMBERS.where(sa.or_(by_uuid, providers.c.name.in_(slots(providers.c.name, "name", count)))))
-
-
-@cache
-def _generations_of(count: int) -> Statement:
-    columns = sa.select(providers.c.id, providers.c.uuid, providers.c.generation)
-    return Statement(columns.where(providers.c.uuid.in_(slots(providers.c.uuid, "uuid", count))))
-
-
-@cache
-def _consumers_of(count: int) -> Statement:
-    return Statement(sa.select(consumers.c.uuid).where(consumers.c.uuid.in_(slots(consumers.c.uuid, "uuid", count))))
 
 
 @cache

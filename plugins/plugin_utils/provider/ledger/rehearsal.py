@@ -22,9 +22,11 @@ from ...common.libraries import sa
 from .database import is_missing_file, make_engine
 from .deadline import DEFAULT_TIMEOUT, Deadline
 from .open import Ledger, open_ledger
-from .read import run_batches
+from .statements import insert_rows
 from .tables import metadata
 from .url import parse_database
+
+_AT_ONCE = 4096
 
 
 def rehearse(database: str | None, folder: Path, timeout: float = DEFAULT_TIMEOUT) -> str:
@@ -84,7 +86,8 @@ def _copy_tables(source: sa.Connection, target: Ledger) -> None:
             connection.execute(sa.delete(table))
         for table in metadata.sorted_tables:
             columns = [column for column in table.columns if column.computed is None]
-            rows = (row._asdict() for row in source.execute(sa.select(*columns)))
-            run_batches(connection, sa.insert(table), rows)
+            # Some at a time, both in and out: a ledger may be larger than the memory of its controller.
+            rows = source.execute(sa.select(*columns), execution_options={"yield_per": _AT_ONCE})
+            insert_rows(connection, table, [column.name for column in columns], map(tuple, rows))
 
     target.write(write)

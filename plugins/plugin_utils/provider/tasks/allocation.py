@@ -37,8 +37,8 @@ from .candidates import explain_in_database, parse_request, placed_groups, refus
 from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
 
-_TRIED_AT_ONCE = 20
-"""How many candidates are tried before the ledger is looked at again; what was found before that is likely gone."""
+_TRIED_AT_ONCE = 8
+"""How many candidates are tried before the ledger is looked at again: as many as the trees that are loaded first have, mostly."""
 
 
 @dataclass(frozen=True)
