@@ -6,14 +6,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 import uuid
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import at_once
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import guard_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
@@ -127,6 +131,38 @@ def test_server_that_never_greets(nodes_of_server):
         proxy.fail("mute")
         says = refusal(url, str(uuid.uuid4()), host)
         assert "Nothing was changed" in says
+
+
+def server_process(connection):
+    """Return the process that serves a connection: one of many of PostgreSQL, all of MariaDB."""
+    if connection.dialect.name == "postgresql":
+        return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+    return int(Path(connection.exec_driver_sql("SELECT @@pid_file").scalar()).read_text())
+
+
+def test_server_that_is_stopped_before_it_commits(nodes_of_server, monkeypatch):
+    (server,) = nodes_of_server
+    host, consumer = new_host(server), str(uuid.uuid4())
+    stopped, claimed = [], at_once._claim_at_once
+
+    def claim_and_stop(connection, **claims):
+        found = claimed(connection, **claims)
+        stopped.append(server_process(connection))
+        os.kill(stopped[0], signal.SIGSTOP)
+        return found
+
+    monkeypatch.setattr(at_once, "_claim_at_once", claim_and_stop)
+    try:
+        says = refusal(server, consumer, host)
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    assert "not known whether the change was made" in says
+    monkeypatch.undo()
+    again = claim(server, consumer, host, timeout=30)
+    assert again["changed"]
+    assert again["consumers"][consumer]["generation"] == 1
+    with open_ledger(server) as ledger:
+        assert ledger.read(audit) == []
 
 
 def test_lock_that_somebody_else_holds(nodes, host):
