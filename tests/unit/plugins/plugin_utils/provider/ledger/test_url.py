@@ -122,6 +122,7 @@ def test_what_is_no_secret_is_shown(given_url, shown):
         ("/var/lib/bareon.sqlite", "a file is written sqlite:////var/lib/bareon.sqlite"),
         ("oracle://db/ledger", "use sqlite, postgresql or mariadb"),
         ("postgresql+nothing://db/ledger", "names a driver that SQLAlchemy does not know"),
+        ("postgresql+psycopg+nothing://db/ledger", "names a driver that SQLAlchemy does not know"),
     ],
 )
 def test_what_cannot_be_used_says_what_would_be_right(given_url, says):
