@@ -151,13 +151,13 @@ def test_server_that_is_stopped_before_it_commits(nodes_of_server, monkeypatch):
         os.kill(stopped[0], signal.SIGSTOP)
         return found
 
-    monkeypatch.setattr(at_once, "_claim_at_once", claim_and_stop)
-    try:
-        says = refusal(server, consumer, host)
-    finally:
-        os.kill(stopped[0], signal.SIGCONT)
+    with monkeypatch.context() as patched:
+        patched.setattr(at_once, "_claim_at_once", claim_and_stop)
+        try:
+            says = refusal(server, consumer, host)
+        finally:
+            os.kill(stopped[0], signal.SIGCONT)
     assert "not known whether the change was made" in says
-    monkeypatch.undo()
     again = claim(server, consumer, host, timeout=30)
     assert again["changed"]
     assert again["consumers"][consumer]["generation"] == 1
