@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..facts.host import Host
 from ..storage.filesystems import FILESYSTEMS, SWAP, packages_of_tools
+from ..storage.zfs import LIST_POOLS
 from . import kinds
 from .kinds import Step
 from .machine import Machine
@@ -81,6 +82,7 @@ class Ability(t.NamedTuple):
 
 _MAPPER = Ability("dm_mod", "/proc/misc", "device-mapper", "logical volumes and LUKS containers (device-mapper)")
 _MD = Ability("md_mod", "/proc/devices", " md", "md arrays")
+_ZFS = Ability("zfs", "/proc/misc", "zfs", "ZFS")
 _THIN = Ability("dm_thin_pool", "/sys/module/dm_thin_pool/initstate", "live", "thin pools (dm-thin)")
 _CACHE = Ability("dm_cache", "/sys/module/dm_cache/initstate", "live", "caches of volumes (dm-cache)")
 
@@ -96,7 +98,20 @@ def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
             for ability in abilities_of(steps)
             if not _is_there(machine, ability) and not _can_come(machine, ability)
         ),
+        *_why_no_zfs(machine, steps),
     )
+
+
+def _why_no_zfs(machine: Machine, steps: Iterable[Step]) -> Iterator[str]:
+    """Give what is wrong where ZFS does not answer: it may be a module of the kernel, or a program of its own (zfs-fuse)."""
+    needed = any(isinstance(step, _ZFS_KINDS) for step in steps) and machine.has("zpool")
+    if needed and not _zfs_answers(machine) and not _can_come(machine, _ZFS):
+        yield "ZFS does not run on this host, and there is no module zfs for this kernel; zpool list says more"
+
+
+def _zfs_answers(host: Host) -> bool:
+    outcome = host.run(LIST_POOLS)
+    return outcome is not None and outcome.code == 0
 
 
 def missing_tools(machine: Machine, tools: Iterable[str]) -> tuple[str, ...]:
@@ -106,9 +121,12 @@ def missing_tools(machine: Machine, tools: Iterable[str]) -> tuple[str, ...]:
 
 def load_abilities(host: Host, steps: Iterable[Step]) -> None:
     """Have the kernel load what the steps need of it and is not there yet: not every tool does that by itself."""
+    steps = tuple(steps)
     for ability in abilities_of(steps):
         if not _is_there(host, ability):
             host.run(["modprobe", ability.module])
+    if any(isinstance(step, _ZFS_KINDS) for step in steps) and not _zfs_answers(host):
+        host.run(["modprobe", _ZFS.module])
 
 
 def tools_of(step: Step) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps import kind
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out import carry_out
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.requirements import load_abilities, missing
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 NAMES = (("/dev/sda1", "/dev/disk/by-id/wwn-a-part1"), ("/dev/sdb1", "/dev/disk/by-id/wwn-b-part1"))
@@ -55,3 +56,17 @@ def test_what_came_of_it_is_looked_at() -> None:
         commands(kinds.CreateZpool("tank", PAIR, 12), **{LISTED: "other\t1\tONLINE\n"})
     with pytest.raises(StepFailed, match="compression of tank/home is gzip after it was set to gzip-6; write it in the schema as zfs get"):
         commands(kinds.SetProperties("tank/home", (("compression", "gzip-6"),)), **{HOME: "tank/home\tcompression\tgzip\n"})
+
+
+def test_a_zfs_that_does_not_run_is_told_before_the_first_step() -> None:
+    step, can_come = kinds.CreateZpool("tank", PAIR, 12), "modprobe --dry-run zfs"
+    assert missing(RecordingMachine({LISTED: ""}), [step]) == ()
+    assert missing(RecordingMachine({can_come: ""}), [step]) == ()
+    (says,) = missing(RecordingMachine(), [step])
+    assert "ZFS does not run on this host" in says
+    (says,) = missing(RecordingMachine(tools=[]), [step])
+    assert "there is no zpool on this host: install the package zfsutils-linux (of contrib) on Debian" in says
+    for answers, loaded in (({LISTED: ""}, []), ({}, ["modprobe zfs"])):
+        machine = RecordingMachine(answers)
+        load_abilities(machine, [step])
+        assert [event[1] for event in machine.events if event[1] != LISTED] == loaded
