@@ -14,15 +14,21 @@ short_description: Make a system that was unpacked onto a layout bootable
 version_added: 1.0.0
 description:
   - Makes an installed system bootable from each of its disks alone. It builds the initramfs, installs GRUB on every disk with a BIOS boot
-    partition and on every EFI system partition of the layout, and writes GRUB's menu.
+    partition and on every EFI system partition of the layout, and writes GRUB's menu. If the system has systemd-boot and no GRUB, that is
+    installed on every EFI system partition, with the kernels beside it.
   - It first checks whether the system has what it needs to boot from arrays, LUKS containers and logical volumes, and names everything that
     is missing at once.
   - Everything runs inside that system, with its own programs, in a separate mount namespace. Nothing stays mounted.
-  - For UEFI, GRUB is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)). No boot entry is written to the
+  - With O(archive) it only makes that check, on an archive that is not unpacked yet.
+  - For UEFI, the boot loader is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)). No boot entry is written to the
     firmware, because it would be lost with the mainboard.
   - If the layout has arrays and the initramfs is Debian's, C(/etc/default/grub.d/90-root-on-arrays.cfg) adds C(rootdelay=180) to the
     kernel's command line, unless GRUB's settings have a C(rootdelay) already. With the usual 30 seconds, a system in LUKS on a degraded
     array does not boot if its disks are slow to appear. Booting from a degraded array takes up to two minutes longer.
+  - With systemd-boot the kernel's command line is that of C(/etc/kernel/cmdline), with the new system's root. An EFI system partition needs
+    room for the kernels and their initramfs; 512 MiB are enough for two.
+  - If C(dracut) makes the initramfs, and the layout has arrays, LUKS or logical volumes, C(/etc/dracut.conf.d/90-disks-of-root.conf) has it
+    look for them.
   - A second run does nothing if fstab, crypttab, mdadm.conf, GRUB's settings, the kernels and the disks are still the same.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -31,13 +37,24 @@ extends_documentation_fragment:
 requirements:
   - root on the host
   - C(unshare), C(mount) and C(chroot) on the host
-  - in the installed system, a kernel, GRUB for the host's firmware, and one of C(update-initramfs), C(dracut) and C(mkinitcpio)
+  - in the installed system, a kernel, GRUB for the host's firmware or systemd-boot, and one of C(update-initramfs), C(dracut) and C(mkinitcpio)
+  - C(tar) for O(archive)
 options:
   root:
     description:
       - The directory where the installed system's file systems are mounted.
+      - Exactly one of O(root) and O(archive) is required.
     type: path
-    required: true
+  archive:
+    description:
+      - An archive of a root file system, of whatever compression C(tar) knows. It is read to its end, and nothing is changed. The module
+        fails when it cannot be read, or has not all that a start from the layout takes.
+    type: path
+  complete:
+    description:
+      - Whether O(archive) has to have all that a start takes. With V(false) it has to be an archive that can be read; the rest comes later.
+    type: bool
+    default: true
   schema:
     description:
       - The layout, RV(bareon.allocator.disk_layout#module:schema).
@@ -50,20 +67,27 @@ attributes:
     details:
       - Shows the steps.
 notes:
-  - Tested with Debian on BIOS and UEFI, booting from partitions and from LVM in LUKS on a mirror. For C(dracut) and C(mkinitcpio) the
-    documented commands are run, but no such system was booted.
+  - Tested with Debian on BIOS and UEFI, booting from partitions and from LVM in LUKS on a mirror. For C(mkinitcpio) the documented command
+    is run, but no such system was booted.
   - After each run all EFI system partitions have the same files. If a package changes one of them later, run the module again.
 seealso:
   - module: bareon.allocator.disk_layout
 """
 
 EXAMPLES = r"""
---- # `layout` is the registered result of bareon.allocator.disk_layout, and a system was unpacked into /target.
+---
+# `layout` is the registered result of bareon.allocator.disk_layout, and a system was unpacked into /target.
 - name: Make the system start from each of its disks
   bareon.allocator.disk_boot:
     root: /target
     schema: "{{ layout.schema }}"
   become: true
+
+- name: Look whether an archive has all that the start takes, before the layout is made
+  bareon.allocator.disk_boot:
+    archive: /srv/images/server.tar.gz
+    schema: "{{ planned.plan.schema }}"
+  delegate_to: localhost
 """
 
 RETURN = r"""
@@ -77,6 +101,11 @@ steps:
     - make the initramfs of 6.12.48+deb13-amd64
     - install GRUB for BIOS on /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
     - write the menu of GRUB
+compression:
+  description: With O(archive), the program that tar needs to unpack it; empty where it needs none.
+  returned: success
+  type: str
+  sample: zstd
 """
 
 import os
@@ -84,25 +113,49 @@ import tempfile
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.booting import make_bootable, plan_boot, processor
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.carry_out import make_bootable, processor
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.plan import plan_boot, why_archive_not
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.system import compression_of, list_archive
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
+
+ARGUMENTS: t.Mapping[str, t.Any] = {
+    "root": {"type": "path"},
+    "archive": {"type": "path"},
+    "complete": {"type": "bool", "default": True},
+    "schema": {"type": "dict", "required": True},
+}
+ONE_OF = [["root", "archive"]]
 
 
 def main() -> t.NoReturn:
-    """Make it start, and tell what was done."""
-    module = AnsibleModule(
-        argument_spec={"root": {"type": "path", "required": True}, "schema": {"type": "dict", "required": True}},
-        supports_check_mode=True,
-    )
-    machine, root = LocalMachine(), module.params["root"]
+    """Make it start, or look into an archive, and tell what was done."""
+    module = AnsibleModule(argument_spec=dict(ARGUMENTS), supports_check_mode=True, mutually_exclusive=ONE_OF, required_one_of=ONE_OF)
+    try:
+        if module.params["archive"]:
+            look_into_archive(module, LocalMachine())
+        make_system_bootable(module, LocalMachine())
+    except StepFailed as error:
+        module.fail_json(msg=str(error))
+
+
+def look_into_archive(module: AnsibleModule, machine: LocalMachine) -> t.NoReturn:
+    """Read an archive whole, and say what it lacks; raises StepFailed."""
+    compression = compression_of(module.params["archive"], machine)
+    listed = list_archive(module.params["archive"], machine)
+    refusals = why_archive_not(module.params["schema"], listed) if module.params["complete"] else ()
+    if refusals:
+        module.fail_json(msg="\n- ".join(["The system in the archive would not start, and nothing was changed:", *refusals]))
+    module.exit_json(changed=False, steps=[], compression=compression)
+
+
+def make_system_bootable(module: AnsibleModule, machine: LocalMachine) -> t.NoReturn:
+    """Make the system in a folder start; raises StepFailed."""
+    root = module.params["root"]
     plan, refusals = plan_boot(module.params["schema"], root, machine, processor())
     if refusals:
         module.fail_json(msg="\n- ".join(["The system cannot be made bootable, and nothing was changed:", *refusals]))
     if not module.check_mode:
-        try:
-            make_bootable(plan, root, machine, lambda path, text: write(module, path, text))
-        except StepFailed as error:
-            module.fail_json(msg=str(error))
+        make_bootable(plan, root, machine, lambda path, text: write(module, path, text))
     steps = [step.says for step in plan.steps]
     module.exit_json(changed=bool(steps), steps=steps, **({"diff": {"prepared": "".join(f"{step}\n" for step in steps)}} if steps else {}))
 

@@ -45,7 +45,7 @@ class Bed:
         self.disks = [disk["dev"] for disk in hardware["disks"]]
         (folder / "profile.yml").write_text(PROFILE, encoding="utf-8")
 
-    def apply(self, *options: str, playbook: str = "apply", **variables: t.Any) -> Applied:
+    def apply(self, *options: str, playbook: str = "apply", start_in: pathlib.Path = ROOT, **variables: t.Any) -> Applied:
         given = {
             "bareon_profile": str(self.folder / "profile.yml"),
             "bareon_devices": self.disks,
@@ -65,12 +65,13 @@ class Bed:
             "localhost,",
             "--connection",
             "local",
-            f"playbooks/{playbook}.yml",
+            f"bareon.allocator.{playbook}",
         ]
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(self.folder), "ANSIBLE_NOCOLOR": "1"}
+        environment |= {"PWD": str(start_in), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections")}
         done = subprocess.run(
             [*command, *options, "--extra-vars", json.dumps(given)],
-            cwd=ROOT,
+            cwd=start_in,
             env=environment,
             capture_output=True,
             text=True,
@@ -187,6 +188,39 @@ def test_what_would_not_start_is_refused_before_the_first_step(bed):
     assert not bed.target.exists()
     allowed = bed.apply("--check", playbook="install", bareon_overrides=without, bareon_boot=False)
     assert allowed.failed == 0, allowed.text
+
+
+def archive(folder: pathlib.Path, name: str, *files: str) -> str:
+    for file in files:
+        (folder / "system" / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "system" / file).touch()
+    path = folder / name
+    output("tar", "--create", "--gzip", f"--file={path}", f"--directory={folder / 'system'}", ".")
+    return str(path)
+
+
+def test_what_is_used_later_is_looked_at_before_anything_is_written(bed, tmp_path):
+    whole = archive(tmp_path, "whole.tar.gz", "boot/vmlinuz-6.1", "etc/hostname")
+    cut_off = tmp_path / "cut-off.tar.gz"
+    cut_off.write_bytes(pathlib.Path(whole).read_bytes()[:-30])
+    (tmp_path / "good.yml").write_text("- name: Never here\n  ansible.builtin.command: touch /target-was-touched\n", encoding="utf-8")
+    bed.target.write_text("a file", encoding="utf-8")
+    refused = bed.apply(playbook="install", bareon_image=whole, bareon_boot=False)
+    assert f"disk_layout_root {bed.target} is there and is no directory" in " ".join(refused.text.split())
+    bed.target.unlink()
+    for said, given in (
+        ("/nowhere/image.tar cannot be read: No such file or directory", {"bareon_image": "/nowhere/image.tar"}),
+        ("cut-off.tar.gz is not an archive of a root file system that can be read to its end", {"bareon_image": str(cut_off)}),
+        ("missing.yml", {"bareon_install_tasks": str(tmp_path / "missing.yml")}),
+    ):
+        refused = bed.apply(playbook="install", **given)
+        assert (refused.changed, refused.failed) == (0, 1), refused.text
+        assert said in " ".join(refused.text.split()), refused.text
+    assert (bed.written(), bed.target.exists()) == (0, False)
+    tasks = str(tmp_path / "good.yml")
+    allowed = bed.apply("--check", playbook="install", bareon_image="whole.tar.gz", bareon_install_tasks=tasks, start_in=tmp_path)
+    assert allowed.failed == 0, allowed.text
+    assert not pathlib.Path("/target-was-touched").exists()
 
 
 def test_the_running_root_is_not_mounted_over(bed):

@@ -12,6 +12,8 @@ import typing as t
 import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from ansible_collections.bareon.allocator.plugins.filter.tools_to_initramfs_command import tools_to_initramfs_command
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.initramfs import INITRAMFS_TOOLS
 
 VARIABLES = pathlib.Path(__file__).parents[2] / "roles" / "disk_layout" / "vars" / "main.yml"
 
@@ -64,23 +66,30 @@ def test_what_a_distribution_has_no_package_of_is_named(system: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "tools", "command"),
+    ("tools", "command"),
     [
-        (DEBIAN, ["update-initramfs"], ["update-initramfs", "-u"]),
-        (DEBIAN, ["dracut"], ["dracut", "--regenerate-all", "--force"]),
-        (ROCKY, ["dracut"], ["dracut", "--regenerate-all", "--force"]),
-        (LEAP, ["dracut"], ["dracut", "--regenerate-all", "--force"]),
-        (ARCH, ["mkinitcpio"], ["mkinitcpio", "-P"]),
+        (["lvm", "update-initramfs"], ["update-initramfs", "-u"]),
+        (["dracut"], ["dracut", "--regenerate-all", "--force"]),
+        (["mkinitcpio", "dracut"], ["dracut", "--regenerate-all", "--force"]),
+        (["mkinitcpio"], ["mkinitcpio", "-P"]),
+        (["lvm"], []),
     ],
 )
-def test_the_initramfs_is_made_by_the_program_that_is_there(system: str, tools: list[str], command: list[str]) -> None:
-    lines = [f"tool /usr/bin/{tool}" for tool in tools]
-    chosen = value("__disk_layout_initramfs", system, *lines)
-    assert value("__disk_layout_initramfs_commands", system)[chosen] == command
-    assert value("__disk_layout_initramfs", system) == ""
+def test_the_initramfs_is_made_by_the_program_that_is_there(tools: list[str], command: list[str]) -> None:
+    assert tools_to_initramfs_command(tools) == command
+
+
+def test_what_an_image_is_compressed_with_is_a_package_everywhere() -> None:
+    assert [value("__disk_layout_packages", system)["xz"] for system in (DEBIAN, UBUNTU, FEDORA, ARCH)] == [
+        "xz-utils",
+        "xz-utils",
+        "xz",
+        "xz",
+    ]
 
 
 def test_all_that_is_asked_for_is_looked_for() -> None:
     looked_for = value("__disk_layout_known_tools", DEBIAN)
-    assert {"mkfs.btrfs", "systemd-cryptsetup", "update-initramfs", "dracut", "mkinitcpio", "restorecon", "systemd"} <= set(looked_for)
+    assert {"mkfs.btrfs", "systemd-cryptsetup", "restorecon", "systemd"} <= set(looked_for)
+    assert {tool.name for tool in INITRAMFS_TOOLS} <= set(looked_for)
     assert len(looked_for) == len(set(looked_for))

@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module around module_utils/booting.py: a system of empty files in a folder, and a machine that writes down what it is asked to do."""
+"""The module around module_utils/booting: a system of empty files in a folder, and a machine that writes down what it is asked to do."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
@@ -66,6 +67,33 @@ def test_check_mode_tells_the_same_and_does_nothing(machine, capsys, system):
 def test_what_is_lacking_is_told_at_once(machine, capsys, tmp_path):
     said = run(capsys, tmp_path)
     assert said["failed"]
-    assert said["msg"].startswith("The system cannot be made bootable, and nothing was changed:\n- there is no kernel in ")
+    assert said["msg"].startswith(
+        "The system cannot be made bootable, and nothing was changed:\n- there is no kernel (vmlinuz-VERSION) in boot of "
+    )
     assert "no grub-install" in said["msg"]
     assert machine.commands == []
+
+
+def test_an_archive_is_looked_into_and_nothing_is_done(capsys, system, tmp_path):
+    archive = tmp_path / "system.tar.gz"
+    subprocess.run(["tar", "--create", "--gzip", f"--file={archive}", f"--directory={system}", "boot", "usr"], check=True)
+    with patch_module_args({"archive": str(archive), "schema": SCHEMA}), pytest.raises(SystemExit):
+        disk_boot.main()
+    assert json.loads(capsys.readouterr().out)["compression"] == "gzip"
+    archive.write_bytes(archive.read_bytes()[:-20])
+    for complete in (True, False):
+        with patch_module_args({"archive": str(archive), "schema": SCHEMA, "complete": complete}), pytest.raises(SystemExit):
+            disk_boot.main()
+        assert "is not an archive of a root file system that can be read to its end" in json.loads(capsys.readouterr().out)["msg"]
+
+
+def test_what_an_archive_lacks_is_told_unless_it_need_not_be_complete(capsys, tmp_path):
+    archive = tmp_path / "system.tar"
+    subprocess.run(["tar", "--create", f"--file={archive}", "--files-from=/dev/null"], check=True)
+    said = []
+    for complete in (True, False):
+        with patch_module_args({"archive": str(archive), "schema": SCHEMA, "complete": complete}), pytest.raises(SystemExit):
+            disk_boot.main()
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["msg"].startswith("The system in the archive would not start, and nothing was changed:\n- there is no kernel ")
+    assert not said[1].get("failed")

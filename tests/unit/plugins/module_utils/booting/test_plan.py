@@ -9,8 +9,10 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.booting import STAMP, make_bootable, plan_boot
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.carry_out import make_bootable
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.plan import STAMP, plan_boot, why_archive_not
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.system import compression_of, list_archive
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 BIOS_BOOT = "21686148-6449-6e6f-744e-656564454649"
@@ -50,7 +52,7 @@ def plan(schema, folders=None, files=None, root="/target", processor="x86_64"):
 def test_grub_comes_onto_every_disk():
     found, refusals = plan(WHOLE)
     assert refusals == ()
-    assert [step.command for step in found.steps[1:]] == [
+    assert [step.command for step in (found.steps[0], *found.steps[2:])] == [
         ("update-initramfs", "-u", "-k", "6.1"),
         ("grub-install", "--target=i386-pc", "a"),
         ("grub-install", "--target=i386-pc", "b"),
@@ -61,7 +63,7 @@ def test_grub_comes_onto_every_disk():
 def test_the_initramfs_has_time_to_open_what_is_on_an_array_that_lacks_a_member(tmp_path):
     """What it writes is of GRUB's settings, which are shell; a word of the user's wins."""
     found, _refusals = plan(WHOLE)
-    *command, file, line = found.steps[0].command
+    *command, file, line = found.steps[1].command
     written = tmp_path / file.lstrip("/")
     subprocess.run([*command, written, line], check=True)
     script = f". {written}; echo $GRUB_CMDLINE_LINUX"
@@ -104,13 +106,101 @@ def test_other_distributions_have_other_commands():
     assert (arch.steps[0].command, refusals) == (("mkinitcpio", "-P"), ())
 
 
+def test_dracut_is_told_to_look_for_what_root_lies_on():
+    folders = {**FOLDERS, "/target/usr/sbin": ["grub-install", "cryptsetup", "mdadm", "lvm"], "/target/usr/bin": ["dracut"]}
+    found, refusals = plan(WHOLE, folders)
+    assert refusals == ()
+    assert found.steps[0].command[-2:] == ("/etc/dracut.conf.d/90-disks-of-root.conf", 'hostonly="yes"\nhostonly_cmdline="yes"')
+    assert found.steps[1].command == ("dracut", "--regenerate-all", "--force")
+    assert "rootdelay" not in str(found.steps)
+
+
+SYSTEMD_BOOT = {
+    "/target/boot": ["initrd.img-6.1", "vmlinuz-6.1", "vmlinuz-6.2"],
+    "/target/usr/sbin": ["update-initramfs"],
+    "/target/usr/bin": ["bootctl", "kernel-install"],
+    "/target/usr/lib/systemd/boot/efi": ["systemd-bootx64.efi"],
+    "/target/usr/share/initramfs-tools/hooks": ["cryptroot", "lvm2", "mdadm"],
+}
+OWN_ROOT = {
+    "/target/etc/fstab": "# UUID=old / ext4 defaults 0 1\nUUID=1 / btrfs defaults,subvol=@ 0 0\n",
+    "/target/etc/kernel/cmdline": "root=LABEL=image rw quiet console=ttyS0\n",
+}
+
+
+def test_systemd_boot_comes_onto_every_esp_with_all_kernels():
+    found, refusals = plan(UEFI, SYSTEMD_BOOT, OWN_ROOT)
+    assert refusals == ()
+    assert [step.command[0] for step in found.steps[:2]] == ["update-initramfs", "update-initramfs"]
+    assert found.steps[2].command[-2:] == ("/etc/kernel/cmdline", "root=UUID=1 rootflags=subvol=@ ro quiet console=ttyS0")
+    assert [(step.command[-4:], step.esp) for step in found.steps[3:]] == [
+        (("sh", "/boot/efi", "6.1", "6.2"), "a-part1"),
+        (("sh", "/boot/efi", "6.1", "6.2"), "b-part1"),
+    ]
+    remembered = {**OWN_ROOT, "/target/etc/kernel/cmdline": found.steps[2].command[-1], f"/target/{STAMP}": found.stamp}
+    assert plan(UEFI, SYSTEMD_BOOT, remembered)[0].steps == ()
+    assert plan(UEFI, SYSTEMD_BOOT, {**remembered, "/target/etc/kernel/cmdline": "ro debug"})[0].steps
+
+
+def test_with_systemd_boot_a_start_from_an_array_that_lacks_a_member_has_its_time_too():
+    found, _refusals = plan({**WHOLE, **UEFI}, SYSTEMD_BOOT, OWN_ROOT)
+    assert found.steps[2].command[-1].endswith(" console=ttyS0 rootdelay=180")
+
+
+def test_where_dracut_makes_the_initramfs_kernel_install_has_it_made():
+    folders = {**SYSTEMD_BOOT, "/target/usr/sbin": [], "/target/usr/bin": ["bootctl", "kernel-install", "dracut"]}
+    assert [step.esp for step in plan(UEFI, folders, OWN_ROOT)[0].steps] == ["", "a-part1", "b-part1"]
+
+
+def test_what_systemd_boot_lacks_is_named_and_grub_comes_first():
+    assert plan(BIOS, SYSTEMD_BOOT)[1] == ("there is systemd-boot in /target, which starts by UEFI only: install GRUB in it",)
+    (refusal,) = plan(UEFI, {**SYSTEMD_BOOT, "/target/usr/bin": ["bootctl"]})[1]
+    assert "no usr/bin/kernel-install in /target" in refusal
+    both = {**SYSTEMD_BOOT, **FOLDERS, "/target/usr/lib/systemd/boot/efi": ["systemd-bootx64.efi"]}
+    assert "grub-install" in str(plan(UEFI, both)[0].steps)
+
+
+LISTED = """./
+./boot/vmlinuz-6.1
+./usr/bin/grub-install
+./usr/bin/update-initramfs
+./usr/lib/grub/arm64-efi/
+./usr/share/initramfs-tools/hooks/mdadm
+"""
+
+
+def archive(listed):
+    return list_archive("/system.tar", RecordingMachine({"tar --list --file=/system.tar": listed}))
+
+
+def test_what_an_archive_lacks_is_known_before_it_is_unpacked():
+    assert why_archive_not(UEFI, archive(LISTED)) == ()
+    assert why_archive_not({**UEFI, "mds": [{}]}, archive(LISTED)) == ()
+    (refusal,) = why_archive_not({**UEFI, "lvs": [{}]}, archive(LISTED))
+    assert "hooks/lvm2 in /system.tar" in refusal
+    assert "no kernel (vmlinuz-VERSION) in boot of /system.tar" in why_archive_not(UEFI, archive(LISTED.replace("./", "./rootfs/")))[0]
+
+
+def test_an_archive_that_cannot_be_read_is_named(tmp_path):
+    broken = RecordingMachine(failing={"tar": 2})
+    with pytest.raises(StepFailed, match=r"/system.tar is not an archive of a root file system that can be read to its end: tar --list"):
+        list_archive("/system.tar", broken)
+    for name, content, program in (("a.tar", b"etc/", ""), ("b", b"\x28\xb5\x2f\xfd..", "zstd"), ("c.gz", b"\x1f\x8b\x08", "gzip")):
+        (tmp_path / name).write_bytes(content)
+        assert compression_of(str(tmp_path / name), LocalMachine()) == program
+    with pytest.raises(StepFailed, match="none.tar cannot be read: No such file or directory"):
+        compression_of(str(tmp_path / "none.tar"), LocalMachine())
+    with pytest.raises(StepFailed, match="cannot be read: Is a directory"):
+        compression_of(str(tmp_path), LocalMachine())
+
+
 @pytest.mark.parametrize(
     ("schema", "missing", "says"),
     [
         (WHOLE, "cryptroot", "package cryptsetup-initramfs"),
         (WHOLE, "mdadm", "package mdadm"),
         (WHOLE, "lvm2", "package lvm2"),
-        (WHOLE, "vmlinuz-6.1", "no kernel in /target/boot"),
+        (WHOLE, "vmlinuz-6.1", "no kernel (vmlinuz-VERSION) in boot of /target"),
         (WHOLE, "grub-install", "grub-pc-bin"),
         (WHOLE, "update-initramfs", "none of update-initramfs, dracut and mkinitcpio"),
         (BIOS, "i386-pc", "nothing for i386-pc"),

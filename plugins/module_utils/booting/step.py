@@ -1,0 +1,24 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One thing that is done inside of a system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BootStep:
+    """One thing to do: `says` in words, `command` inside of the system, with the ESP that is mounted for it (empty: none)."""
+
+    says: str
+    command: tuple[str, ...]
+    esp: str = ""
+
+
+def write_step(says: str, file: str, text: str) -> BootStep:
+    """Return the step that writes a text of one or more lines into a file of the system, in its folder, which is made."""
+    words = 'mkdir -p "${1%/*}"; printf "%s\\n" "$2" >"$1"'
+    return BootStep(says, ("sh", "-c", words, "sh", file, text))
