@@ -156,7 +156,7 @@ test-ganeti: $(DEVELOP) ## Read, balance, drain and break a real Ganeti cluster 
 		tests/ganeti/beside .build/ganeti $(BIN)/molecule test --scenario-name ganeti
 
 on-devices: $(DEVELOP) ## Of what needs root and devices that which CI runs, one after the other
-	+$(MAKE) --jobs=1 test-loop molecule
+	+$(MAKE) --jobs=1 test-loop test-torn-short molecule
 
 test-roles: $(DEVELOP) ## Carry moves out by the roles in every way, against stand-ins for clusters
 	$(BIN)/python -m pytest -n auto -q tests/roles
@@ -172,7 +172,7 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 	tests/utils/install-tools losetup:mount partx:util-linux sfdisk:fdisk pvcreate:lvm2 cryptsetup:cryptsetup-bin \
 		mkfs.vfat:dosfstools mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs mkfs.f2fs:f2fs-tools \
 		clevis:clevis jose:jose /usr/libexec/tangd:tang-common
-	$(BIN)/python -m pytest -q tests/loop
+	$(BIN)/python -m pytest -q tests/loop --ignore tests/loop/test_torn_runs.py
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
@@ -182,6 +182,7 @@ test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEM
 	tests/utils/install-tools /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
 	tests/vm/build-image
 	tests/vm/build-system
+	tests/vm/build-system trixie '' system-dracut
 	$(BIN)/python -m pytest -q tests/vm/test_install.py
 
 test-installers: $(DEVELOP) ## Have Ignition, FAI and systemd-repart make plans in a Debian machine under QEMU, and compare; the first build needs root
@@ -206,10 +207,9 @@ test-torn: $(DEVELOP) ## Cut the power under runs of the role on disks that lose
 	tests/vm/build-image
 	TEST_TORN_SEEDS=$${TEST_TORN_SEEDS:-40} $(BIN)/python -m pytest -q tests/vm/test_torn.py
 
-test-torn-short: $(DEVELOP) ## Of test-torn a handful of cuts
-	tests/utils/install-tools sfdisk:fdisk
-	tests/vm/build-image
-	TEST_TORN_SEEDS=1 TEST_TORN_ROUNDS=1 $(BIN)/python -m pytest -q tests/vm/test_torn.py
+test-torn-short: $(DEVELOP) ## A handful of such cuts on loop devices, without arrays, LUKS and LVM; needs root and FUSE
+	tests/utils/install-tools qemu-storage-daemon:qemu-system-common sfdisk:fdisk mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
+	$(BIN)/python -m pytest -q tests/loop/test_torn_runs.py
 
 test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and restarted, and three power cuts
 	tests/vm/build-image

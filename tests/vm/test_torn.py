@@ -21,7 +21,6 @@ import json
 import os
 import pickle
 import random
-import subprocess
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,14 +175,9 @@ class Bench:
         return Told(results["Plan the disks"]["plan"], layout["steps"], layout["destroys"])
 
     def signature(self, disk: Disk, served: Served) -> str:
-        """Return what a disk is known by as a whole; of a table that can be read one copy may be torn."""
         file = self._folder / "disk.img"
         torn_disks.save(served.content, served.size, file)
-        table, types = (
-            subprocess.run([*command, str(file)], capture_output=True, text=True, check=False).stdout
-            for command in (["sfdisk", "--json"], ["wipefs", "--noheadings", "--output", "TYPE"])
-        )
-        return table + " ".join(sorted(set(types.split()) - {"gpt", "PMBR"}))
+        return torn_disks.signature(file)
 
 
 _ARRAYS = "for array in /sys/block/md*/md; do"

@@ -11,6 +11,7 @@ some only in parts: a write that was overtaken by another one may be all that is
 from __future__ import annotations
 
 import random
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +112,15 @@ def of_disks(events: Iterable[Event], disks: Iterable[str]) -> list[Event]:
     """Return the events of some disks only."""
     names = set(disks)
     return [event for event in events if event.disk in names]
+
+
+def signature(file: Path) -> str:
+    """Return what a disk in a file is known by as a whole; of a table that can be read one copy may be torn."""
+    table, types = (
+        subprocess.run([*command, str(file)], capture_output=True, text=True, check=False).stdout
+        for command in (["sfdisk", "--json"], ["wipefs", "--noheadings", "--output", "TYPE"])
+    )
+    return table + " ".join(sorted(set(types.split()) - {"gpt", "PMBR"}))
 
 
 def save(contents: Mapping[int, bytes], size: int, file: Path) -> None:

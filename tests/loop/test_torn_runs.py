@@ -1,0 +1,272 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Power cuts that lose, reorder and tear what disks had not flushed, under whole runs of playbooks/apply.yml on loop devices.
+
+What tests/vm/test_torn.py does in machines, with arrays, LUKS and LVM, is done here without any, so that a handful of cuts takes two
+minutes: partitions and file systems only. A block server keeps every write and flush; qemu-storage-daemon makes a file of each of its
+disks, and a loop device is made of that.
+
+TEST_TORN_SEEDS says how many seeds there are (4), TEST_TORN_FIRST with which to begin; each seed has two cuts, the second one of the run
+that completed the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, attempt, run
+from ansible_collections.bareon.allocator.tests.support.vm import torn_disks
+from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer, Served
+from ansible_collections.bareon.allocator.tests.support.vm.torn_disks import Event
+
+ROOT = Path(__file__).parents[2]
+SEEDS = int(os.environ.get("TEST_TORN_SEEDS", "4"))
+FIRST = int(os.environ.get("TEST_TORN_FIRST", "0"))
+CUTS = 2
+
+SIZE = 400 * MIB
+SECTORS = {"one": 512, "two": 4096}
+"""The disks, by name, with their sectors."""
+PROFILE = [
+    {"id": "boot", "type": "partition", "size": 64, "mount": "/boot", "fs_type": "ext4", "disks": "yaql=$.disks.take(1)"},
+    {"id": "root", "type": "partition", "size": 100, "mount": "/", "fs_type": "ext4", "disks": "yaql=$.disks.take(1)"},
+    {"id": "data", "type": "partition", "size": 150, "mount": "/data", "fs_type": "btrfs", "disks": "yaql=$.disks.skip(1)"},
+    {"id": "logs", "type": "partition", "size": 60, "mount": "/logs", "fs_type": "ext4", "disks": "yaql=$.disks.skip(1)"},
+]
+GROWN = [{"id": "root", "size": 160}, {"id": "logs", "size": 120}]
+MOUNTS = sorted(str(space["mount"]) for space in PROFILE)
+
+Plain = dict[str, t.Any]
+State = dict[str, Served]
+
+
+@dataclass(frozen=True)
+class Safe:
+    """What no power cut may take: UUIDs by mount point, and mount points whose file has to be whole."""
+
+    identities: dict[str, str]
+    files: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was kept: the disks before it, what was written, and how much of that when it was reported, and when files were synced."""
+
+    disks: State
+    events: list[Event]
+    reported: int
+    synced: int
+    before: Safe
+    after: Safe
+
+
+class Bench:
+    """Loop devices whose disks can be exchanged; they keep their numbers, for a layout is that of its disks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = BlockServer()
+        self.target = folder / "target"
+        self._folder = folder
+        self._daemon: subprocess.Popen[bytes] | None = None
+        self.devices = {name: run("losetup", "--find", "--show", self._placeholder(name)).strip() for name in SECTORS}
+        (folder / "profile.yml").write_text(json.dumps(PROFILE), encoding="utf-8")
+        self._release()
+
+    def _placeholder(self, name: str) -> str:
+        file = self._folder / f"{name}.img"
+        with open(file, "wb") as image:
+            image.truncate(SIZE)
+        return str(file)
+
+    def plug(self, disks: State) -> None:
+        self.unplug()
+        self.server.insert(disks)
+        command = ["qemu-storage-daemon"]
+        for name in SECTORS:
+            node = f"nbd,node-name={name},server.type=unix,server.path={self.server.path},export={name},discard=unmap"
+            export = f"fuse,id=file-{name},node-name={name},mountpoint={self._folder / name}.img,writable=on"
+            command += ["--blockdev", node, "--export", export]
+        self._daemon = subprocess.Popen(command)
+        for name, device in self.devices.items():
+            file = self._folder / f"{name}.img"
+            _await(lambda file=file: os.path.ismount(file) or _is_served(file), f"{file} is not served: is there /dev/fuse?")
+            run("losetup", f"--sector-size={SECTORS[name]}", device, str(file))
+            subprocess.run(["partx", "--add", device], check=False, capture_output=True)
+
+    def unplug(self) -> State:
+        """Take the disks out, and return them."""
+        subprocess.run(["umount", "--recursive", str(self.target)], check=False, capture_output=True)
+        self._release()
+        if self._daemon is not None:
+            self._daemon.send_signal(signal.SIGTERM)
+            self._daemon.wait(60)
+            self._daemon = None
+        return dict(self.server.disks)
+
+    def _release(self) -> None:
+        for device in self.devices.values():
+            subprocess.run(["partx", "--delete", device], check=False, capture_output=True)
+            subprocess.run(["losetup", "--detach", device], check=False, capture_output=True)
+
+    def close(self) -> None:
+        self.unplug()
+        self.server.close()
+
+    def play(self, wipe: t.Sequence[str], overrides: t.Sequence[Plain]) -> Plain:
+        """Run the playbook, and return the schema of its layout."""
+        given = {
+            "bareon_profile": str(self._folder / "profile.yml"),
+            "bareon_overrides": list(overrides),
+            "bareon_devices": list(self.devices.values()),
+            "bareon_include": ["loop"],
+            "bareon_wipe": list(wipe),
+            "bareon_root": str(self.target),
+            "bareon_new_system": True,
+            "bareon_become": False,
+            "ansible_python_interpreter": sys.executable,
+        }
+        environment = {
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_HOME": str(self._folder / "home"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        }
+        command = ["-m", "ansible", "playbook", "--inventory", "localhost,", "--connection", "local", "playbooks/apply.yml"]
+        done = subprocess.run(
+            [sys.executable, *command, "--extra-vars", json.dumps(given)],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+        results = {
+            task["task"]["name"].rpartition(" : ")[2]: task["hosts"] for play in json.loads(done.stdout)["plays"] for task in play["tasks"]
+        }
+        return t.cast("Plain", results["Plan the disks"]["localhost"]["plan"]["schema"])
+
+    def identities(self) -> dict[str, str]:
+        """Return the UUIDs of what is mounted, by mount point."""
+        found = json.loads(run("findmnt", "--json", "--list", "--real", "--output", "TARGET,UUID"))["filesystems"]
+        below = {
+            entry["target"].removeprefix(str(self.target)) or "/": entry["uuid"] for entry in found if str(self.target) in entry["target"]
+        }
+        return {place: uuid for place, uuid in below.items() if place in MOUNTS}
+
+    def file(self, mount: str) -> Path:
+        return self.target / mount.lstrip("/") / "kept"
+
+    def kept(self) -> frozenset[str]:
+        """Return the mount points that have their file, whole."""
+        return frozenset(mount for mount in MOUNTS if self.file(mount).exists() and self.file(mount).read_bytes() == _words(mount))
+
+    def signature(self, name: str, served: Served) -> str:
+        file = self._folder / "look.img"
+        torn_disks.save(served.content, served.size, file)
+        return torn_disks.signature(file)
+
+
+def _words(mount: str) -> bytes:
+    return mount.encode() * 4000
+
+
+def _is_served(file: Path) -> bool:
+    """Return whether a file is one of a FUSE: its disk is served."""
+    return bool(run("stat", "--file-system", "--format=%T", str(file)).strip().startswith("fuse"))
+
+
+def _await(ready: t.Callable[[], bool], complaint: str) -> None:
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end, complaint
+        time.sleep(0.05)
+
+
+class Stories:
+    """Two runs: one makes all anew, on a disk with a former life and a blank one, the other one makes what is there larger."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        bench.plug({name: Served(SIZE) for name in SECTORS})
+        run("mkfs.ext4", "-q", "-F", bench.devices["one"])
+        old = bench.unplug()
+        self.signatures = {name: bench.signature(name, disk) for name, disk in old.items()}
+        self.new = self._keep(old, list(bench.devices.values()), [], Safe({}, frozenset()))
+        self._made = bench.unplug()
+
+    @functools.cached_property
+    def grown(self) -> Run:
+        return self._keep(self._made, [], GROWN, self.new.after)
+
+    def _keep(self, disks: State, wipe: t.Sequence[str], overrides: t.Sequence[Plain], before: Safe) -> Run:
+        self.bench.plug(disks)
+        self.bench.play(wipe, overrides)
+        events = self.bench.server.events
+        reported = len(events)
+        for mount in MOUNTS:
+            self.bench.file(mount).write_bytes(_words(mount))
+            run("sync", "--file-system", str(self.bench.file(mount)))
+        synced = len(events)
+        for mount in MOUNTS:
+            self.bench.file(mount).with_name("more").write_bytes(os.urandom(200_000))
+        return Run(disks, list(events), reported, synced, before, Safe(self.bench.identities(), self.bench.kept()))
+
+    def untouched(self, disks: State) -> list[str]:
+        """Return the disks that are as they were in the beginning: what is begun needs no permission any more."""
+        return [device for name, device in self.bench.devices.items() if self.bench.signature(name, disks[name]) == self.signatures[name]]
+
+
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Stories]:
+    bench = Bench(tmp_path_factory.mktemp("bench"))
+    with contextlib.closing(bench):
+        yield Stories(bench)
+
+
+def _cut(run_of: Run, chance: random.Random) -> tuple[State, Safe]:
+    """Return the disks after a power cut, and what has to be on them."""
+    count = torn_disks.moment(run_of.events, chance)
+    done = run_of.events[:count]
+    disks = {
+        name: Served(disk.size, torn_disks.after_cut(disk.content, torn_disks.of_disks(done, [name]), SECTORS[name], chance))
+        for name, disk in run_of.disks.items()
+    }
+    return disks, Safe(
+        run_of.after.identities if count >= run_of.reported else run_of.before.identities,
+        run_of.after.files if count >= run_of.synced else run_of.before.files,
+    )
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+def test_what_a_torn_power_cut_left_is_completed(stories: Stories, seed: int) -> None:
+    chance = random.Random(f"torn {seed}")
+    bench = stories.bench
+    kept, overrides = (stories.grown, GROWN) if seed % 2 else (stories.new, [])
+    for _number in range(CUTS):
+        disks, safe = _cut(kept, chance)
+        bench.plug(disks)
+        schema = bench.play(stories.untouched(disks), overrides)
+        found = bench.identities()
+        assert sorted(found) == MOUNTS
+        assert found | safe.identities == found
+        assert safe.files <= bench.kept()
+        events = bench.server.events
+        kept = Run(disks, list(events), len(events), len(events), safe, Safe(found, safe.files))
+        again = attempt({"schema": schema})
+        assert (again.get("failed", False), again["changed"]) == (False, False), again["msg"]
