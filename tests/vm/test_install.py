@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""playbooks/install.yml, from bare disks to a system that starts: root in LVM on LUKS on md, from either disk alone, by BIOS and UEFI."""
+"""playbooks/install.yml, from bare disks to a system that starts: root in LVM on LUKS on md, from either disk alone, by BIOS and UEFI.
+
+By UEFI also a system that has dracut and systemd-boot instead of Debian's initramfs and GRUB.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,12 @@ INSTALL = """---
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest, image: Path, tmp_path: Path) -> t.Iterator[Machine]:
-    if not (image / "system.tar.gz").exists():
-        pytest.fail(f"there is no system to install; as root run: tests/vm/build-system {image.name}")
-    with rescue_system(image, tmp_path, request.param == "uefi") as started:
+    firmware, name = request.param
+    if not (image / name).exists():
+        pytest.fail(
+            f"there is no system to install; as root run: tests/vm/build-system {image.name} {image.parent} {name.partition('.')[0]}"
+        )
+    with rescue_system(image, tmp_path, firmware == "uefi") as started:
         started.run("sh", "-c", "umask 077; mkdir /etc/keys; head --bytes=64 /dev/urandom >/etc/keys/disks")
         yield started
 
@@ -55,14 +61,14 @@ def rescue_system(image: Path, folder: Path, uefi: bool) -> t.Iterator[Machine]:
         made.throw_away()
 
 
-def installed(host: Machine, image: Path, folder: Path) -> Played:
+def installed(host: Machine, archive: Path, folder: Path) -> Played:
     (folder / "profile.yml").write_text(PROFILE, encoding="utf-8")
     (folder / "install.yml").write_text(INSTALL, encoding="utf-8")
     given = {
         "bareon_profile": str(folder / "profile.yml"),
         "bareon_devices": [disk.link for disk in (FIRST, SECOND)],
         "bareon_become": False,
-        "bareon_image": str(image / "system.tar.gz"),
+        "bareon_image": str(archive),
         "bareon_install_tasks": str(folder / "install.yml"),
         "bareon_luks_key_file": "/etc/keys/disks",
     }
@@ -85,13 +91,19 @@ def await_resync(host: Machine) -> None:
         time.sleep(2)
 
 
-@pytest.mark.parametrize("host", ["bios", "uefi"], indirect=True)
+@pytest.mark.parametrize(
+    "host",
+    [("bios", "system.tar.gz"), ("uefi", "system.tar.gz"), ("uefi", "system-dracut.tar.gz")],
+    ids=["bios", "uefi", "uefi-systemd-boot-dracut"],
+    indirect=True,
+)
 def test_a_system_is_installed_once_and_starts_from_either_disk(
     host: Machine, image: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    uefi = request.node.callspec.params["host"] == "uefi"
-    installed(host, image, tmp_path)
-    again = installed(host, image, tmp_path)
+    firmware, name = request.node.callspec.params["host"]
+    uefi = firmware == "uefi"
+    installed(host, image / name, tmp_path)
+    again = installed(host, image / name, tmp_path)
     assert again.changed == 0, again.output
     fstab = host.run("cat", "/target/etc/fstab").splitlines()
     assert [line for line in fstab if "image-" in line] == [

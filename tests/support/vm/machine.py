@@ -29,6 +29,9 @@ from . import monitor
 PATIENCE = 600
 """Seconds that a machine may take to start; on two idle cores it takes 15."""
 
+LONG_PATIENCE = 2400
+"""Seconds that a start from disks may take: one from an array that lacks a member waits for it first, by the machine's own slow clock."""
+
 PORTS = 8
 """How many disks that are PCI devices (virtio, nvme) can be plugged into a machine that goes on from the saved start."""
 
@@ -158,7 +161,7 @@ class Machine:
         self.disks = list(disks)
         firmware = _uefi(self._folder) if uefi else []
         attached = [word for at, disk in enumerate(disks) for word in self._attached(disk, _port(disk, disks[:at]), f",bootindex={at}")]
-        self._switch_on([*firmware, *attached], kernel=False)
+        self._switch_on([*firmware, *attached], kernel=False, patience=LONG_PATIENCE)
 
     def cut_power(self) -> None:
         """Cut the power: what the machine has not written out is lost."""
@@ -279,7 +282,7 @@ class Machine:
         subprocess.run(["swtpm", "socket", *options], check=True)
         return "-chardev", f"socket,id=tpm,path={end}", "-tpmdev", "emulator,id=tpm0,chardev=tpm", "-device", "tpm-crb,tpmdev=tpm0"
 
-    def _switch_on(self, more: t.Sequence[str], ports: int = PORTS, kernel: bool = True) -> None:
+    def _switch_on(self, more: t.Sequence[str], ports: int = PORTS, kernel: bool = True, patience: float = PATIENCE) -> None:
         self._port = _free_port()
         restrict = "off" if self.reaches_host else "on"
         command = [
@@ -290,7 +293,7 @@ class Machine:
             *more,
         ]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        _wait(self._process, self._port, self._folder / "console.log")
+        _wait(self._process, self._port, self._folder / "console.log", patience)
 
 
 _SSH_OPTIONS = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "BatchMode=yes", "IdentitiesOnly=yes")
@@ -388,9 +391,9 @@ def _typed(value: str) -> str | int:
     return int(value) if value.isdigit() else value
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, console: Path) -> None:
+def _wait(process: subprocess.Popen[bytes], port: int, console: Path, patience: float) -> None:
     """Wait for the banner of sshd: QEMU takes connections long before it."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while time.monotonic() < end:
         if process.poll() is not None:
             raise ChildProcessError(f"QEMU ended with {process.returncode}; it says above why")
@@ -399,4 +402,4 @@ def _wait(process: subprocess.Popen[bytes], port: int, console: Path) -> None:
             if connection.recv(4) == b"SSH-":
                 return
         time.sleep(0.3)
-    raise TimeoutError(f"no ssh within {PATIENCE} s; the console's last words: {console.read_text(errors='replace')[-800:]}")
+    raise TimeoutError(f"no ssh within {patience:.0f} s; the console's last words: {console.read_text(errors='replace')[-800:]}")
