@@ -20,8 +20,8 @@ description:
     is missing at once.
   - Everything runs inside that system, with its own programs, in a separate mount namespace. Nothing stays mounted.
   - With O(archive) it only makes that check, on an archive that is not unpacked yet.
-  - For UEFI, the boot loader is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)). No boot entry is written to the
-    firmware, because it would be lost with the mainboard.
+  - For UEFI, the boot loader is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)). No boot entry is written
+    to the firmware, because it would be lost with the mainboard.
   - If the layout has arrays and the initramfs is Debian's, C(/etc/default/grub.d/90-root-on-arrays.cfg) adds C(rootdelay=180) to the
     kernel's command line, unless GRUB's settings have a C(rootdelay) already. With the usual 30 seconds, a system in LUKS on a degraded
     array does not boot if its disks are slow to appear. Booting from a degraded array takes up to two minutes longer.
@@ -37,7 +37,8 @@ extends_documentation_fragment:
 requirements:
   - root on the host
   - C(unshare), C(mount) and C(chroot) on the host
-  - in the installed system, a kernel, GRUB for the host's firmware or systemd-boot, and one of C(update-initramfs), C(dracut) and C(mkinitcpio)
+  - in the installed system, a kernel, GRUB for the host's firmware or systemd-boot, and one of C(update-initramfs), C(dracut) and
+    C(mkinitcpio)
   - C(tar) for O(archive)
 options:
   root:
