@@ -10,18 +10,13 @@ import typing as t
 from collections.abc import Iterator
 
 from ..storage.boot_loader import Legs
-from .initramfs import START_DELAY
-from .step import BootStep, write_step
+from .step import BootStep
 from .system import System, has
 
 _PROGRAMS = ("grub-install", "grub2-install")
 _FOLDERS = ("usr/sbin", "usr/bin")
 _BIOS = "i386-pc"
 _EFI = {"x86_64": "x86_64-efi", "aarch64": "arm64-efi"}
-
-_DELAY_FILE = "/etc/default/grub.d/90-root-on-arrays.cfg"
-_DELAY = f'case "$GRUB_CMDLINE_LINUX" in *rootdelay=*) ;; *) GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {START_DELAY}" ;; esac'
-"""A line of Debian's settings for GRUB, which leaves alone what the user has set."""
 
 
 def find_grub(system: System) -> t.Optional[str]:
@@ -36,11 +31,9 @@ def lacks(legs: Legs, system: System, processor: str) -> Iterator[str]:
             yield f"GRUB in {system.place} has nothing for {target}: install its package"
 
 
-def steps(legs: Legs, grub: str, processor: str, delay: bool) -> Iterator[BootStep]:
-    """Give the steps that install it; with `delay` a start waits longer for what root lies on."""
+def steps(legs: Legs, grub: str, processor: str) -> Iterator[BootStep]:
+    """Give the steps that install it."""
     folder = grub.partition("-")[0]
-    if delay:
-        yield write_step("leave a start from arrays that lack a member 180 s (rootdelay)", _DELAY_FILE, _DELAY)
     for disk in legs.bios:
         yield BootStep(f"install GRUB for BIOS on {disk}", (grub, f"--target={_BIOS}", disk))
     # Under the name that every firmware looks for, for entries in a firmware's memory are lost with a board, or with a disk.

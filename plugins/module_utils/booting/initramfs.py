@@ -9,18 +9,33 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterator, Mapping
 
-from ..storage.initramfs import DRACUT, INITRAMFS_TOOLS, InitramfsTool
+from ..storage.initramfs import DRACUT, INITRAMFS_TOOLS, UPDATE_INITRAMFS, InitramfsTool
 from ..storage.unlock import PASSPHRASE, TANG, TPM2, methods_of_root
 from .step import BootStep, write_step
 from .system import System, has, kernels, version_of
 
 Schema = Mapping[str, t.Any]
 
-START_DELAY = "rootdelay=180"
-"""A word of the kernel's command line for Debian's initramfs, where root lies on arrays.
+_ARRAYS_FILE = "/etc/initramfs-tools/scripts/local-block/arrays-without-a-member"
+_ARRAYS_SCRIPT = """#!/bin/sh
+# Starts arrays that lack a member, when the usual time for it has come, and in the same round opens what is on them.
+PREREQ="mdadm"
+case $1 in prereqs) echo "$PREREQ"; exit 0 ;; esac
+. /scripts/functions
+patience=30
+[ "${ROOTDELAY:-0}" -le $patience ] || patience=$ROOTDELAY
+[ "$(time_elapsed)" -ge $((patience * 2 / 3)) ] && [ ! -e /run/arrays-without-a-member ] || exit 0
+touch /run/arrays-without-a-member
+mdadm -q --run /dev/md?*
+mdadm -q --assemble --scan --run
+wait_for_udev 10
+[ -x /scripts/local-top/cryptroot ] || exit 0
+CRYPTROOT_STAGE=local-block
+export CRYPTROOT_STAGE
+exec /scripts/local-top/cryptroot"""
+"""Debian's own scripts start such an array behind the one that opens LUKS, which then has another round only if there is time left.
 
-It starts an array without a member after two thirds of that time, and needs the rest for what is on it: LUKS is opened a round later. It
-counts from its own start, so that where disks take more than its usual 30 s to appear both fall into one round, and it gives up.
+Where disks are slow to appear that time is over in the first round already, whatever `rootdelay` is, for all of them count by it.
 """
 
 _DRACUT_FILE = "/etc/dracut.conf.d/90-disks-of-root.conf"
@@ -33,15 +48,12 @@ def find_tool(system: System) -> t.Optional[InitramfsTool]:
     return next((tool for tool in INITRAMFS_TOOLS if has(system, tool.program)), None)
 
 
-def needs_delay(schema: Schema, tool: InitramfsTool) -> bool:
-    """Return whether a start has to be told to wait longer for an array that lacks a member."""
-    return bool(schema.get("mds")) and tool.by_kernel
-
-
 def preparing_steps(schema: Schema, tool: InitramfsTool) -> Iterator[BootStep]:
-    """Give the step that has dracut look for what root lies on."""
+    """Give the steps that have the initramfs look for what root lies on, also where an array of it lacks a member."""
     if tool == DRACUT and any(schema.get(kind) for kind in ("luks", "mds", "lvs")):
         yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, _DRACUT_LINES)
+    if tool == UPDATE_INITRAMFS and schema.get("mds"):
+        yield write_step("have a start open what is on arrays that lack a member", _ARRAYS_FILE, _ARRAYS_SCRIPT, "755")
 
 
 def initramfs_steps(tool: InitramfsTool, system: System) -> Iterator[BootStep]:

@@ -81,13 +81,17 @@ def _steps(
     schema: Mapping[str, t.Any], legs: Legs, system: System, tool: InitramfsTool, processor: str
 ) -> tuple[tuple[BootStep, ...], Mapping[str, t.Any]]:
     """Return the steps, by GRUB where the system has it, and what they follow from."""
-    delay, installs_grub = initramfs.needs_delay(schema, tool), grub.find_grub(system)
+    installs_grub = grub.find_grub(system)
     prepared, made = tuple(initramfs.preparing_steps(schema, tool)), tuple(initramfs.initramfs_steps(tool, system))
+    says = [step.says for step in prepared]
     if installs_grub is not None:
-        return (*prepared, *made, *grub.steps(legs, installs_grub, processor, delay)), {"grub": installs_grub, "delay": delay}
-    words = systemd_boot.command_line(system, delay)
+        return (*prepared, *made, *grub.steps(legs, installs_grub, processor)), {"grub": installs_grub, "prepared": says}
+    words = systemd_boot.command_line(system)
     # The others than Debian's make it on every ESP, when kernel-install asks them to.
-    return (*prepared, *(made if tool.by_kernel else ()), *systemd_boot.steps(legs, system, words)), {"systemd-boot": words}
+    return (*prepared, *(made if tool.by_kernel else ()), *systemd_boot.steps(legs, system, words)), {
+        "systemd-boot": words,
+        "prepared": says,
+    }
 
 
 def _stamp(system: System, more: Mapping[str, t.Any]) -> str:

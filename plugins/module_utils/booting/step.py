@@ -18,7 +18,7 @@ class BootStep:
     esp: str = ""
 
 
-def write_step(says: str, file: str, text: str) -> BootStep:
+def write_step(says: str, file: str, text: str, mode: str = "644") -> BootStep:
     """Return the step that writes a text of one or more lines into a file of the system, in its folder, which is made."""
-    words = 'mkdir -p "${1%/*}"; printf "%s\\n" "$2" >"$1"'
-    return BootStep(says, ("sh", "-c", words, "sh", file, text))
+    words = 'mkdir -p "${1%/*}"; printf "%s\\n" "$2" >"$1"; chmod "$3" "$1"'
+    return BootStep(says, ("sh", "-c", words, "sh", file, text, mode))

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 from ..storage.boot_loader import Legs
 from ..storage.fstab import without_escapes
-from .initramfs import START_DELAY
 from .step import BootStep, write_step
 from .system import System, has, kernels, version_of
 
@@ -48,12 +47,11 @@ def lacks(legs: Legs, system: System) -> Iterator[str]:
             yield f"there is no usr/bin/{program} in {system.place}, which systemd-boot is installed with: install it"
 
 
-def command_line(system: System, delay: bool) -> str:
+def command_line(system: System) -> str:
     """Return the kernel's command line: what the system has, with its own root instead of that of the image, as its fstab has it."""
     present = next(filter(None, map(system.read, _CMDLINES)), "").split()
     kept = [word for word in present if not word.startswith(_OF_ROOT) and word not in ("ro", "rw")]
-    delays = [START_DELAY] if delay and not any(word.startswith("rootdelay=") for word in kept) else []
-    return " ".join([*_root(system), "ro", *kept, *delays])
+    return " ".join([*_root(system), "ro", *kept])
 
 
 def steps(legs: Legs, system: System, words: str) -> Iterator[BootStep]:

@@ -52,7 +52,7 @@ def plan(schema, folders=None, files=None, root="/target", processor="x86_64"):
 def test_grub_comes_onto_every_disk():
     found, refusals = plan(WHOLE)
     assert refusals == ()
-    assert [step.command for step in (found.steps[0], *found.steps[2:])] == [
+    assert [step.command for step in found.steps[1:]] == [
         ("update-initramfs", "-u", "-k", "6.1"),
         ("grub-install", "--target=i386-pc", "a"),
         ("grub-install", "--target=i386-pc", "b"),
@@ -60,17 +60,33 @@ def test_grub_comes_onto_every_disk():
     ]
 
 
-def test_the_initramfs_has_time_to_open_what_is_on_an_array_that_lacks_a_member(tmp_path):
-    """What it writes is of GRUB's settings, which are shell; a word of the user's wins."""
+def test_what_is_on_an_array_that_lacks_a_member_is_opened_in_the_round_in_which_that_starts(tmp_path):
+    """Debian's script for LUKS comes before the one for arrays, and there may be no other round."""
     found, _refusals = plan(WHOLE)
-    *command, file, line = found.steps[1].command
+    *command, file, script, mode = found.steps[0].command
     written = tmp_path / file.lstrip("/")
-    subprocess.run([*command, written, line], check=True)
-    script = f". {written}; echo $GRUB_CMDLINE_LINUX"
-    for before, after in (("quiet", "quiet rootdelay=180"), ("rootdelay=60", "rootdelay=60")):
-        said = subprocess.run(["sh", "-c", script], env={"GRUB_CMDLINE_LINUX": before}, capture_output=True, text=True, check=True).stdout
-        assert said.strip() == after
-    assert "rootdelay" not in str(plan(BIOS)[0].steps)
+    subprocess.run([*command, written, script, mode], check=True)
+    assert subprocess.run([written, "prereqs"], capture_output=True, text=True, check=True).stdout == "mdadm\n"
+    said = []
+    for number, (elapsed, delay) in enumerate(((19, ""), (20, ""), (119, "180"), (120, "180"))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        tools = f"time_elapsed() {{ echo {elapsed}; }}; wait_for_udev() {{ :; }}; mdadm() {{ echo mdadm; }}"
+        (folder / "functions").write_text(tools)
+        (folder / "cryptroot").write_text("#!/bin/sh\necho opened in $CRYPTROOT_STAGE\n")
+        (folder / "cryptroot").chmod(0o755)
+        text = script.replace("/scripts/local-top/", f"{folder}/").replace("/scripts/", f"{folder}/").replace("/run/", f"{folder}/")
+        once, twice = (
+            subprocess.run(
+                ["sh", "-c", text], env={"ROOTDELAY": delay, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True
+            ).stdout
+            for _time in range(2)
+        )
+        said.append(once.split())
+        assert twice == ""
+    done = ["mdadm", "mdadm", "opened", "in", "local-block"]
+    assert said == [[], done, [], done]
+    assert "arrays" not in str(plan(BIOS)[0].steps)
 
 
 def test_an_initramfs_that_is_not_there_is_made_and_every_kernel_has_its_own():
@@ -110,9 +126,8 @@ def test_dracut_is_told_to_look_for_what_root_lies_on():
     folders = {**FOLDERS, "/target/usr/sbin": ["grub-install", "cryptsetup", "mdadm", "lvm"], "/target/usr/bin": ["dracut"]}
     found, refusals = plan(WHOLE, folders)
     assert refusals == ()
-    assert found.steps[0].command[-2:] == ("/etc/dracut.conf.d/90-disks-of-root.conf", 'hostonly="yes"\nhostonly_cmdline="yes"')
+    assert found.steps[0].command[-3:-1] == ("/etc/dracut.conf.d/90-disks-of-root.conf", 'hostonly="yes"\nhostonly_cmdline="yes"')
     assert found.steps[1].command == ("dracut", "--regenerate-all", "--force")
-    assert "rootdelay" not in str(found.steps)
 
 
 SYSTEMD_BOOT = {
@@ -132,19 +147,14 @@ def test_systemd_boot_comes_onto_every_esp_with_all_kernels():
     found, refusals = plan(UEFI, SYSTEMD_BOOT, OWN_ROOT)
     assert refusals == ()
     assert [step.command[0] for step in found.steps[:2]] == ["update-initramfs", "update-initramfs"]
-    assert found.steps[2].command[-2:] == ("/etc/kernel/cmdline", "root=UUID=1 rootflags=subvol=@ ro quiet console=ttyS0")
+    assert found.steps[2].command[-3:-1] == ("/etc/kernel/cmdline", "root=UUID=1 rootflags=subvol=@ ro quiet console=ttyS0")
     assert [(step.command[-4:], step.esp) for step in found.steps[3:]] == [
         (("sh", "/boot/efi", "6.1", "6.2"), "a-part1"),
         (("sh", "/boot/efi", "6.1", "6.2"), "b-part1"),
     ]
-    remembered = {**OWN_ROOT, "/target/etc/kernel/cmdline": found.steps[2].command[-1], f"/target/{STAMP}": found.stamp}
+    remembered = {**OWN_ROOT, "/target/etc/kernel/cmdline": found.steps[2].command[-2], f"/target/{STAMP}": found.stamp}
     assert plan(UEFI, SYSTEMD_BOOT, remembered)[0].steps == ()
     assert plan(UEFI, SYSTEMD_BOOT, {**remembered, "/target/etc/kernel/cmdline": "ro debug"})[0].steps
-
-
-def test_with_systemd_boot_a_start_from_an_array_that_lacks_a_member_has_its_time_too():
-    found, _refusals = plan({**WHOLE, **UEFI}, SYSTEMD_BOOT, OWN_ROOT)
-    assert found.steps[2].command[-1].endswith(" console=ttyS0 rootdelay=180")
 
 
 def test_where_dracut_makes_the_initramfs_kernel_install_has_it_made():
