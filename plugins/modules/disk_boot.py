@@ -22,9 +22,9 @@ description:
   - With O(archive) it only makes that check, on an archive that is not unpacked yet.
   - For UEFI, the boot loader is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)). No boot entry is written
     to the firmware, because it would be lost with the mainboard.
-  - If the layout has arrays and the initramfs is Debian's, C(/etc/default/grub.d/90-root-on-arrays.cfg) adds C(rootdelay=180) to the
-    kernel's command line, unless GRUB's settings have a C(rootdelay) already. With the usual 30 seconds, a system in LUKS on a degraded
-    array does not boot if its disks are slow to appear. Booting from a degraded array takes up to two minutes longer.
+  - If the layout has arrays and the initramfs is Debian's, that gets a script (in C(/etc/initramfs-tools/scripts/local-block)) which opens
+    what is on a degraded array as soon as that is started. Otherwise a system in LUKS on a degraded array does not boot if its disks are
+    slow to appear.
   - With systemd-boot the kernel's command line is that of C(/etc/kernel/cmdline), with the new system's root. An EFI system partition needs
     room for the kernels and their initramfs; 512 MiB are enough for two.
   - If C(dracut) makes the initramfs, and the layout has arrays, LUKS or logical volumes, C(/etc/dracut.conf.d/90-disks-of-root.conf) has it
