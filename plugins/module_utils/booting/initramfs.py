@@ -25,7 +25,7 @@ case $1 in prereqs) echo "$PREREQ"; exit 0 ;; esac
 patience=30
 [ "${ROOTDELAY:-0}" -le $patience ] || patience=$ROOTDELAY
 [ "$(time_elapsed)" -ge $((patience * 2 / 3)) ] && [ ! -e /run/arrays-without-a-member ] || exit 0
-touch /run/arrays-without-a-member
+: >/run/arrays-without-a-member
 mdadm -q --run /dev/md?*
 mdadm -q --assemble --scan --run
 wait_for_udev 10
