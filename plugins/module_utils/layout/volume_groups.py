@@ -118,8 +118,10 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     if not there:
         made = tuple(VolumePlan(volume, VolumeAction.CREATE) for volume in layout.volumes_of(group.name))
         pools = tuple(PoolPlan(pool, VolumeAction.CREATE) for pool in layout.pools_of(group.name))
-        caches = tuple(CachePlan(cache, makes=True, attaches=True) for cache in layout.caches_of(group.name))
-        return GroupPlan(group, None, new, made, pools=pools, caches=caches)
+        new_caches = [CachePlan(cache, makes=True, attaches=True) for cache in layout.caches_of(group.name)]
+        caches = _with_block_problems(new_caches, mine)
+        problems = tuple(cache.problem for cache in caches if cache.problem)
+        return GroupPlan(group, None, new, made, problems=problems, pools=pools, caches=caches)
     known = next(iter(there.values()))
     may_wipe = _may_wipe(present, known, mine.values()) and not group.keep_data
     pools = tuple(_judge_pool(present, known, pool, may_wipe) for pool in layout.pools_of(group.name))
@@ -128,7 +130,9 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     volumes = _with_pools(volumes, gone, known) if gone else volumes
     listed = {each.desired.name for each in GroupPlan(group, known, new, volumes, pools=pools).plans}
     unlisted = tuple(volume for volume in known.volumes if volume.name not in listed) if may_wipe and not keep_unlisted else ()
-    caches = tuple(_judge_cache(known, cache, volumes, mine.get(cache.device)) for cache in layout.caches_of(group.name))
+    caches = _with_block_problems(
+        [_judge_cache(known, cache, volumes, mine.get(cache.device)) for cache in layout.caches_of(group.name)], mine
+    )
     listed |= {cache.desired.name for cache in caches}
     leftovers = tuple(volume for volume in known.volumes if volume.name not in listed and _is_leftover(present, volume, known, pools))
     unlisted = (*(volume for volume in unlisted if volume.name not in listed and volume not in leftovers), *leftovers)
@@ -162,6 +166,27 @@ def _judge_cache(group: VolumeGroup, desired: DesiredCache, volumes: Sequence[Vo
             desired, problem=f"{desired.group}/{desired.name} is there as a volume, and wanted as a cache; nothing is lost for one"
         )
     return CachePlan(desired, makes=there is None, attaches=True)
+
+
+def _with_block_problems(caches: Sequence[CachePlan], stacks: Mapping[str, Stack]) -> tuple[CachePlan, ...]:
+    """Return the caches, with a problem those on larger logical blocks than the group, which would be those of what is cached, too."""
+    fast = {cache.desired.device for cache in caches}
+    slow = max((_logical_block(stack) for device, stack in stacks.items() if device not in fast), default=0)
+    result = []
+    for cache in caches:
+        desired, stack = cache.desired, stacks.get(cache.desired.device)
+        if stack is not None and cache.attaches and slow and _logical_block(stack) > slow:
+            says = (
+                f"the cache {desired.group}/{desired.name} is on a disk with logical blocks of {_logical_block(stack)} bytes, and "
+                f"{desired.group}/{desired.origin} of {slow}: no file system made for these could be mounted any more; use another disk"
+            )
+            cache = replace(cache, problem=cache.problem or says)
+        result.append(cache)
+    return tuple(result)
+
+
+def _logical_block(stack: Stack) -> int:
+    return max(match.disk.device.logical_block for match in stack.matches)
 
 
 def _is_leftover(present: Present, volume: LogicalVolume, group: VolumeGroup, pools: Iterable[PoolPlan]) -> bool:

@@ -99,6 +99,21 @@ def test_what_a_cache_cannot_do_is_refused(change, said):
     assert said in refusal(host, maker.schema)
 
 
+@pytest.mark.parametrize("before", [slow, lambda: maker_on("sda", "sdb")])
+def test_a_cache_on_larger_blocks_is_refused(before):
+    """What is cached gets them, and a file system that was made for smaller ones cannot be mounted."""
+    present = installed(before()).present()
+    disks = [replace_block(disk, 4096) if disk.device.name == "sdb" else disk for disk in present.disks]
+    tree = present.tree.with_devices([disk.device for disk in disks])
+    planned = plan_steps(parse_static_schema(cached().schema), dataclasses.replace(present, disks=tuple(disks), tree=tree))
+    assert "the cache vg0/data_fast is on a disk with logical blocks of 4096 bytes, and vg0/data of 512" in "\n".join(planned.refusals)
+
+
+def replace_block(disk, size):
+    device = dataclasses.replace(disk.device, row={**disk.device.row, "log-sec": size})
+    return dataclasses.replace(disk, device=device, source=device)
+
+
 def test_a_volume_of_the_name_of_a_cache_is_not_lost_for_it():
     maker = slow()
     maker.volume("vg0", "data_fast", 5, False, "ext4")
