@@ -140,6 +140,15 @@ def server_process(connection):
     return int(Path(connection.exec_driver_sql("SELECT @@pid_file").scalar()).read_text())
 
 
+def stop(process):
+    """Stop a process; return when all of its threads stand still, which one by one they do."""
+    os.kill(process, signal.SIGSTOP)
+    deadline = time.monotonic() + 30
+    while any(task.read_text().rpartition(")")[2].split()[0] != "T" for task in Path(f"/proc/{process}/task").glob("*/stat")):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def test_server_that_is_stopped_before_it_commits(nodes_of_server, monkeypatch):
     (server,) = nodes_of_server
     host, consumer = new_host(server), str(uuid.uuid4())
@@ -148,7 +157,7 @@ def test_server_that_is_stopped_before_it_commits(nodes_of_server, monkeypatch):
     def claim_and_stop(connection, **claims):
         found = claimed(connection, **claims)
         stopped.append(server_process(connection))
-        os.kill(stopped[0], signal.SIGSTOP)
+        stop(stopped[0])
         return found
 
     with monkeypatch.context() as patched:
