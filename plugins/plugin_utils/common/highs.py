@@ -156,6 +156,8 @@ def maximise(program: Program, objective: Objective, limits: Limits | None = Non
     )
     solver.run()
     status, ended = solver.getModelStatus(), highspy.HighsModelStatus
+    if status == ended.kInfeasible and any(program.integral) and len(program.lower) <= _FEW_COLUMNS:
+        status = _without_presolve(solver)
     if status == ended.kInfeasible:
         return None
     info = solver.getInfo()
@@ -266,6 +268,18 @@ def _loaded(program: Program, objective: Objective, integral: Sequence[int]) -> 
         np.array(integral, dtype=np.int32),
     )
     return solver
+
+
+def _without_presolve(solver: highspy.Highs) -> highspy.HighsModelStatus:
+    """Return how a program ends that seems to be infeasible: presolve, from 1.13 to 1.16 at least, says so of some that are not.
+
+    It stays infeasible where nodes come to an end before there is a solution.
+    """
+    _set(solver, presolve="off")
+    solver.clearSolver()
+    solver.run()
+    found = solver.getInfo().primal_solution_status == libraries.highspy.SolutionStatus.kSolutionStatusFeasible
+    return solver.getModelStatus() if found else libraries.highspy.HighsModelStatus.kInfeasible
 
 
 def _set(highs: highspy.Highs, **options: t.Any) -> None:

@@ -17,6 +17,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.highs impo
     Limits,
     Program,
     Undecided,
+    choose,
     maximise,
     maximise_with_prices,
 )
@@ -166,6 +167,25 @@ def test_prices_tell_what_binds() -> None:
     assert prices[equal] > 0
     program.row([(second, 1.0)], low=2)
     assert maximise_with_prices(program, {}) is None
+
+
+def test_what_presolve_wrongly_takes_for_infeasible_has_its_solution() -> None:
+    # From 1.13 to 1.16 at least. Found as a choice of steps for eight spaces; every other of its rows and factors is left out.
+    program = Program()
+    for _column in range(13):
+        program.column(0, 1, integral=True)
+    for own in ([0], [1, 2], [3], [4, 5, 6], [7, 8, 9], [10, 11, 12]):
+        program.row([(column, 1.0) for column in own], low=1, high=1)
+    for own, most in (([6, 9, 12], 2), ([2, 5, 6, 8, 9, 11, 12], 2), ([1, 4, 7, 10], 3)):
+        program.row([(column, 1.0) for column in own], high=most)
+    program.row([(4, 2.0), (5, 1.0), (7, -2.0), (8, -1.0)], low=0)
+    thirds = {0: 143, 1: 286, 3: 95, 4: 190, 5: 190, 7: 190, 8: 190, 9: 95, 10: 143, 11: 143, 12: 95}
+    program.row([(column, factor / 1000) for column, factor in thirds.items()], high=1)
+    program.row([(column, 0.4 if column == 1 else 0.2) for column in (0, 1, 4, 5, 6, 9, 10)], high=1)
+    solved = choose(program, nodes=50)
+    assert solved is not None
+    assert solved.proven
+    assert np.flatnonzero(solved.values > 0.5).tolist() == [0, 2, 3, 4, 7, 12]
 
 
 _IN_A_NEW_PROCESS = """
