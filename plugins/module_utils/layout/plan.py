@@ -205,10 +205,11 @@ def _name_clashes(draft: _Draft) -> Iterator[str]:
     for array in draft.layout.arrays:
         if array.device in built | started and array.title in titles:
             yield f"{array.place}.name: an array {array.title} already exists, on other devices"
-    pools = {pool.name for device in staying for pool in present.zpools if present.zpool_on(device) is pool}
+    exported = [present.zpool_on(present.tree.devices[name]) for name in names]
+    pools = {pool.name for pool in present.zpools if pool not in exported}
     for zpool in draft.layout.zpools:
         if zpool.devices[0] in built and zpool.name in pools:
-            yield f"{zpool.place}.name: a ZFS pool {zpool.name} is already imported, from other devices"
+            yield f"{zpool.place}.name: a ZFS pool {zpool.name} is already imported, from other devices, or from none that are left"
     here = {device.name for device in staying}
     for group in groups:
         mine = group.present.uuid if group.present is not None else None

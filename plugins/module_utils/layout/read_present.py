@@ -187,8 +187,10 @@ def _said_of_subvolumes(host: Host, device: Device) -> t.Optional[str]:
 
 
 def _read_zpools(host: Host, tree: Tree, layout: Layout) -> tuple[Zpool, ...]:
-    """Return the ZFS pools that are imported, where there is a device of one; of those that the layout has, with their properties."""
-    if not any(device.filesystem is not None and device.filesystem.type == zfs.MEMBER for device in tree.devices.values()):
+    """Return the ZFS pools that are imported, where there may be any; of those that the layout has, with their properties."""
+    members = (device for device in tree.devices.values() if device.filesystem is not None and device.filesystem.type == zfs.MEMBER)
+    # ZFS also remembers pools that have no device any more, under names that the layout may have.
+    if not layout.zpools and not any(members):
         return ()
     rows = zfs.read_rows(_said(host, zfs.LIST_POOLS), 3)
     wanted = {pool.name: pool for pool in layout.zpools}

@@ -86,6 +86,12 @@ def test_a_pool_with_its_name_on_other_disks_is_in_the_way():
     assert "a ZFS pool tank is already imported, from other devices" in refusal(host, other.schema)
 
 
+def test_a_pool_that_has_no_devices_any_more_keeps_its_name(monkeypatch):
+    host = installed(maker_on(*DISKS))
+    monkeypatch.setattr(host, "_zpools", lambda: (Zpool("tank", "1", "UNAVAIL"),))
+    assert "a ZFS pool tank is already imported, from other devices, or from none that are left" in refusal(host, pooled().schema)
+
+
 def test_what_is_left_to_the_user_is_refused():
     host = installed(pooled())
     assert "is grown by hand only (zpool online -e)" in refusal(host, pooled(size=300).schema)
