@@ -25,7 +25,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.di
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.even import StorageOptions, even_storages
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.levels import Storage
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.stages import staged
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 GIB = 1024
@@ -73,6 +73,7 @@ def even_levels(fixed, totals, everything):
     return {name: max(fixed[name] / totals[name], low) for name in totals}
 
 
+@settings(deadline=None)
 @given(clusters())
 def test_no_arrangement_has_less_excess_or_as_little_for_less_data(cluster):
     plan = even_storages(cluster, StorageOptions(TOLERANCE))
@@ -133,6 +134,7 @@ def _after(cluster, plan):
     return dataclasses.replace(cluster, instances=instances, nodes=(dataclasses.replace(cluster.nodes[0], storage=pools),))
 
 
+@settings(deadline=None)
 @given(clusters(), st.integers(0, 60), st.integers(0, 3))
 def test_what_a_plan_may_cost_is_kept(cluster, data, moves):
     plan = even_storages(cluster, StorageOptions(TOLERANCE, data * GIB, moves))
@@ -157,6 +159,7 @@ def wanted_moves(draw):
     return moves, storages
 
 
+@settings(deadline=None)
 @given(wanted_moves(), st.data())
 def test_moves_that_wait_for_those_they_name_and_for_nobody_else_have_room(given_moves, data):
     """Each begins as soon as the ones that it names have ended, and they end in any order."""

@@ -25,7 +25,8 @@ _SHAPES = {
     "database": [*_SYSTEM, *_SSDS, *_NVMES],
     "elasticsearch-hot": [*_SYSTEM, *_NVMES],
     "elasticsearch-warm": [*_SYSTEM, *_HDDS],
-    "file-server": [*_SYSTEM, *_HDDS],
+    # Without an ssd: it would become a cache, and no installer makes one.
+    "file-server": _HDDS,
     "hadoop-jbod": [*_SYSTEM, *_HDDS[:4]],
     "kafka-jbod": [*_SYSTEM, *_HDDS[:3]],
     "kubernetes-node": [*_SYSTEM, _SSDS[0]],

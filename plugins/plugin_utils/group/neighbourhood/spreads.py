@@ -134,7 +134,7 @@ class _Metrics:
                 need[term, number] = state.facts.instances.as_primary[which]
         member = np.array([spread.member for spread in kept], dtype=bool).reshape(len(kept), nodes)
         offset = np.array([spread.offset for spread in kept]).reshape(len(kept), nodes)
-        average = (need.mean(axis=2)[:, :, None] * rate).sum(axis=0)
+        average = (need.sum(axis=2)[:, :, None] / max(1, instances) * rate).sum(axis=0)
         return cls(np.array(weights), member.sum(axis=1).astype(float), member, offset, quantity, rate, need, average)
 
     def centred(self, state: ClusterState) -> Floats:

@@ -77,7 +77,7 @@ def test_a_key_that_cannot_be_written_stays_in_the_result(action, tmp_path: Path
     monkeypatch.setattr(disk_keys, "write_new", full)
     result = action(Task(recovery_key_directory=str(tmp_path)))
     assert result["failed"]
-    assert "cannot be written: no space left" in result["msg"]
+    assert "cannot be written to files: no space left" in result["msg"]
     assert result["recovery_keys"] == {"data/1": KEY}
 
 
