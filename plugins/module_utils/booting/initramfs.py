@@ -38,9 +38,13 @@ exec /scripts/local-top/cryptroot"""
 Where disks are slow to appear that time is over in the first round already, whatever `rootdelay` is, for all of them count by it.
 """
 
+_OF_INITRAMFS = ("/", "/usr")
 _DRACUT_FILE = "/etc/dracut.conf.d/90-disks-of-root.conf"
-_DRACUT_LINES = 'hostonly="yes"\nhostonly_cmdline="yes"'
-"""Without them dracut's initramfs opens and assembles nothing that the kernel's command line does not name, and nothing puts it there."""
+_DRACUT_LINES = 'hostonly="yes"\nhostonly_cmdline="yes"\nhostonly_default_device="no"'
+"""Without the first two what dracut makes opens and assembles only what the kernel's command line names, and nothing names it there.
+
+Without the last one it waits for all that is mounted, also for the EFI system partition of a disk that is gone: root is named instead.
+"""
 
 
 def find_tool(system: System) -> t.Optional[InitramfsTool]:
@@ -51,9 +55,14 @@ def find_tool(system: System) -> t.Optional[InitramfsTool]:
 def preparing_steps(schema: Schema, tool: InitramfsTool) -> Iterator[BootStep]:
     """Give the steps that have the initramfs look for what root lies on, also where an array of it lacks a member."""
     if tool == DRACUT and any(schema.get(kind) for kind in ("luks", "mds", "lvs")):
-        yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, _DRACUT_LINES)
+        lines = "\n".join([_DRACUT_LINES, *(f'add_device+=" {device} "' for device in _devices_of_root(schema))])
+        yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, lines)
     if tool == UPDATE_INITRAMFS and schema.get("mds"):
         yield write_step("have a start open what is on arrays that lack a member", _ARRAYS_FILE, _ARRAYS_SCRIPT, "755")
+
+
+def _devices_of_root(schema: Schema) -> list[str]:
+    return [str(entry["device"]) for entry in schema.get("fss") or () if entry.get("mount") in _OF_INITRAMFS]
 
 
 def initramfs_steps(tool: InitramfsTool, system: System) -> Iterator[BootStep]:

@@ -124,9 +124,12 @@ def test_other_distributions_have_other_commands():
 
 def test_dracut_is_told_to_look_for_what_root_lies_on():
     folders = {**FOLDERS, "/target/usr/sbin": ["grub-install", "cryptsetup", "mdadm", "lvm"], "/target/usr/bin": ["dracut"]}
-    found, refusals = plan(WHOLE, folders)
+    root = {"device": "/dev/mapper/os-root", "mount": "/", "fs_type": "ext4"}
+    found, refusals = plan({**WHOLE, "fss": [root, fat("a-part1", "/boot/efi")]}, folders)
     assert refusals == ()
-    assert found.steps[0].command[-3:-1] == ("/etc/dracut.conf.d/90-disks-of-root.conf", 'hostonly="yes"\nhostonly_cmdline="yes"')
+    assert 'add_device+=" /dev/mapper/os-root "' in found.steps[0].command[-2]
+    assert "a-part1" not in found.steps[0].command[-2]
+    assert found.steps[0].command[-3] == "/etc/dracut.conf.d/90-disks-of-root.conf"
     assert found.steps[1].command == ("dracut", "--regenerate-all", "--force")
 
 
