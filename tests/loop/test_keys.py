@@ -209,7 +209,7 @@ def test_tang_opens_it_for_clevis_and_for_new_keys_of_its_own(device: str, tmp_p
     with serving(tmp_path / "tang") as url:
         method = {"method": "tang", "url": url, "thumbprint": thumbprint}
         _result, report = go(device, {**method, "thumbprint": "A" * 43}, luks_key=OLD)
-        assert "Could not have Tang at" in str(report.problem)
+        assert "Could not add Tang at" in str(report.problem)
         assert set(header(device)["keyslots"]) == {"0"}
         done(device, method, luks_key=OLD, take_away=["keys"])
         passed = subprocess.run(["clevis", "luks", "pass", "-d", device, "-s", "1"], stdout=subprocess.PIPE, check=True).stdout

@@ -15,6 +15,18 @@ from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 
 GIB = 1024**3
 MIB = 1024**2
+# Debian's unit does not wait for disks, as that of OpenZFS which imports pools does.
+WAITS = """
+mkdir -p /etc/systemd/system/zfs-fuse.service.d
+cat >/etc/systemd/system/zfs-fuse.service.d/disks.conf <<'UNIT'
+[Unit]
+Wants=systemd-udev-settle.service
+After=systemd-udev-settle.service
+[Service]
+ExecStartPre=/usr/sbin/modprobe fuse
+UNIT
+sync
+"""
 DISKS = [Disk(f"Z{number}", GIB, "scsi") for number in range(4)]
 
 Plain = dict[str, t.Any]
@@ -69,6 +81,7 @@ def test_zfs_pools_are_made_changed_and_mounted_again(image: Path, layout_start:
         steps = host.apply(changed["schema"])["steps"]
         assert [step["kind"] for step in steps] == ["set_properties", "create_dataset"], steps
 
+        host.shell(WAITS)
         started.restart()
         host.shell("systemctl is-system-running --wait || systemctl --failed")
         host.shell("for name in /tank /tank-home /tank-home/a /tank/new; do mountpoint $name; done; grep kept /tank-home/file")
