@@ -24,14 +24,13 @@ import subprocess
 import sys
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, attempt, run
 from ansible_collections.bareon.allocator.tests.support.vm import torn_disks
 from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer, Served
-from ansible_collections.bareon.allocator.tests.support.vm.torn_disks import Event
+from ansible_collections.bareon.allocator.tests.support.vm.torn_runs import Run, Safe, State
 
 ROOT = Path(__file__).parents[2]
 SEEDS = int(os.environ.get("TEST_TORN_SEEDS", "4"))
@@ -51,27 +50,6 @@ GROWN = [{"id": "root", "size": 160}, {"id": "logs", "size": 120}]
 MOUNTS = sorted(str(space["mount"]) for space in PROFILE)
 
 Plain = dict[str, t.Any]
-State = dict[str, Served]
-
-
-@dataclass(frozen=True)
-class Safe:
-    """What no power cut may take: UUIDs by mount point, and mount points whose file has to be whole."""
-
-    identities: dict[str, str]
-    files: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run that was kept: the disks before it, what was written, and how much of that when it was reported, and when files were synced."""
-
-    disks: State
-    events: list[Event]
-    reported: int
-    synced: int
-    before: Safe
-    after: Safe
 
 
 class Bench:

@@ -30,7 +30,8 @@ from ansible_collections.bareon.allocator.tests.support.vm import torn_disks
 from ansible_collections.bareon.allocator.tests.support.vm.ansible_run import ROOT, play
 from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer, Served
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine
-from ansible_collections.bareon.allocator.tests.support.vm.torn_disks import Event, Write
+from ansible_collections.bareon.allocator.tests.support.vm.torn_disks import Write
+from ansible_collections.bareon.allocator.tests.support.vm.torn_runs import Run, Safe, State
 from ansible_collections.bareon.allocator.tests.vm import leftovers
 from ansible_collections.bareon.allocator.tests.vm.layout_host import KEY_FILE, LayoutHost
 
@@ -40,7 +41,6 @@ FIRST = int(os.environ.get("TEST_TORN_FIRST", "0"))
 ROUNDS = int(os.environ.get("TEST_TORN_ROUNDS", "2"))
 
 Plain = dict[str, t.Any]
-State = dict[str, Served]
 
 M_ONE, M_TWO = Disk("M-ONE", GIB, "scsi"), Disk("M-TWO", GIB, "scsi")
 V_ONE, V_TWO = Disk("V-ONE", 3 * GIB // 2, "scsi", rotational=True), Disk("V-TWO", 3 * GIB // 2, "scsi")
@@ -93,26 +93,6 @@ class Told:
     plan: Plain
     steps: list[Plain]
     destroys: list[Plain]
-
-
-@dataclass(frozen=True)
-class Safe:
-    """What no power cut may take: file systems, by their mount points with their UUIDs, and mount points whose file has to be whole."""
-
-    identities: dict[str, str]
-    files: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run that was kept: the disks before it, what was written, and how much of that when all was told to be done, and files synced."""
-
-    disks: State
-    events: list[Event]
-    reported: int
-    synced: int
-    before: Safe
-    after: Safe
 
 
 class Bench:
