@@ -224,7 +224,7 @@ molecule-moves: $(DEVELOP) ## Carry plans of moves out with commands and servers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/molecule/requirements.txt
 	$(BIN)/molecule test --scenario-name group_moves
 
-release: $(DEVELOP) ## VERSION=1.2.3: check everything, write the release notes, commit, build the archive, tag; pushes nothing
+release: $(DEVELOP) ## VERSION=1.2.3: check what CI checks, write the release notes, commit, build the archive, tag; pushes nothing
 	tests/utils/release "$(VERSION)"
 
 clean: ## Remove all that make made here
