@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint schemas guide docs bench bench-balance browser clean \
+.PHONY: help setup demo test lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
 	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
@@ -68,6 +68,9 @@ docs-lint: $(DEVELOP)
 
 schemas: $(DEVELOP) ## Write docs/schemas, the JSON Schemas of profiles and other inputs, from the tables they are read with
 	PYTHONPATH=.venv/collections $(BIN)/python tests/support/json_schemas.py
+
+grammar: $(DEVELOP) ## Write the tables of the parser of expressions, as the installed YAQL computes them
+	PYTHONPATH=.venv/collections $(BIN)/python tests/support/disk/grammar.py
 
 guide: $(DEVELOP) ## Write what the guides show of plans: docs/profile_matrix.md, all profiles on many machines, and pictures
 	$(BENCH) tests/support/disk/matrix.py

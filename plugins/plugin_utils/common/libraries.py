@@ -42,6 +42,7 @@ if t.TYPE_CHECKING:
     import yaql.language.contexts as yaql_contexts
     import yaql.language.exceptions as yaql_exceptions
     import yaql.language.expressions as yaql_expressions
+    import yaql.language.factory as yaql_factory
     import yaql.language.specs as yaql_specs
     import yaql.language.utils as yaql_utils
     from yaql.language import yaqltypes
@@ -69,6 +70,7 @@ __all__ = [
     "yaql_contexts",
     "yaql_exceptions",
     "yaql_expressions",
+    "yaql_factory",
     "yaql_specs",
     "yaql_utils",
     "yaqltypes",
@@ -95,6 +97,7 @@ _MODULES = {
     "yaql_contexts": "yaql.language.contexts",
     "yaql_exceptions": "yaql.language.exceptions",
     "yaql_expressions": "yaql.language.expressions",
+    "yaql_factory": "yaql.language.factory",
     "yaql_specs": "yaql.language.specs",
     "yaql_utils": "yaql.language.utils",
     "yaqltypes": "yaql.language.yaqltypes",

@@ -31,16 +31,8 @@ _MACHINE = {
 
 
 def warm_up(folder: Path) -> None:
-    """Load the profiles of a folder and plan a small machine by `general`; whatever fails is left to the task that needs it."""
-    with contextlib.suppress(MissingLibraries):
+    """Plan a small machine by the profile `general` of a folder; whatever fails is left to the task that needs it."""
+    with contextlib.suppress(MissingLibraries, InputError, NoSolution):
         refuse_missing()
-        _plan_once(folder)
-
-
-def _plan_once(folder: Path) -> None:
-    for path in folder.glob("*.yml"):
-        with contextlib.suppress(InputError, NoSolution):
-            schema = load_profile(path)
-            if path.stem == "general":
-                plan = Planner(schema).plan(_MACHINE)
-                plain({"plan": plan, "summary": summary(plan, _MACHINE)})
+        plan = Planner(load_profile(folder / "general.yml")).plan(_MACHINE)
+        plain({"plan": plan, "summary": summary(plan, _MACHINE)})

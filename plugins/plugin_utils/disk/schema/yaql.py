@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions
 from . import limits
 from .functions import register
+from .grammar import create_engine
 from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
 from .memo import Answers, Memory, Remembered
 
@@ -100,7 +101,7 @@ def _collected(value: t.Any, left: list[int]) -> t.Any:
 
 @functools.cache
 def _engine() -> t.Callable[[str], yaql_expressions.Statement]:
-    return t.cast("t.Callable[[str], yaql_expressions.Statement]", yaql.YaqlFactory().create(options=_OPTIONS))
+    return create_engine(_OPTIONS)
 
 
 @functools.cache

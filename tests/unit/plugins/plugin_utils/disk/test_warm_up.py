@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
@@ -46,3 +48,17 @@ def test_a_profile_that_has_changed_is_read_anew(tmp_path: pathlib.Path) -> None
     path.write_text("[{id: b, type: lv}]", encoding="utf-8")
     os.utime(path, ns=(0, 0))
     assert load_profile(path) == [{"id": "b", "type": "lv"}]
+
+
+def test_a_first_plan_loads_nothing_that_it_does_not_need() -> None:
+    """What is loaded before Ansible forks is paid by every run; what only some machines come to is loaded where it is needed."""
+    prefix = "ansible_collections.bareon.allocator.plugins."
+    code = f"import sys, {prefix}action.disk_plan; print(*sys.modules)"
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    loaded = subprocess.run([sys.executable, "-c", code], env=os.environ | paths, check=True, capture_output=True, text=True).stdout.split()
+    rooms = [name.removeprefix(f"{prefix}plugin_utils.") for name in loaded if name.startswith(prefix)]
+    assert "disk.warm_up" in rooms
+    needless = ("conflict.explain", "ordered", "installer", "recorded", "drift", "render.svg", "render.html")
+    assert [name for name in rooms if name.startswith(tuple(f"disk.{part}" for part in needless))] == []
+    assert [name for name in rooms if name.startswith(("group", "provider", "bridge", "common.parallel", "common.dask"))] == []
+    assert [name for name in ("networkx", "sqlalchemy", "scipy", "proxmoxer", "requests", "distributed") if name in loaded] == []
