@@ -49,13 +49,31 @@ options:
   archive:
     description:
       - An archive of a root file system, of whatever compression C(tar) knows. It is read to its end, and nothing is changed. The module
-        fails when it cannot be read, or has not all that a start from the layout takes.
+        fails when it cannot be read, has not all that a start from the layout takes, or is larger than the file systems of the layout.
+      - The size of a file system is that of its device, and one that is compressed or of ZFS counts as large enough.
     type: path
   complete:
     description:
       - Whether O(archive) has to have all that a start takes. With V(false) it has to be an archive that can be read; the rest comes later.
     type: bool
     default: true
+  copied:
+    description:
+      - Whether O(archive) is copied into the root file system to be unpacked there, so that it needs room for both.
+    type: bool
+    default: false
+  users:
+    description:
+      - Names of users that the system in O(archive) must have.
+    type: list
+    elements: str
+    default: []
+  groups:
+    description:
+      - Names of groups that the system in O(archive) must have.
+    type: list
+    elements: str
+    default: []
   schema:
     description:
       - The layout, RV(bareon.allocator.disk_layout#module:schema).
@@ -116,13 +134,17 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils.booting.carry_out import make_bootable, processor
 from ansible_collections.bareon.allocator.plugins.module_utils.booting.plan import plan_boot, why_archive_not
-from ansible_collections.bareon.allocator.plugins.module_utils.booting.system import compression_of, list_archive
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.room import why_no_room
+from ansible_collections.bareon.allocator.plugins.module_utils.booting.system import compression_of, list_archive, unknown_accounts
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 
 ARGUMENTS: t.Mapping[str, t.Any] = {
     "root": {"type": "path"},
     "archive": {"type": "path"},
     "complete": {"type": "bool", "default": True},
+    "copied": {"type": "bool", "default": False},
+    **{name: {"type": "list", "elements": "str", "default": []} for name in ("users", "groups")},
     "schema": {"type": "dict", "required": True},
 }
 ONE_OF = [["root", "archive"]]
@@ -135,17 +157,21 @@ def main() -> t.NoReturn:
         if module.params["archive"]:
             look_into_archive(module, LocalMachine())
         make_system_bootable(module, LocalMachine())
-    except StepFailed as error:
+    except (StepFailed, SchemaMistakes) as error:
         module.fail_json(msg=str(error))
 
 
 def look_into_archive(module: AnsibleModule, machine: LocalMachine) -> t.NoReturn:
-    """Read an archive whole, and say what it lacks; raises StepFailed."""
-    compression = compression_of(module.params["archive"], machine)
-    listed = list_archive(module.params["archive"], machine)
-    refusals = why_archive_not(module.params["schema"], listed) if module.params["complete"] else ()
+    """Read an archive whole, and say what it lacks, or lacks room for; raises StepFailed and SchemaMistakes."""
+    archive, schema = module.params["archive"], module.params["schema"]
+    compression, listed = compression_of(archive, machine), list_archive(archive, machine)
+    refusals = why_archive_not(schema, listed) if module.params["complete"] else ()
     if refusals:
         module.fail_json(msg="\n- ".join(["The system in the archive would not start, and nothing was changed:", *refusals]))
+    others = why_no_room(schema, listed, os.path.getsize(archive) if module.params["copied"] else 0)
+    others += tuple(unknown_accounts(archive, machine, module.params["users"], module.params["groups"]))
+    if others:
+        module.fail_json(msg="\n- ".join(["The archive does not go with the layout, and nothing was changed:", *others]))
     module.exit_json(changed=False, steps=[], compression=compression)
 
 

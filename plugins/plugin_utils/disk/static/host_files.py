@@ -30,9 +30,10 @@ MDADM_CONFS = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
 """Where Debian and those like it have it, and all others."""
 MOUNTINFO = "/proc/self/mountinfo"
 SWAP_TARGET = "[SWAP]"
+ALL = "all"
+"""In `nofail`, all but the root."""
 
 _SECTION = "### "
-_ALL = "all"
 _DEFAULTS = "defaults"
 _NO_KEY = "none"
 _OF_INITRAMFS = ("/", "/usr")
@@ -201,7 +202,7 @@ def _options(entry: Entry, settings: Settings) -> str:
 
 def _may_fail(entry: Entry, settings: Settings) -> bool:
     """Return whether the start does not wait for a file system."""
-    names = {entry["mount"], entry.get("space_id"), _ALL if entry["mount"] != "/" else None}
+    names = {entry["mount"], entry.get("space_id"), ALL if entry["mount"] != "/" else None}
     if entry["fs_type"] == SWAP and entry["device"] in settings.after_network:
         return True
     return bool(names & set(settings.nofail)) or "nofail" in str(entry.get("fstab_options") or "").split(",")
@@ -234,7 +235,7 @@ def _container(entry: Entry, known: Entry, used: Sequence[Entry], settings: Sett
     Where the layout says what opens it, a key file that made it is none that opens it later.
     """
     name, source = entry["name"], f"UUID={known['uuid']}"
-    names = {name, entry.get("space_id"), *((_ALL,) if not used else ())}
+    names = {name, entry.get("space_id"), *((ALL,) if not used else ())}
     may_fail = bool(names & set(settings.nofail)) or (bool(used) and all(_may_fail(each, settings) for each in used))
     unlock = entry.get("unlock") or ()
     by_default = (crypttab_key(unlock) or _NO_KEY) if unlock else settings.key_file

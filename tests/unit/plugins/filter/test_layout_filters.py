@@ -13,6 +13,7 @@ from ansible_collections.bareon.allocator.plugins.filter.layout_to_host_files im
 from ansible_collections.bareon.allocator.plugins.filter.static_to_conflicts import static_to_conflicts
 from ansible_collections.bareon.allocator.plugins.filter.static_to_foreign_lines import static_to_foreign_lines
 from ansible_collections.bareon.allocator.plugins.filter.static_to_tools import static_to_tools
+from ansible_collections.bareon.allocator.plugins.filter.static_to_unknown_names import static_to_unknown_names
 
 HARDWARE = {"disks": [{"id": "/dev/disk/by-id/ata-1", "dev": "/dev/sda", "size": 1000}]}
 LAYOUT = {
@@ -70,7 +71,12 @@ def test_conflicts_and_tools():
     foreign = "### /etc/fstab\nLABEL=old /a ext4 noauto 0 0"
     assert static_to_foreign_lines(LAYOUT["schema"], HARDWARE, present=foreign) == ["/etc/fstab: LABEL=old /a ext4 noauto 0 0"]
     assert static_to_tools(LAYOUT["schema"]) == ["mkfs.ext4"]
+    (unknown,) = static_to_unknown_names(
+        LAYOUT["schema"], nofail=["/a"], mount_points=[{"path": "/a", "owner": "me"}], accounts="user you 1"
+    )
+    assert unknown == "mount_points: there is no user me, which is to be owner of /a"
     for filter_ in (
+        lambda schema: static_to_unknown_names(schema, nofail=["no"]),
         static_to_tools,
         lambda schema: static_to_foreign_lines(schema, HARDWARE),
         lambda schema: static_to_conflicts(schema, HARDWARE),

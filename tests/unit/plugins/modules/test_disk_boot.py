@@ -97,3 +97,20 @@ def test_what_an_archive_lacks_is_told_unless_it_need_not_be_complete(capsys, tm
         said.append(json.loads(capsys.readouterr().out))
     assert said[0]["msg"].startswith("The system in the archive would not start, and nothing was changed:\n- there is no kernel ")
     assert not said[1].get("failed")
+
+
+def test_an_archive_that_does_not_go_with_the_layout_is_refused(capsys, system, tmp_path):
+    (system / "usr/big").write_bytes(b"a" * 3 * 1024**2)
+    archive = tmp_path / "system.tar"
+    subprocess.run(["tar", "--create", f"--file={archive}", f"--directory={system}", "boot", "usr"], check=True)
+    parts = [{"count": 1, "begin": 1, "end": 2, "guid": "21686148-6449-6e6f-744e-656564454649"}, {"count": 2, "begin": 2, "end": 6}]
+    schema = {"parteds": [{"name": "/dev/sda", "partitions": parts}], "fss": [{"device": "/dev/sda2", "mount": "/", "fs_type": "ext2"}]}
+    said = []
+    for more in ({}, {"copied": True}, {"users": ["postgres"], "complete": False}):
+        with patch_module_args({"archive": str(archive), "schema": schema, **more}), pytest.raises(SystemExit):
+            disk_boot.main()
+        said.append(json.loads(capsys.readouterr().out))
+    assert not said[0].get("failed")
+    assert said[1]["msg"].startswith("The archive does not go with the layout, and nothing was changed:\n- ")
+    assert "takes 7 MiB in /, which has 4 MiB" in said[1]["msg"]
+    assert f"- there is no user postgres in {archive}, which is to own a mount point" in said[2]["msg"]

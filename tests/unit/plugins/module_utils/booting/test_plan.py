@@ -183,7 +183,9 @@ LISTED = """./
 
 
 def archive(listed):
-    return list_archive("/system.tar", RecordingMachine({"tar --list --file=/system.tar": listed}))
+    lines = [f"block {at}: -rw-r--r-- 0/0  12 2026-11-22 10:41 {path}" for at, path in enumerate(listed.splitlines())]
+    said = "\n".join([*lines, f"block {len(lines)}: ** Block of NULs **"])
+    return list_archive("/system.tar", RecordingMachine({"tar --list --verbose --block-number --numeric-owner --file=/system.tar": said}))
 
 
 def test_what_an_archive_lacks_is_known_before_it_is_unpacked():

@@ -1,0 +1,153 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The tables that the role disk_layout writes: lines of others stay, what changes is kept as it was beside it, modes stay.
+
+The layout is one that was made and mounted, in words only, and the tables are those of a system in a folder; nothing is mounted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.short, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of a system are root's")]
+
+UUID = "8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f1"
+SCHEMA = {
+    "mds": [{"name": "/dev/md/data"}],
+    "luks": [{"name": "data-crypt", "device": "/dev/md/data"}],
+    "fss": [
+        {"device": "/dev/mapper/data-crypt", "mount": "/srv", "fs_type": "ext4"},
+        {"device": "/dev/a", "mount": "swap", "fs_type": "swap"},
+    ],
+}
+BEFORE = {
+    "etc/fstab": ("# mine\nLABEL=image-root / ext4 defaults 0 1\ntmpfs /tmp tmpfs defaults 0 0\n", 0o640),
+    "etc/crypttab": ("other UUID=1 /etc/keys/other luks\n", 0o600),
+    "etc/mdadm/mdadm.conf": ("MAILADDR root\nARRAY /dev/md/old metadata=1.2 UUID=0:0:0:0\n", 0o604),
+}
+AFTER = {
+    "etc/fstab": [
+        "# mine",
+        "# of the image: LABEL=image-root / ext4 defaults 0 1",
+        "tmpfs /tmp tmpfs defaults 0 0",
+        f"UUID={UUID}1 /srv ext4 defaults,nofail 0 2",
+        f"UUID={UUID}2 none swap defaults 0 0",
+    ],
+    "etc/crypttab": ["other UUID=1 /etc/keys/other luks", f"data-crypt UUID={UUID}3 none luks,nofail"],
+    "etc/mdadm/mdadm.conf": [
+        "MAILADDR root",
+        "ARRAY /dev/md/old metadata=1.2 UUID=0:0:0:0",
+        "ARRAY /dev/md/data metadata=1.2 UUID=8c2f2a9e:9a4c5f0e:8a0e5d4b:6e1b7f14",
+    ],
+}
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """A system in a folder, of Debian, with users of its own."""
+    folder = tmp_path / "target"
+    (folder / "etc").mkdir(parents=True)
+    (folder / "srv").mkdir()
+    (folder / "etc/os-release").write_text("ID=debian\n", encoding="utf-8")
+    (folder / "etc/passwd").write_text("root:x:0:0::/:/bin/sh\nowner-of-data:x:4711:4712::/:/bin/sh\n", encoding="utf-8")
+    (folder / "etc/group").write_text("root:x:0:\nreaders-of-data:x:4713:\n", encoding="utf-8")
+    return folder
+
+
+def run(target: Path, **more: t.Any) -> tuple[int, int, str]:
+    """Have the role write the tables; return the exit code, how many tasks changed something, and the failures' messages."""
+    result = {
+        "changed": False,
+        "schema": SCHEMA,
+        "filesystems": [
+            {"device": "/dev/mapper/data-crypt", "uuid": f"{UUID}1", "mountpoints": [f"{target}/srv"]},
+            {"device": "/dev/a", "uuid": f"{UUID}2", "mountpoints": []},
+        ],
+        "containers": [{"name": "data-crypt", "uuid": f"{UUID}3", "unlock": []}],
+        "arrays": [{"name": "/dev/md/data", "uuid": f"{UUID}4"}],
+    }
+    given = {
+        "disk_layout_result": result,
+        "disk_layout_hardware": {"disks": []},
+        "disk_layout_static": SCHEMA,
+        "disk_layout_root": str(target),
+        "disk_layout_new_system": True,
+        "disk_layout_nofail": ["/srv"],
+        "ansible_python_interpreter": sys.executable,
+        **more,
+    }
+    parts = [{"ansible.builtin.include_role": {"name": "bareon.allocator.disk_layout", "tasks_from": name}} for name in ("facts", "mount")]
+    play = target.parent / "play.yml"
+    play.write_text(json.dumps([{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": parts}]), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", "--inventory", "localhost,", "--extra-vars", json.dumps(given), str(play)],
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    said = json.loads(done.stdout)
+    results = [result for play in said["plays"] for task in play["tasks"] for result in task["hosts"].values()]
+    return done.returncode, said["stats"]["localhost"]["changed"], "\n".join(one["msg"] for one in results if one.get("failed"))
+
+
+def lines(target: Path) -> dict[str, list[str]]:
+    return {name: (target / name).read_text(encoding="utf-8").splitlines() for name in AFTER}
+
+
+def modes(target: Path) -> dict[str, int]:
+    return {name: stat.S_IMODE((target / name).stat().st_mode) for name in AFTER}
+
+
+def copies(target: Path, name: str) -> list[Path]:
+    return sorted((target / name).parent.glob(f"{Path(name).name}.*~"))
+
+
+def test_lines_of_others_modes_and_what_was_there_stay(target: Path) -> None:
+    for name, (text, mode) in BEFORE.items():
+        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).write_text(text, encoding="utf-8")
+        (target / name).chmod(mode)
+
+    assert run(target)[0] == 0
+    assert lines(target) == AFTER
+    assert modes(target) == {name: mode for name, (_text, mode) in BEFORE.items()}
+    for name, (text, mode) in BEFORE.items():
+        kept = [copy for copy in copies(target, name) if copy.read_text(encoding="utf-8") == text]
+        assert kept, f"{name} as it was is not kept"
+        assert {stat.S_IMODE(copy.stat().st_mode) for copy in kept} == {mode}
+
+    had = {name: copies(target, name) for name in BEFORE}
+    assert run(target) == (0, 0, "")
+    assert {name: copies(target, name) for name in BEFORE} == had
+
+
+def test_tables_that_are_not_there_are_made_for_all_to_read_and_owners_are_those_of_the_new_system(target: Path) -> None:
+    points = [{"path": "/srv", "owner": "owner-of-data", "group": "readers-of-data", "mode": "0750"}]
+    code, changed, said = run(target, disk_layout_mount_points=points)
+    assert (code, said) == (0, "")
+    assert changed > 0
+    assert [lines(target)[name][-1] for name in AFTER] == [wanted[-1] for wanted in AFTER.values()]
+    assert modes(target) == dict.fromkeys(AFTER, 0o644)
+    found = (target / "srv").stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (4711, 4713, 0o750)
+
+    code, _changed, said = run(target, disk_layout_mount_points=[{"path": "/srv", "owner": "nobody-knows"}])
+    assert code != 0
+    assert said == (
+        f"mount_points: there is no user nobody-knows, which is to be owner of /srv in {target}. "
+        "Take it out, or make it in disk_layout_install_tasks."
+    )
