@@ -64,16 +64,15 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.filters import answer
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.filters import Answer, plain_filter
 from ..plugin_utils.disk.recorded.lsblk import read
 from ..plugin_utils.disk.recorded.machine import hardware_from
 
 
-def hardware_from_lsblk(devices: t.Any, ram: t.Any = None, firmware: t.Any = None) -> dict[str, t.Any]:
+@plain_filter
+def hardware_from_lsblk(devices: t.Any, ram: t.Any = None, firmware: t.Any = None) -> Answer:
     """Return the hardware; AnsibleFilterError with all that is wrong with the data."""
-    made: dict[str, t.Any] = answer("hardware_from_lsblk", lambda: hardware_from(read, plain(devices), plain(ram), plain(firmware)))
-    return made
+    return hardware_from(read, devices, ram, firmware)
 
 
 class FilterModule:

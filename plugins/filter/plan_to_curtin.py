@@ -71,25 +71,16 @@ _value:
 import typing as t
 
 from ..plugin_utils.common.fields import Word, read_all
-from ..plugin_utils.common.filters import answer
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.filters import Answer, plain_filter
 from ..plugin_utils.disk.installer import curtin
 from ..plugin_utils.disk.installer.write import write_plan
 
 
-def plan_to_curtin(
-    plan: t.Any, version: t.Any = "1", key_file: str | None = None, lossy: bool = False, hardware: t.Any = None
-) -> dict[str, t.Any]:
+@plain_filter
+def plan_to_curtin(plan: t.Any, version: t.Any = "1", key_file: str | None = None, lossy: bool = False, hardware: t.Any = None) -> Answer:
     """Return the plan in the words of curtin; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
-
-    def call() -> tuple[t.Any, tuple[str, ...]]:
-        chosen = read_all(Word(curtin.VERSIONS), str(version), "version")
-        options = {"version": chosen, "key_file": plain(key_file)}
-        written = write_plan(curtin.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), **options)
-        return written.value, written.warnings
-
-    made: dict[str, t.Any] = answer("plan_to_curtin", call)
-    return made
+    chosen = read_all(Word(curtin.VERSIONS), str(version), "version")
+    return write_plan(curtin.TARGET, plan, hardware, lossy=lossy, version=chosen, key_file=key_file)
 
 
 class FilterModule:

@@ -52,21 +52,15 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.filters import answer
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.filters import Answer, plain_filter
 from ..plugin_utils.disk.installer import disko
 from ..plugin_utils.disk.installer.write import write_plan
 
 
-def plan_to_disko(plan: t.Any, password_file: str | None = None, lossy: bool = False, hardware: t.Any = None) -> str:
+@plain_filter
+def plan_to_disko(plan: t.Any, password_file: str | None = None, lossy: bool = False, hardware: t.Any = None) -> Answer:
     """Return the plan in the words of disko; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
-
-    def call() -> tuple[t.Any, tuple[str, ...]]:
-        written = write_plan(disko.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), password_file=plain(password_file))
-        return written.value, written.warnings
-
-    made: str = answer("plan_to_disko", call)
-    return made
+    return write_plan(disko.TARGET, plan, hardware, lossy=lossy, password_file=password_file)
 
 
 class FilterModule:

@@ -58,21 +58,15 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.filters import answer
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.filters import Answer, plain_filter
 from ..plugin_utils.disk.installer import fai
 from ..plugin_utils.disk.installer.write import write_plan
 
 
-def plan_to_fai(plan: t.Any, passphrase: str | None = None, lossy: bool = False, hardware: t.Any = None) -> str:
+@plain_filter
+def plan_to_fai(plan: t.Any, passphrase: str | None = None, lossy: bool = False, hardware: t.Any = None) -> Answer:
     """Return the plan in the words of FAI; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
-
-    def call() -> tuple[t.Any, tuple[str, ...]]:
-        written = write_plan(fai.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), passphrase=plain(passphrase))
-        return written.value, written.warnings
-
-    made: str = answer("plan_to_fai", call)
-    return made
+    return write_plan(fai.TARGET, plan, hardware, lossy=lossy, passphrase=passphrase)
 
 
 class FilterModule:

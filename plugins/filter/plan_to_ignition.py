@@ -76,24 +76,16 @@ _value:
 import typing as t
 
 from ..plugin_utils.common.fields import Truth, read_all
-from ..plugin_utils.common.filters import answer
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.filters import Answer, plain_filter
 from ..plugin_utils.disk.installer import ignition
 from ..plugin_utils.disk.installer.write import write_plan
 
 
-def plan_to_ignition(
-    plan: t.Any, key_file: str | None = None, tpm2: bool = False, lossy: bool = False, hardware: t.Any = None
-) -> dict[str, t.Any]:
+@plain_filter
+def plan_to_ignition(plan: t.Any, key_file: str | None = None, tpm2: bool = False, lossy: bool = False, hardware: t.Any = None) -> Answer:
     """Return the plan in the words of Ignition; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
-
-    def call() -> tuple[t.Any, tuple[str, ...]]:
-        opened = read_all(Truth(words=True), plain(tpm2), "tpm2")
-        written = write_plan(ignition.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), key_file=plain(key_file), tpm2=opened)
-        return written.value, written.warnings
-
-    made: dict[str, t.Any] = answer("plan_to_ignition", call)
-    return made
+    opened = read_all(Truth(words=True), tpm2, "tpm2")
+    return write_plan(ignition.TARGET, plan, hardware, lossy=lossy, key_file=key_file, tpm2=opened)
 
 
 class FilterModule:

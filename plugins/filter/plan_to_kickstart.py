@@ -66,26 +66,18 @@ _value:
 import typing as t
 
 from ..plugin_utils.common.fields import Word, read_all
-from ..plugin_utils.common.filters import answer
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.filters import Answer, plain_filter
 from ..plugin_utils.disk.installer import kickstart
 from ..plugin_utils.disk.installer.write import write_plan
 
 
+@plain_filter
 def plan_to_kickstart(
     plan: t.Any, version: str = "RHEL9", passphrase: str | None = None, lossy: bool = False, hardware: t.Any = None
-) -> str:
+) -> Answer:
     """Return the plan in the words of Kickstart; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
-
-    def call() -> tuple[t.Any, tuple[str, ...]]:
-        chosen = read_all(Word(kickstart.VERSIONS), version, "version")
-        written = write_plan(
-            kickstart.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), version=chosen, passphrase=plain(passphrase)
-        )
-        return written.value, written.warnings
-
-    made: str = answer("plan_to_kickstart", call)
-    return made
+    chosen = read_all(Word(kickstart.VERSIONS), version, "version")
+    return write_plan(kickstart.TARGET, plan, hardware, lossy=lossy, version=chosen, passphrase=passphrase)
 
 
 class FilterModule:

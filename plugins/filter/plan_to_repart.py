@@ -73,24 +73,16 @@ _value:
 import typing as t
 
 from ..plugin_utils.common.fields import Word, read_all
-from ..plugin_utils.common.filters import answer
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.filters import Answer, plain_filter
 from ..plugin_utils.disk.installer import repart
 from ..plugin_utils.disk.installer.write import write_plan
 
 
-def plan_to_repart(
-    plan: t.Any, disk: str | None = None, encrypt: str = "key-file", lossy: bool = False, hardware: t.Any = None
-) -> dict[str, str]:
+@plain_filter
+def plan_to_repart(plan: t.Any, disk: str | None = None, encrypt: str = "key-file", lossy: bool = False, hardware: t.Any = None) -> Answer:
     """Return the plan in the words of systemd-repart; AnsibleFilterError with all that is wrong with it, or that cannot be expressed."""
-
-    def call() -> tuple[t.Any, tuple[str, ...]]:
-        chosen = read_all(Word(repart.ENCRYPTIONS), encrypt, "encrypt")
-        written = write_plan(repart.TARGET, plain(plan), plain(hardware), lossy=plain(lossy), disk=plain(disk), encrypt=chosen)
-        return written.value, written.warnings
-
-    made: dict[str, str] = answer("plan_to_repart", call)
-    return made
+    chosen = read_all(Word(repart.ENCRYPTIONS), encrypt, "encrypt")
+    return write_plan(repart.TARGET, plan, hardware, lossy=lossy, disk=disk, encrypt=chosen)
 
 
 class FilterModule:

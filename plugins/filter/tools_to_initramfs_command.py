@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: tools_to_initramfs_command
 short_description: Find out how a host makes its initramfs
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:

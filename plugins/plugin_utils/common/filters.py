@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What filters share: their one call, its mistakes as Ansible's error, its warnings as Ansible's."""
+"""What filters share: plain data in, mistakes as Ansible's error, warnings as Ansible's."""
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from collections.abc import Callable, Sequence
 
@@ -14,14 +15,26 @@ from ansible.utils.display import Display
 
 from .errors import InputError
 from .libraries import MissingLibraries
+from .plain import plain
+
+Answer = tuple[t.Any, Sequence[str]]
+"""A value, and warnings."""
 
 
-def answer(name: str, call: Callable[[], tuple[t.Any, Sequence[str]]]) -> t.Any:
-    """Return the value of a call that gives a value and warnings, which are shown. Raises AnsibleFilterError with all that is wrong."""
-    try:
-        value, warnings = call()
-    except (InputError, MissingLibraries, TypeError) as error:
-        raise AnsibleFilterError(f"{name}: {error}") from error
-    for warning in warnings:
-        Display().warning(f"{name}: {warning}")
-    return value
+def plain_filter(call: Callable[..., Answer]) -> Callable[..., t.Any]:
+    """Return a filter that gives the value and shows the warnings of a call, which takes plain data.
+
+    The filter raises AnsibleFilterError with all that is wrong.
+    """
+
+    @functools.wraps(call)
+    def filtered(*given: t.Any, **options: t.Any) -> t.Any:
+        try:
+            value, warnings = call(*map(plain, given), **{name: plain(option) for name, option in options.items()})
+        except (InputError, MissingLibraries, TypeError) as error:
+            raise AnsibleFilterError(f"{call.__name__}: {error}") from error
+        for warning in warnings:
+            Display().warning(f"{call.__name__}: {warning}")
+        return value
+
+    return filtered

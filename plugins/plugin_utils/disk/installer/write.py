@@ -20,8 +20,7 @@ _SECRETS = frozenset({"passphrase"})
 _TEXTS = _SECRETS | {"key_file", "password_file", "disk"}
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(t.NamedTuple):
     """What a target reads, as text or plain data, and warnings: what was lost, and what is to be known."""
 
     value: t.Any

@@ -5,8 +5,8 @@
 """Copies of one instance put into a cluster until none fits: the state for it, one step, and what failed at the end.
 
     room = room_for(cluster, instance)                  # a state that knows one instance only, at position 0
-    attempt = place_copy(room, groups, options, scorer)
-    commit(room, attempt.place)                          # the copy stays, and the next may follow
+    attempt = next(attempts(room, groups, options, scorer))
+    commit(room, attempt.place)                          # the copy stays, and the next attempt may follow
     room = resized(room, smaller_instance)
     look_at(room, smaller_instance, groups, options)    # only whether any place takes a copy, or what fails
 
@@ -115,11 +115,6 @@ def commit(room: ClusterState, place: Place) -> None:
     """Put a copy at a place for good."""
     room.place(0, *place)
     room.primary[0] = room.secondary[0] = NOWHERE
-
-
-def place_copy(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Attempt:
-    """Return the best place of a copy in any of `groups`, or what failed."""
-    return next(attempts(room, groups, options, scorer))
 
 
 def attempts(room: ClusterState, groups: Sequence[int], options: CopyOptions, scorer: Scorer) -> Iterator[Attempt]:

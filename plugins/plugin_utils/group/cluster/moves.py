@@ -106,17 +106,6 @@ class Move:
                 nodes.add(there)
         return frozenset(nodes)
 
-    def frees(self) -> frozenset[int]:
-        """Return the nodes that have more room afterwards than before, or than at some step."""
-        primary, secondary = self.source
-        nodes = {node for step in (self.source, *self.steps) for node in step} - {NOWHERE}
-        unchanged = {primary} if self.target[0] == primary else set()
-        settled = {self.target[0]} if all(step[0] != self.target[0] or step == self.target for step in self.steps) else set()
-        if self.idle:
-            settled -= {there for _here, there in (self.source, *self.steps)}
-        arrived = {self.target[1]} - {primary, secondary}
-        return frozenset(nodes - unchanged - settled - arrived)
-
 
 def steps(source: Place, changes: Sequence[Change], nodes: Sequence[int]) -> tuple[Place, ...]:
     """Return where changes lead step by step; `nodes` are the new secondaries, in turn."""
