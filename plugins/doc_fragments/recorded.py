@@ -21,4 +21,7 @@ options:
       - How the machine boots, for those who know it better.
     type: str
     choices: [uefi, bios]
+seealso:
+  - module: bareon.allocator.disk_plan
+  - module: bareon.allocator.disk_facts
 """

@@ -27,9 +27,6 @@ options:
       - A string is parsed as JSON.
     type: raw
     required: true
-seealso:
-  - module: bareon.allocator.disk_plan
-  - module: bareon.allocator.disk_facts
 """
 
 EXAMPLES = r"""
@@ -47,15 +44,6 @@ _value:
   description:
     - The hardware, as RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware). Unknown values are left out.
   type: dict
-  sample:
-    ram: 32768
-    firmware: uefi
-    disks:
-      - id: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
-        dev: /dev/sda
-        type: ssd
-        size: 457862
-        size_bytes: 480103981056
 """
 
 import typing as t

@@ -31,7 +31,7 @@ positional: _input
 options:
   _input:
     description:
-      - A plan, as RV(bareon.allocator.group_evacuate#module:plan), or the whole result of a group module that has one. Of a whole result
+      - A plan, as RV(bareon.allocator.group_balance#module:plan), or the whole result of a group module that has one. Of a whole result
         C(unplaced), and the scores of C(groups), are shown as well; disks that move between storages need it.
     type: dict
     required: true

@@ -55,7 +55,7 @@ notes:
   - Only the nodes to empty are avoided, not those that happen to hold the other mirror of one of the instances.
   - In a group that an instance goes to, the failure of any other node must not strand more memory of instances on shared storage than
     before. No such reserve is kept for the nodes that are emptied.
-  - The commands in RV(plan.commands) are those of Ganeti, whatever the cluster is.
+  - The commands in RV(bareon.allocator.group_balance#module:plan.commands) are those of Ganeti, whatever the cluster is.
   - If no other place is left, an instance whose primary is down may be started where that breaks N+1, CPUs or exclusion tags.
     It is then marked as C(relaxed).
   - Instances with the disk templates C(plain) and C(file) cannot be moved.
@@ -104,7 +104,7 @@ placed:
       type: list
       elements: str
     moves:
-      description: Its moves, as in RV(plan.moves).
+      description: Its moves, as in RV(bareon.allocator.group_balance#module:plan.moves).
       type: list
       elements: dict
     relaxed:
@@ -124,112 +124,9 @@ unplaced:
       type: list
       elements: dict
 plan:
-  description: The moves together.
+  description: The moves together, in an order in which each has room, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
   returned: success
-  contains:
-    score_before:
-      description: Score of the whole cluster now.
-      type: float
-    score_after:
-      description: Score of the whole cluster afterwards.
-      type: float
-    moves:
-      description: All moves, in an order in which each has room.
-      type: list
-      elements: dict
-      contains:
-        instance:
-          description: Name of the instance.
-          type: str
-        kind:
-          description: >-
-            One of V(failover), V(failover_to_any), V(replace_secondary), V(replace_and_failover), V(replace_primary),
-            V(failover_and_replace), V(replace_both).
-          type: str
-        from:
-          description: Its nodes before.
-          type: list
-          elements: str
-        to:
-          description: Its nodes after.
-          type: list
-          elements: str
-        group:
-          description: Its group after.
-          type: str
-        data:
-          description: MiB that are copied.
-          type: int
-        steps:
-          description: What the move consists of, in order.
-          type: list
-          elements: dict
-          contains:
-            kind:
-              description: One of V(migrate), V(failover), V(replace_disks).
-              type: str
-            from:
-              description: The nodes before the step.
-              type: list
-              elements: str
-            to:
-              description: The nodes after the step.
-              type: list
-              elements: str
-            node:
-              description: The new primary, or for V(replace_disks) the new secondary.
-              type: str
-            online:
-              description: Whether the node that is left is up.
-              type: bool
-            command:
-              description: The C(gnt-instance) command.
-              type: str
-        after:
-          description: Positions of the moves that must be done before.
-          type: list
-          elements: int
-        commands:
-          description: Commands for this move.
-          type: list
-          elements: str
-    stages:
-      description: Positions of moves that may run side by side, stage by stage.
-      type: list
-      elements: list
-    commands:
-      description: C(gnt-instance) commands for all moves, in order.
-      type: list
-      elements: str
-    nodes:
-      description: The nodes of the groups that the moves touch, for pictures such as P(bareon.allocator.moves_to_html#filter) makes.
-      type: list
-      elements: dict
-      contains:
-        node:
-          description: Name of the node.
-          type: str
-        group:
-          description: Its group.
-          type: str
-        offline:
-          description: Whether it takes nothing, being down or drained.
-          type: bool
-        state:
-          description: V(up), V(drained) or V(offline). One that is drained works, but takes nothing new.
-          type: str
-        capacity:
-          description: Its memory and disk in MiB, and how many virtual CPUs it may carry.
-          type: dict
-        before:
-          description: >-
-            What is used now, as C(memory), C(reserved) for failovers, C(disk), C(cpus), C(load), and how many C(primaries) and
-            C(secondaries) there are.
-          type: dict
-        after:
-          description: The same after the moves.
-          type: dict
 restarts:
   description: Instances that run, and are stopped and started again because they cannot be moved while they run, as containers.
   type: list

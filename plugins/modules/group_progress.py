@@ -23,7 +23,7 @@ extends_documentation_fragment:
 options:
   plan:
     description:
-      - The plan, as RV(bareon.allocator.group_evacuate#module:plan) and the other group modules return it. Begins a run, in which
+      - The plan, as RV(bareon.allocator.group_balance#module:plan) and the other group modules return it. Begins a run, in which
         steps that failed in an earlier run of the same plan are tried again.
       - Each move needs C(instance), C(from) and C(steps); each step needs C(kind) and C(to).
       - Mutually exclusive with O(journal); one of them is required.

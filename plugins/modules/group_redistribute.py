@@ -259,7 +259,7 @@ groups:
       type: str
       returned: with O(by=load)
 plan:
-  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) returns them.
+  description: The moves, their order and stages, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
   returned: success
 summary:

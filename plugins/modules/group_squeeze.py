@@ -81,7 +81,7 @@ lacking:
   elements: str
   returned: success
 plan:
-  description: The moves, their order and stages, as M(bareon.allocator.group_evacuate) returns them.
+  description: The moves, their order and stages, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
   returned: success
 commands_before:
