@@ -14,7 +14,7 @@ from ....module_utils.storage.filesystems import FILESYSTEMS
 from ...common.errors import Mistakes
 from ..model import Space
 from .entry import Entry
-from .values import NO_MOUNT
+from .mounts import NO_MOUNT
 
 
 def check_copies(entries: Sequence[Entry], groups: Mapping[str, str], mistakes: Mistakes) -> None:

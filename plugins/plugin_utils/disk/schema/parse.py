@@ -19,18 +19,23 @@ from ....module_utils.storage import btrfs, lvm, overhead, zfs
 from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, suggest
-from ...common.fields import Values, kind_of
+from ...common.fields import kind_of
 from ...common.words import listed
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from .alike import groups_of_alike
+from .btrfs import legs_of_btrfs, with_btrfs
+from .caches import caches_of
 from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .entry import Entry
 from .memo import Memory
+from .mounts import NO_MOUNT
 from .no_plan import no_size_left, no_twins, over_maximum
 from .relations import related
-from .values import ALL_DISKS, KEYS_OF_SOME, NO_MOUNT, SPACE, Bounds, Mirror, bounds_of
+from .thin import check_kept, check_pools
+from .values import ALL_DISKS, KEYS_OF_SOME, SPACE, Bounds, Mirror, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
+from .zpool import check_least_zpool, check_zpool, legs_of_zpool
 
 _AS_THEY_ARE = (
     *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
@@ -43,12 +48,6 @@ _WITHOUT_CONTENT = frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, Space
 _VOLUMES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME})
 """What a vg contains."""
 _ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})
-_NOT_OF_CACHES = (
-    *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "subvolumes", "partition_type", "per_disk", "count", "keep_data"),
-    "boot",
-)
-_NOT_ON_ZFS = ("/", "/boot", "/boot/efi", "/usr", "/etc")
-"""Mount points that a machine needs before ZFS is there."""
 _IN_GROUPS = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.RAID)
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
@@ -110,8 +109,8 @@ class _Reader:
         groups = self._groups(known)
         self.pools = self._pools(known)
         groups |= {name: groups[pool] for name, pool in self.pools.items() if pool in groups}
-        self._check_kept(known, groups)
-        caches = self._caches(known, groups)
+        check_kept(known, groups, self.mistakes)
+        caches = caches_of(known, groups, self.left_out, self.mistakes)
         entries = [entry for entry in entries if entry.id not in self.left_out]
         types = {entry.type for entry in known}
         self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
@@ -127,7 +126,7 @@ class _Reader:
         self.together = {entry.place: related(entry, "together_with", entries, groups, self.left_out, self.mistakes) for entry in entries}
         check_copies(entries, groups, self.mistakes)
         spaces = [self._space(entry, choices[entry.place], groups.get(entry.id)) for entry in entries]
-        self._check_pools(spaces)
+        check_pools(spaces, self.mistakes)
         if self.mistakes:
             for entry, bounds in self.contradictions:
                 self.mistakes.add(f"{entry.place}.min_size", over_maximum(bounds))
@@ -171,7 +170,7 @@ class _Reader:
         space_type = None if self.mistakes.told(f"{place}.type") else values["type"]
         self._check_keys(given, space_type, place)
         if values["subvolumes"] or space_type is SpaceType.BTRFS:
-            values = self._with_btrfs(values, space_type, place)
+            values = with_btrfs(values, space_type, place, self.mistakes)
         for key in nothing:
             if values["optional"] and values["id"]:
                 self.left_out[values["id"]] = f"{key}: the expression gives nothing here"
@@ -179,16 +178,6 @@ class _Reader:
                 says = "the expression gives nothing here; it must give a value, or the space be one that may be left out (optional: true)"
                 self.mistakes.add(f"{place}.{key}", says)
         return Entry(values["id"], space_type, place, values, given, raw)
-
-    def _with_btrfs(self, values: Values, space_type: SpaceType | None, place: str) -> Values:
-        """Return the values of a space whose type or whose subvolumes make its file system a Btrfs."""
-        fs_type = values["fs_type"]
-        if fs_type not in (None, btrfs.BTRFS) and space_type is SpaceType.BTRFS:
-            self.mistakes.add(f"{place}.fs_type", f"is {fs_type}; a space of type: btrfs has no other file system, so leave it out")
-        elif fs_type not in (None, btrfs.BTRFS):
-            self.mistakes.add(f"{place}.subvolumes", f"only btrfs has some, not {fs_type}; leave fs_type or subvolumes out")
-        level = (values["level"] or RaidLevel.RAID1) if space_type is SpaceType.BTRFS else values["level"]
-        return {**values, "fs_type": btrfs.BTRFS, "level": level}
 
     def _evaluated(self, value: t.Any, place: str) -> t.Any:
         """Return the value with every expression in it replaced by its result; None for one that fails."""
@@ -308,55 +297,6 @@ class _Reader:
                 self.mistakes.add(f"{item.place}.mount", "GRUB cannot read /boot in a thin pool; put it on a partition, an lv or a raid")
         return pools
 
-    def _caches(self, known: Sequence[Entry], groups: Mapping[str, str]) -> dict[str, str]:
-        """Return the vg of every space that is a cache of one of its volumes; what stands against that is a mistake."""
-        by_id = {item.id: item for item in known}
-        caches: dict[str, str] = {}
-        first: dict[str, str] = {}
-        for item in known:
-            place, origin = f"{item.place}.cache_of", item.values["cache_of"]
-            if origin is None or item.type not in KEYS_OF_SOME["cache_of"]:
-                if item.given.get("cache_mode") is not None and item.type in KEYS_OF_SOME["cache_mode"]:
-                    self.mistakes.add(f"{item.place}.cache_mode", "says how a cache works, so it needs cache_of")
-                continue
-            for key in _NOT_OF_CACHES:
-                if item.values[key]:
-                    self.mistakes.add(place, f"cannot be combined with {key}; a cache holds nothing of its own")
-            if origin in self.left_out:
-                self.left_out[item.id] = f"what it is a cache of, {origin}, is left out"
-            elif origin not in by_id:
-                self.mistakes.add(place, f"there is no space {origin!r}{suggest(origin, by_id)}")
-            elif by_id[origin].type is not SpaceType.LOGICAL_VOLUME or origin not in groups:
-                self.mistakes.add(place, f"{origin!r} is of type {by_id[origin].type}; a cache is of an lv in a vg")
-            elif item.id in groups:
-                self.mistakes.add(place, f"{item.id!r} is in the vg {groups[item.id]!r}; a cache is in that of its lv by itself")
-            elif first.setdefault(origin, item.id) != item.id:
-                self.mistakes.add(place, f"{origin!r} already has the cache {first[origin]!r}; it has one at most")
-            else:
-                caches[item.id] = groups[origin]
-        return caches
-
-    def _check_kept(self, known: Sequence[Entry], groups: Mapping[str, str]) -> None:
-        """Note data that are to be kept in a vg with a thin pool, whose own are not to be told from those of its volumes."""
-        thin = {groups[item.id]: item.id for item in known if item.type is SpaceType.THIN_POOL and item.id in groups}
-        for item in known:
-            group = groups.get(item.id, item.id)
-            if item.values["keep_data"] and group in thin and item.type not in (SpaceType.THIN_POOL, SpaceType.THIN_VOLUME):
-                says = f"the vg {group} has the thin pool {thin[group]}, and what is in such a vg cannot be planned around"
-                self.mistakes.add(f"{item.place}.keep_data", f"{says}; what the same plan has made stays without it")
-
-    def _check_pools(self, spaces: Sequence[Space]) -> None:
-        """Note thin pools whose volumes come to more than is allowed."""
-        for pool in spaces:
-            inside = [space for space in spaces if space.thin_pool == pool.id]
-            given_out = sum(space.min_size for space in inside)
-            if pool.type is SpaceType.THIN_POOL and pool.max_size is not None and given_out > pool.overcommit * pool.max_size:
-                times = math.ceil(given_out / pool.max_size * 100) / 100
-                names = listed([space.id for space in inside])
-                allowed = f"{pool.overcommit:g} times its size" if pool.overcommit != 1 else "its size"
-                says = f"{names} come to {given_out} MiB, more than {allowed} of {pool.max_size} MiB"
-                self.mistakes.add(f"{pool.place}.contains", f"{says}; make it larger, or allow that with overcommit: {times:g}")
-
     def _join(self, group: Entry, key: str, member: t.Any, by_id: Mapping[str, Entry], groups: dict[str, str]) -> None:
         inside = (SpaceType.THIN_VOLUME,) if group.type is SpaceType.THIN_POOL else _IN_GROUPS
         place = f"{group.place}.{key}"
@@ -464,7 +404,7 @@ class _Reader:
             self.contradictions.append((entry, bounds))
         self._check_label(entry)
         if entry.type is SpaceType.ZPOOL:
-            self._check_zpool(entry)
+            check_zpool(entry, self.mistakes)
         legs = self._legs(entry, len(choice.allowed)) if entry.type in _ON_LEGS else 0
         if choice.allowed and not bounds.contradictory:
             self._check_least(entry, bounds, legs, group)
@@ -507,7 +447,7 @@ class _Reader:
 
     def _legs(self, entry: Entry, disks: int) -> int:
         if entry.type is SpaceType.ZPOOL:
-            return self._legs_of_zpool(entry, disks)
+            return legs_of_zpool(entry, disks, self.mistakes)
         level, legs, place = entry.values["level"], entry.values["legs"], f"{entry.place}.legs"
         if level is None:
             if not self.mistakes.told(f"{entry.place}.level"):
@@ -518,7 +458,7 @@ class _Reader:
                 f"{entry.place}.spares", "raid0 does not survive the loss of a disk, so a spare is of no use; leave spares out"
             )
         if entry.type is SpaceType.BTRFS:
-            return self._legs_of_btrfs(entry, level, disks)
+            return legs_of_btrfs(entry, level, disks, self.mistakes)
         if legs is None:
             return usual_legs(level)
         everything = legs == ALL_DISKS
@@ -533,57 +473,12 @@ class _Reader:
             return count - 1
         return count
 
-    def _legs_of_btrfs(self, entry: Entry, level: RaidLevel, disks: int) -> int:
-        place, legs = f"{entry.place}.legs", entry.values["legs"]
-        if level not in btrfs.LEVELS:
-            says = f"is {level}, which Btrfs has not, or loses data with when the power goes; it is one of {', '.join(btrfs.LEVELS)}"
-            self.mistakes.add(f"{entry.place}.level", says)
-            return 0
-        least = btrfs.LEVELS[level]
-        if legs is None:
-            return least
-        everything = legs == ALL_DISKS
-        count: int = disks if everything else legs
-        if count < least:
-            self.mistakes.add(place, f"{'all is ' if everything else ''}{count} is too few; {level} of Btrfs needs {least} disks or more")
-        elif not everything and count != btrfs.most_legs(level, count):
-            self.mistakes.add(place, f"{count} is odd; {level} of Btrfs is planned on disks by pairs")
-        return btrfs.most_legs(level, count)
-
-    def _legs_of_zpool(self, entry: Entry, disks: int) -> int:
-        """Return on how many disks a pool lies: on whole vdevs, all of one width."""
-        vdev, legs, place = entry.values["vdev"], entry.values["legs"], f"{entry.place}.legs"
-        if self.mistakes.told(f"{entry.place}.vdev") or self.mistakes.told(place):
-            return 0
-        least = zfs.LEAST_WIDTH[vdev] * (entry.values["vdevs"] or 1)
-        everything = legs == ALL_DISKS
-        count: int = disks if everything else legs or least
-        shape = zfs.shape_of(vdev, count, entry.values["vdevs"])
-        if count < least:
-            each = f"{entry.values['vdevs']} vdevs of {vdev} need" if entry.values["vdevs"] else f"{vdev} needs"
-            self.mistakes.add(place, f"{'all is ' if everything else ''}{count} is too few; {each} {least} disks or more")
-        elif shape.legs != count and not everything:
-            fits = f"{shape.legs} can, and so can {shape.legs + shape.vdevs}"
-            self.mistakes.add(place, f"{count} cannot be divided into {shape.vdevs} vdevs of one size; {fits}")
-        return shape.legs
-
-    def _check_zpool(self, entry: Entry) -> None:
-        """Note names and mount points that a pool cannot have."""
-        if entry.id and not zfs.is_pool_name(entry.id):
-            self.mistakes.add(f"{entry.place}.id", f"{entry.id!r} cannot name a ZFS pool; it must be {zfs.POOL_WANTED}")
-        places = [f"{entry.place}.mount", *(f"{entry.place}.datasets[{at}].mount" for at in range(len(entry.values["datasets"])))]
-        for place, values in zip(places, (entry.values, *entry.values["datasets"]), strict=True):
-            if values["mount"] in _NOT_ON_ZFS:
-                self.mistakes.add(place, f"is {values['mount']!r}, which is not put on ZFS here; put it on a partition, an lv or a raid")
-            elif values["mount"] == "swap":
-                self.mistakes.add(place, "is 'swap'; a zpool holds files")
-
     def _check_least(self, entry: Entry, bounds: Bounds, legs: int, group: str | None) -> None:
         """Note what may not be as large as what it is made of and what is made on it."""
         if bounds.most is None or entry.values["keep_data"] or entry.type in _WITHOUT_CONTENT:
             return
         if entry.type is SpaceType.ZPOOL:
-            self._check_least_zpool(entry, bounds.most, legs)
+            check_least_zpool(entry, bounds.most, legs, self.mistakes)
             return
         fs_type, encrypted = made_on(entry.values["fs_type"], entry.values["mount"]), entry.values["encrypt"] and group is None
         least = overhead.least_device(fs_type, encrypted)
@@ -603,14 +498,6 @@ class _Reader:
             self.mistakes.add(
                 f"{entry.place}.{key}", f"{bounds.most} MiB are too little for {' with '.join(parts)}, which takes {least} MiB"
             )
-
-    def _check_least_zpool(self, entry: Entry, most: int, legs: int) -> None:
-        if legs:
-            least = zfs.room(zfs.shape_of(entry.values["vdev"], legs, entry.values["vdevs"]), zfs.LEAST_LEG, entry.values["ashift"])
-            key = "size" if entry.values["size"] is not None else "max_size"
-            says = f"{most} MiB are too little for a {entry.values['vdev']} of ZFS on {legs} disks, of {zfs.LEAST_LEG} MiB each at least"
-            if most < least:
-                self.mistakes.add(f"{entry.place}.{key}", f"{says}, which has {least}")
 
     def _check_unlock(self, known: Sequence[Entry], groups: Mapping[str, str]) -> None:
         """Note what says how to open what is not encrypted, or otherwise than another of the same group, which is opened as a whole."""

@@ -15,19 +15,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from ....module_utils.storage import btrfs, cache, gpt, lvm, thin, zfs
-from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS, SWAP
+from ....module_utils.storage import cache, gpt, lvm, thin, zfs
+from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS
 from ....module_utils.storage.raid import RaidLevel
-from ...common.errors import Mistakes, Place, spelled, suggest
+from ...common.errors import Mistakes, Place, suggest
 from ...common.fields import (
     LARGEST_SIZE,
     Anything,
-    Checked,
     Json,
     Kind,
     ListOf,
     Row,
-    Size,
     Table,
     Text,
     Truth,
@@ -36,12 +34,14 @@ from ...common.fields import (
     Word,
     is_number,
     is_whole,
-    refuse_doubles,
     shown,
 )
 from ...common.units import SIZE_PATTERN, parse_mib
 from ..model import SpaceType
 from ..unlock import Unlock
+from .datasets import Datasets, Properties
+from .mounts import Mount
+from .subvolumes import Subvolumes
 
 ALL_DISKS = "all"
 MOST_COPIES = 1000
@@ -186,23 +186,6 @@ class _Weight(Kind):
 
     def json_schema(self) -> Json:
         return {"anyOf": [{"const": 0}, {"type": "number", "minimum": _LEAST_WEIGHT, "maximum": _GREATEST_WEIGHT}]}
-
-
-class _Mount(Kind):
-    """A place in the tree of files, in its shortest spelling; or `none`, or `swap`."""
-
-    wanted = "an absolute path without spaces, or none"
-
-    def read(self, value: t.Any) -> str:
-        path = Text(filled=True).read(value)
-        if path in NO_MOUNT:
-            return path
-        if not path.startswith("/") or any(character.isspace() for character in path) or ".." in path.split("/"):
-            self.refuse(value)
-        return "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
-
-    def json_schema(self) -> Json:
-        return {"type": "string", "pattern": r"^\s*(/\S*|none|swap)\s*$"}
 
 
 class _FsType(Kind):
@@ -391,99 +374,6 @@ class _Contains(Kind):
         return {"anyOf": [{"type": "string"}, {"type": "array", "items": member}]}
 
 
-def _why_no_subvolume(text: t.Any) -> str:
-    if isinstance(text, str) and btrfs.subvolume_name(text.strip()):
-        return ""
-    return f"is {shown(text)}; must be {btrfs.NAME_WANTED}"
-
-
-def _subvolume_name(text: str) -> str:
-    return btrfs.subvolume_name(text.strip()) or ""
-
-
-class _Subvolumes(Kind):
-    """The subvolumes of a Btrfs; each name and each mount point is that of one of them."""
-
-    blank: t.Any = ()
-    nested = True
-
-    def __init__(self) -> None:
-        self._list = ListOf(_SUBVOLUME, "subvolumes")
-
-    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[Values, ...]:
-        found: tuple[Values, ...] = self._list.read_nested(value, place, mistakes)
-        named = [(f"{spelled(place)}[{at}]", values) for at, values in enumerate(found)]
-        refuse_doubles(((where, values["name"]) for where, values in named), "name", mistakes)
-        for where, values in named:
-            misplaced = btrfs.misplaced_option(values["mount_options"] or "")
-            if misplaced is not None:
-                mistakes.add(f"{where}.mount_options", btrfs.why_misplaced(misplaced))
-            if values["mount"] == SWAP:
-                mistakes.add(f"{where}.mount", "is 'swap'; a subvolume holds files")
-            if values["quota"] == 0:
-                mistakes.add(f"{where}.quota", "is 0; leave it out if there is to be no limit")
-        return found
-
-    def json_schema(self) -> Json:
-        return self._list.json_schema()
-
-
-class _Properties(Kind):
-    """Properties of ZFS by their names; on and off may be written as YAML's truths."""
-
-    wanted, blank = "properties of ZFS by their names, such as {compression: lz4, atime: off}", ()
-
-    def read(self, value: t.Any) -> tuple[tuple[str, str], ...]:
-        if not isinstance(value, Mapping):
-            self.refuse(value)
-        found = []
-        for name, given in value.items():
-            word = {True: "on", False: "off"}[given] if isinstance(given, bool) else str(given).strip()
-            says = zfs.why_no_property(str(name), word) if isinstance(given, (bool, int, str)) else f"{name} has {shown(given)}"
-            if says is not None:
-                raise ValueError(says)
-            found.append((str(name), word))
-        return tuple(sorted(found))
-
-    def json_schema(self) -> Json:
-        return {
-            "type": "object",
-            "propertyNames": {"pattern": f"^({zfs.PROPERTY_PATTERN})$", "not": {"enum": sorted({*zfs.OWN_KEYS, *zfs.NOT_HERE})}},
-            "additionalProperties": {"type": ["string", "integer", "boolean"]},
-        }
-
-
-class _Datasets(Kind):
-    """The datasets of a ZFS pool; each name is that of one of them."""
-
-    blank: t.Any = ()
-    nested = True
-
-    def __init__(self) -> None:
-        self._list = ListOf(_DATASET, "datasets")
-
-    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[Values, ...]:
-        found: tuple[Values, ...] = self._list.read_nested(value, place, mistakes)
-        named = [(f"{spelled(place)}[{at}]", values) for at, values in enumerate(found)]
-        refuse_doubles(((where, values["name"]) for where, values in named), "name", mistakes)
-        for where, values in named:
-            if values["mount"] == SWAP:
-                mistakes.add(f"{where}.mount", "is 'swap'; a dataset holds files")
-            for key in ("quota", "reservation"):
-                if values[key] == 0:
-                    mistakes.add(f"{where}.{key}", "is 0; leave it out if there is to be none")
-        return found
-
-    def json_schema(self) -> Json:
-        return self._list.json_schema()
-
-
-def _why_no_dataset(text: t.Any) -> str:
-    if isinstance(text, str) and zfs.is_dataset_name(text.strip()):
-        return ""
-    return f"is {shown(text)}; must be {zfs.DATASET_WANTED}"
-
-
 def _folded(word: str) -> str:
     return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
 
@@ -505,39 +395,7 @@ _DISKS: Json = {
         {"type": "array", "items": {"type": ["string", "object", "array"]}},
     ]
 }
-NO_MOUNT = ("none", "swap")
 _TEXT, _FLAG = Text(filled=True), Truth()
-
-_SUBVOLUME = Table(
-    "a subvolume",
-    [
-        Row(
-            "name",
-            Checked(_why_no_subvolume, "", rf"^\s*{btrfs.NAME_PATTERN}\s*$", _subvolume_name),
-            "Its path below the top of the file system.",
-            required=True,
-        ),
-        Row("mount", _Mount(), "Where it is mounted."),
-        Row("mount_options", _TEXT, "Options of its mount, after those of the space."),
-        Row("quota", Size(), "The most that it may hold; quotas may come to more than there is."),
-    ],
-)
-
-_DATASET = Table(
-    "a dataset",
-    [
-        Row(
-            "name",
-            Checked(_why_no_dataset, "", rf"^\s*{zfs.DATASET_PATTERN}\s*$", str.strip),
-            "Its path below the pool.",
-            required=True,
-        ),
-        Row("mount", _Mount(), "Where it is mounted; by default below what it lies in."),
-        Row("quota", Size(), "The most that it and all in it may hold."),
-        Row("reservation", Size(), "What it has for itself, whatever others take."),
-        Row("properties", _Properties(), "Its properties, as zfs has them.", default=()),
-    ],
-)
 
 SPACE = Table(
     "a space",
@@ -566,17 +424,17 @@ SPACE = Table(
         Row("none_order", _FLAG, "Whether it takes no part in the order of objective: ordered.", default=False),
         Row("keep_data", _FLAG, "Whether the partitions or the volume of this name stay where they are, with their data.", default=False),
         Row("boot", _FLAG, "Whether the machine boots from it.", default=False),
-        Row("mount", _Mount(), "Where it is mounted."),
+        Row("mount", Mount(), "Where it is mounted."),
         Row("mount_options", _TEXT, "Options of the mount, with commas between them."),
         Row("fs_type", _FsType(), "The file system that is made on it."),
         Row("fs_options", _TEXT, "Options of the program that makes the file system."),
         Row("fs_label", _TEXT, "The label of the file system."),
-        Row("subvolumes", _Subvolumes(), "The subvolumes of a Btrfs, each mounted by itself.", default=()),
+        Row("subvolumes", Subvolumes(), "The subvolumes of a Btrfs, each mounted by itself.", default=()),
         Row("vdev", Word(zfs.Vdev), "How the disks of a zpool are put together.", default=zfs.Vdev.MIRROR),
         Row("vdevs", Whole(1), "How many vdevs of one size the disks of a zpool make; by default mirrors of two, or one raidz."),
         Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "The sectors of a zpool, as a power of two.", default=zfs.ASHIFT),
-        Row("datasets", _Datasets(), "The datasets of a zpool.", default=()),
-        Row("properties", _Properties(), "Properties of a zpool's own dataset, which those in it inherit.", default=()),
+        Row("datasets", Datasets(), "The datasets of a zpool.", default=()),
+        Row("properties", Properties(), "Properties of a zpool's own dataset, which those in it inherit.", default=()),
         Row("partition_type", _PartitionType(), "The type that its partitions have in the table; by default what lies there."),
         Row("partition_label", _PartitionLabel(), "The name that its partitions have in the table; by default its id."),
         Row("contains", _Contains(), "The ids of what is in a vg or a thin_pool, and of arrays that a vg lies on.", default=()),
