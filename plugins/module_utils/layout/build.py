@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..facts.tree import Device
@@ -32,6 +32,7 @@ from ..steps.kinds import (
     ExtendLogicalVolume,
     ExtendPoolMetadata,
     ExtendVolumeGroup,
+    ExtendZpool,
     FinishLogicalVolumes,
     FinishPartitions,
     FormatLuks,
@@ -62,6 +63,7 @@ from .contents import (
     array_of,
     has_small_member,
     joining_of,
+    joining_vdevs,
     look,
     look_at_volume,
     must_grow,
@@ -127,7 +129,7 @@ def building_steps(site: Site) -> Iterator[Step]:
     for stack in built:
         if not site.carries_group(stack):
             yield from _filesystem(site, stack.device)
-    for stack in built:
+    for stack in site.stacks:
         yield from _zpool(site, stack)
     # Before there are volumes: what a user has in them must not be on a partition that counts as unfinished.
     yield from _finish(site.stacks)
@@ -271,22 +273,43 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
 
 
 def _zpool(site: Site, stack: Stack) -> Iterator[Step]:
-    """Give the steps that make a ZFS pool and all datasets in it."""
+    """Give the steps that make a ZFS pool and all datasets in it, or add to it what it lacks; `stack` is that of its data."""
     desired = site.layout.zpool_on(stack.device)
-    if desired is None:
+    if desired is None or stack.part is not None:
         return
-    vdevs = tuple((vdev.type, tuple(site.node(device) for device in vdev.devices)) for vdev in desired.vdevs)
-    # Kernel names are another disk's after a restart, which would confuse ZFS.
-    lasting = tuple((site.node(device), device) for device in desired.devices if device.startswith("/dev/disk/"))
-    yield CreateZpool(desired.name, vdevs, desired.ashift, desired.root.properties, lasting)
-    yield from _datasets(desired, {})
+    built = {other.device for other in site.stacks if other.action is Action.BUILD}
+    parts = tuple((str(part.part), part.type, _nodes_of(site, part.devices)) for part in desired.parts if part.devices[0] in built)
+    if stack.action is Action.BUILD:
+        vdevs = tuple((vdev.type, _nodes_of(site, vdev.devices)) for vdev in desired.vdevs)
+        yield CreateZpool(desired.name, vdevs, desired.ashift, desired.root.properties, _lasting(site, desired), parts)
+        yield from _datasets(desired, {})
+        return
+    joining = joining_vdevs(site.layout, site.present, stack)
+    if joining:
+        yield ClearSignatures(tuple(match.node for match in joining), MIB)
+        devices = {match.desired.device for match in joining}
+        new = tuple((vdev.type, _nodes_of(site, vdev.devices)) for vdev in desired.vdevs if set(vdev.devices) <= devices)
+        yield ExtendZpool(desired.name, "", new, _lasting(site, desired, devices))
+    for part, kind, nodes in parts:
+        known = _lasting(site, desired, [device for device in desired.devices if site.node(device) in nodes])
+        yield ExtendZpool(desired.name, part, ((kind, nodes),), known)
+
+
+def _nodes_of(site: Site, devices: Sequence[str]) -> tuple[str, ...]:
+    return tuple(site.node(device) for device in devices)
+
+
+def _lasting(site: Site, pool: DesiredZpool, among: t.Optional[Collection[str]] = None) -> tuple[tuple[str, str], ...]:
+    """Return the lasting names of nodes: kernel names are another disk's after a restart, which would confuse ZFS."""
+    devices = [device for device in pool.devices if among is None or device in among]
+    return tuple((site.node(device), device) for device in devices if device.startswith("/dev/disk/"))
 
 
 def _kept_zpool(site: Site, stack: Stack) -> Iterator[Step]:
     """Give the steps that make the datasets which a pool lacks, and set what is set otherwise."""
     desired, device = site.layout.zpool_on(stack.device), _kept_device(site, stack)
     pool = site.present.zpool_on(device) if desired is not None and device is not None else None
-    if desired is None or pool is None:
+    if desired is None or pool is None or stack.part is not None:
         return
     for dataset in (desired.root, *desired.datasets):
         there = pool.datasets.get(dataset.name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..facts.tree import Device, Tree
@@ -51,7 +51,8 @@ class Action(enum.Enum):
 class Stack:
     """A partition or an array (`device` names it in the schema), the matches of its partitions, and what is to be done with it.
 
-    A filesystem on several partitions is one of these, too, named by the first.
+    A filesystem on several partitions is one of these, too, named by the first; so are the data of a ZFS pool, with the present devices of
+    all of that pool as `siblings`, and each of its logs, caches and spares, with `part` set.
 
     `opening` is what has to be opened to see what is on it. `problem` says why a kept one cannot stay as it is.
     """
@@ -62,6 +63,8 @@ class Stack:
     action: Action = Action.KEEP
     opening: t.Optional[Step] = None
     problem: t.Optional[str] = None
+    siblings: frozenset[str] = frozenset()
+    part: t.Optional[zfs.Part] = None
 
     @property
     def may_wipe(self) -> bool:
@@ -92,9 +95,52 @@ def judge_stacks(layout: Layout, present: Present, matches: Mapping[str, Partiti
     plain = [Stack(device, (match,)) for device, match in matches.items() if device not in legs]
     # An array with a member on a disk that is not here is refused for the disk.
     whole = [stack for stack in arrays if stack.array and len(stack.matches) == len(stack.array.members) + len(stack.array.spares)]
-    together = [*(filesystem.devices for filesystem in several), *(pool.devices for pool in layout.zpools)]
-    spread = [Stack(devices[0], _matches(matches, devices)) for devices in together if matches.keys() >= set(devices)]
-    return tuple(_judge(layout, present, stack) for stack in (*plain, *whole, *spread))
+    spread = [Stack(each.device, _matches(matches, each.devices)) for each in several if matches.keys() >= set(each.devices)]
+    judged = [_judge(layout, present, stack) for stack in (*plain, *whole, *spread)]
+    return (*judged, *(stack for pool in layout.zpools for stack in _judge_zpool(layout, present, pool, matches)))
+
+
+def _judge_zpool(layout: Layout, present: Present, pool: DesiredZpool, matches: Mapping[str, PartitionMatch]) -> Iterator[Stack]:
+    """Give the stack of a pool's data, and one for each of its logs, caches and spares: these go where the pool goes."""
+    here = [matches[device].device for device in pool.devices if device in matches]
+    siblings = frozenset(device.name for device in here if device is not None)
+    # What is on a disk that is not here is refused for the disk.
+    if not matches.keys() >= set(pool.data_devices):
+        return
+    data = _judge(layout, present, Stack(pool.data_devices[0], _matches(matches, pool.data_devices), siblings=siblings))
+    yield data
+    parts = (part for part in pool.parts if part.devices and matches.keys() >= set(part.devices))
+    for stack in (Stack(part.devices[0], _matches(matches, part.devices), part=part.part) for part in parts):
+        if data.action is Action.BUILD:
+            yield _judge_remade(pool, stack)
+        elif any(match.status is Status.KEPT for match in stack.matches):
+            yield _judge_kept(layout, present, stack)
+        else:
+            yield _judge_joining(present, pool, stack)
+
+
+def _judge_remade(pool: DesiredZpool, stack: Stack) -> Stack:
+    """Return what becomes of a part of a pool that is made: what is there of it goes, if it may."""
+    if stack.may_wipe:
+        return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
+    there = next(match.node for match in stack.matches if match.status is Status.KEPT)
+    return replace(stack, problem=f"{there} is there, but the ZFS pool {pool.name} that it is to be a part of has to be made")
+
+
+def _judge_joining(present: Present, pool: DesiredZpool, stack: Stack) -> Stack:
+    """Return what becomes of a new part of a pool that is there: it may have been added before a run was cut off."""
+    known = next((found for found in present.zpools if found.name == pool.name), None)
+    parts = {known.part_of(match.device) for match in stack.matches if known is not None and match.device is not None}
+    if parts == {pool.part_of(stack.device)}:
+        return replace(stack, action=Action.FINISH)
+    return replace(stack, action=Action.BUILD, problem=_why_not_added(known, pool.name))
+
+
+def _why_not_added(pool: t.Optional[Zpool], name: str) -> t.Optional[str]:
+    """Return why nothing is added to a pool: what it lacks may be what a new device was put in for."""
+    if pool is None or pool.health in zfs.WHOLE:
+        return None
+    return f"the ZFS pool {name} is {pool.health}, so nothing is added to it; zpool status {name} says what it lacks"
 
 
 def _matches(matches: Mapping[str, PartitionMatch], devices: Iterable[str]) -> tuple[PartitionMatch, ...]:
@@ -130,6 +176,8 @@ def _survives(present: Present, stack: Stack) -> bool:
         return False
     kept = [match.device.filesystem for match in stack.matches if match.status is Status.KEPT and match.device is not None]
     there = [device.filesystem for device in present.tree.devices.values()]
+    if stack.part is not None:
+        return any(found is not None and found.type == zfs.MEMBER for found in kept)
     left = [found for found in kept if found is not None and found.type in (BTRFS, zfs.MEMBER)]
     return any(sum((one.type, one.uuid) == (found.type, found.uuid) for one in there if one) < len(stack.matches) for found in left)
 
@@ -192,8 +240,10 @@ def look(layout: Layout, present: Present, stack: Stack) -> Found:
     if stack.array is not None:
         there = _array_device(present.tree, stack)
     else:
-        there = Found(stack.matches[0].device) if len(stack.matches) == 1 else _several_devices(stack)
-        there = _with_strangers(layout, present, stack, there)
+        joining = joining_vdevs(layout, present, stack)
+        rest = replace(stack, matches=tuple(match for match in stack.matches if match not in joining))
+        there = Found(rest.matches[0].device) if len(rest.matches) == 1 else _several_devices(rest)
+        there = _with_strangers(layout, present, stack, replace(there, joining=joining))
     return _look_inside(layout, present, stack.device, there) if there.problem is None and there.opening is None else there
 
 
@@ -249,21 +299,40 @@ def _several_devices(stack: Stack) -> Found:
 def _with_strangers(layout: Layout, present: Present, stack: Stack, there: Found) -> Found:
     """Return what was found, with what is wrong where a ZFS pool has other devices as well."""
     device = there.device
-    if layout.zpool_on(stack.device) is None or device is None or present.zpool_on(device) is None:
+    pool = present.zpool_on(device) if device is not None else None
+    if layout.zpool_on(stack.device) is None or device is None or pool is None or stack.part is not None:
         return there
-    known = {match.device.name for match in stack.matches if match.device is not None}
-    pool = present.zpool_on(device)
-    others = [other for other in present.tree.devices.values() if present.zpool_on(other) is pool and other.name not in known]
-    strangers = [other.dev or other.name for other in others if other.table is None]
+    others = [other for other in present.tree.devices.values() if present.zpool_on(other) is pool and other.name not in stack.siblings]
+    # Logs, caches and spares that the schema does not have stay, as other partitions do.
+    strangers = [other.dev or other.name for other in others if other.table is None and pool.part_of(other) is None]
     if not strangers:
         return there
-    says = f"the ZFS pool {pool.name if pool else ''} is there with {', '.join(strangers)} as well, which is not taken away here"
+    says = f"the ZFS pool {pool.name} is there with {', '.join(strangers)} as well, which is not taken away here"
     return Found(problem=f"{says} ({_by_hand([device])})")
 
 
 def _by_hand(devices: Iterable[t.Optional[Device]]) -> str:
     types = {device.filesystem.type for device in devices if device is not None and device.filesystem is not None}
     return "use zpool replace, attach or add" if zfs.MEMBER in types else "use btrfs device or btrfs replace"
+
+
+def joining_vdevs(layout: Layout, present: Present, stack: Stack) -> tuple[PartitionMatch, ...]:
+    """Return the new partitions of whole vdevs that a ZFS pool, which is there and lacks nothing, gets beside those that it has."""
+    desired = layout.zpool_on(stack.device)
+    pool = next((known for known in present.zpools if desired is not None and known.name == desired.name), None)
+    if desired is None or pool is None or stack.part is not None or pool.health not in zfs.WHOLE:
+        return ()
+    there = {name for vdev in pool.vdevs if vdev.part is None for name in vdev.devices}
+    new = {match.desired.device: match for match in stack.matches if _is_new(match, there)}
+    joining = tuple(new[device] for vdev in desired.vdevs for device in vdev.devices if set(vdev.devices) <= set(new))
+    fits = len(stack.matches) - len(joining) == len(there) and stack.matches[0] not in joining
+    return joining if fits else ()
+
+
+def _is_new(match: PartitionMatch, there: Collection[str]) -> bool:
+    """Return whether a partition is to be made, or was, before a run was cut off, and nothing lies on it yet."""
+    unused = match.device is None or match.device.name not in there
+    return match.status is Status.NEW or (match.status is Status.UNFINISHED and unused)
 
 
 def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
@@ -314,7 +383,10 @@ def _unlike(layout: Layout, present: Present, top: str, device: Device) -> Itera
         there = f"is in the volume group {volume.group}" if volume is not None and volume.group else _holds(device)
         yield f"{node} {there}, but is wanted in the volume group {group.name}"
     pool = layout.zpool_on(top)
-    if pool is not None:
+    part = pool.part_of(top) if pool is not None else None
+    if pool is not None and part is not None:
+        yield from _unlike_part(present, pool, part, device)
+    elif pool is not None:
         yield from _unlike_zpool(present, pool, device)
     if filesystem is not None and filesystem.uuid and device.filesystem is not None and device.filesystem.uuid != filesystem.uuid:
         yield f"{node} has a {filesystem.type} with the UUID {device.filesystem.uuid}, but the one with {filesystem.uuid} is wanted"
@@ -333,8 +405,26 @@ def _unlike_zpool(present: Present, desired: DesiredZpool, device: Device) -> It
         )
     elif pool.name != desired.name:
         yield f"{node} is of the ZFS pool {pool.name}, but {desired.name} is wanted there"
+    elif pool.part_of(device) is not None:
+        yield f"{node} is a {pool.part_of(device)} of the ZFS pool {pool.name}, but wanted for its data"
     else:
         yield from _fixed_properties(desired, pool)
+
+
+def _unlike_part(present: Present, desired: DesiredZpool, part: zfs.Part, device: Device) -> Iterator[str]:
+    """Give why a device is not the log, the cache or the spare that it is wanted as; of a pool that is closed nothing is known."""
+    pool, node = present.zpool_on(device), device.dev or device.name
+    if not any(known.name == desired.name for known in present.zpools):
+        return
+    if pool is None or pool.name != desired.name:
+        there = _holds(device) if pool is None else f"is of the ZFS pool {pool.name}"
+        yield f"{node} {there}, but is wanted as a {part} of the ZFS pool {desired.name}; zpool add {desired.name} {part} {node} adds it"
+    elif pool.part_of(device) is not part:
+        yield f"{node} is {_named_part(pool.part_of(device))} of the ZFS pool {pool.name}, but wanted as a {part}"
+
+
+def _named_part(part: t.Optional[zfs.Part]) -> str:
+    return "a device for data" if part is None else f"a {part}"
 
 
 def _fixed_properties(desired: DesiredZpool, pool: Zpool) -> Iterator[str]:

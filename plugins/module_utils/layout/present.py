@@ -69,8 +69,17 @@ class LogicalVolume:
 
 
 @dataclass(frozen=True)
+class ZpoolPart:
+    """A vdev of a ZFS pool: `part` None holds data; `name` is what ZFS's tools call it, `devices` are names of devices in the tree."""
+
+    part: t.Optional[zfs.Part]
+    name: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Zpool:
-    """A ZFS pool that is imported; `mounted` are the mount points of its datasets.
+    """A ZFS pool that is imported; `mounted` are the mount points of its datasets, `vdevs` what it lies on.
 
     `datasets` are its datasets by their paths below it ("": its own), each with its properties as `zfs get -p` has them.
     """
@@ -80,6 +89,16 @@ class Zpool:
     health: str
     datasets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     mounted: tuple[str, ...] = ()
+    vdevs: tuple[ZpoolPart, ...] = ()
+
+    def vdev_of(self, device: Device) -> t.Optional[ZpoolPart]:
+        """Return the vdev that a device is of."""
+        return next((vdev for vdev in self.vdevs if device.name in vdev.devices), None)
+
+    def part_of(self, device: Device) -> t.Optional[zfs.Part]:
+        """Return what a device is for beside data."""
+        vdev = self.vdev_of(device)
+        return vdev.part if vdev is not None else None
 
 
 @dataclass(frozen=True)
@@ -169,9 +188,9 @@ class Present:
     def zpool_on(self, device: Device) -> t.Optional[Zpool]:
         """Return the imported ZFS pool that a device is of."""
         found = device.filesystem
-        if found is None or found.type != zfs.MEMBER:
-            return None
-        return next((pool for pool in self.zpools if pool.guid == found.uuid), None)
+        guid = found.uuid if found is not None and found.type == zfs.MEMBER else None
+        # Caches and spares do not say which pool they are of: only the pool does.
+        return next((pool for pool in self.zpools if pool.guid == guid or pool.vdev_of(device) is not None), None)
 
     def whole_disk(self, name: str) -> t.Optional[Disk]:
         """Return the disk that a disk or partition of this kernel name is, or is on."""

@@ -357,6 +357,12 @@ def _create_zpool(picture: Picture, step: kinds.CreateZpool) -> Picture:
     return {**picture, step.name: _dataset_piece(step.name, step.devices, dict(step.properties))}
 
 
+def _extend_zpool(picture: Picture, step: kinds.ExtendZpool) -> Picture:
+    for device in step.devices:
+        picture = _with(picture, device, holds=_labelled(zfs.MEMBER, step.name))
+    return picture
+
+
 def _create_dataset(picture: Picture, step: kinds.CreateDataset) -> Picture:
     above = step.name.rpartition("/")[0]
     return {**picture, step.name: _dataset_piece(step.name, (above,), dict(step.properties))}
@@ -404,6 +410,7 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.CreateSubvolumes: _create_subvolumes,
     kinds.LimitSubvolumes: _limit_subvolumes,
     kinds.CreateZpool: _create_zpool,
+    kinds.ExtendZpool: _extend_zpool,
     kinds.CreateDataset: _create_dataset,
     kinds.SetProperties: _set_properties,
 }

@@ -26,7 +26,7 @@ from ..storage.filesystems import FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
 from ..storage.lvm import parse_report
 from .disks import names_of
-from .present import LogicalVolume, PhysicalVolume, Present, Zpool
+from .present import LogicalVolume, PhysicalVolume, Present, Zpool, ZpoolPart
 
 _REPORT = ("--config", "devices/use_devicesfile=0", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix", "--options")
 """A devices file, where LVM keeps one, names the host's own disks; what others brought counts as well."""
@@ -194,10 +194,11 @@ def _read_zpools(host: Host, tree: Tree, layout: Layout) -> tuple[Zpool, ...]:
         return ()
     rows = zfs.read_rows(_said(host, zfs.LIST_POOLS), 3)
     wanted = {pool.name: pool for pool in layout.zpools}
-    return tuple(_read_zpool(host, name, guid, health, wanted.get(name)) for name, guid, health in rows)
+    return tuple(_read_zpool(host, tree, row, wanted.get(row[0])) for row in rows)
 
 
-def _read_zpool(host: Host, name: str, guid: str, health: str, desired: t.Optional[DesiredZpool]) -> Zpool:
+def _read_zpool(host: Host, tree: Tree, row: Sequence[str], desired: t.Optional[DesiredZpool]) -> Zpool:
+    name, guid, health = row
     there = zfs.read_rows(_said(host, zfs.list_datasets(name)), 3)
     datasets: dict[str, dict[str, str]] = {dataset: {} for dataset, _mounted, _place in there}
     names = [f"{name}/{dataset.name}" if dataset.name else name for dataset in (desired.root, *desired.datasets)] if desired else []
@@ -205,7 +206,18 @@ def _read_zpool(host: Host, name: str, guid: str, health: str, desired: t.Option
     if known:
         datasets.update(zfs.read_properties(_said(host, zfs.get_properties(known))))
     mounted = tuple(place for _dataset, is_mounted, place in there if is_mounted == "yes")
-    return Zpool(name, guid, health, {dataset[len(name) + 1 :]: found for dataset, found in datasets.items()}, mounted)
+    properties = {dataset[len(name) + 1 :]: found for dataset, found in datasets.items()}
+    return Zpool(name, guid, health, properties, mounted, _read_vdevs(host, tree, name))
+
+
+def _read_vdevs(host: Host, tree: Tree, pool: str) -> tuple[ZpoolPart, ...]:
+    """Return what a pool lies on; a device that is gone is in none of it."""
+    text = next(filter(None, (_said(host, (*command, pool)) for command in zfs.STATUS_COMMANDS)), "")
+    found = []
+    for vdev in zfs.read_status(text, pool):
+        devices = (tree.by_node(host.resolve(path) or path) for path in vdev.devices)
+        found.append(ZpoolPart(vdev.part, vdev.name, tuple(device.name for device in devices if device is not None)))
+    return tuple(found)
 
 
 def _said(host: Host, command: Sequence[str]) -> str:

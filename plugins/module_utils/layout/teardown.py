@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..facts.tree import Device, Tree
-from ..steps.kinds import CloseMapping, DeactivateGroup, ExportZpool, Step, StopArray
+from ..steps.kinds import CloseMapping, DeactivateGroup, ExportZpool, ShrinkZpool, Step, StopArray
 from .partitions import describe_one
-from .present import Present, Zpool
+from .present import Present, Zpool, ZpoolPart
 
 _ARRAYS = ("raid", "linear", "md")
 _SEVERAL_DEVICES = frozenset({"btrfs", "zfs_member", "bcachefs"})
@@ -39,7 +39,7 @@ def teardown_steps(present: Present, destroyed: Destroyed) -> tuple[Step, ...]:
     kept_open = {root.name for root in (*destroyed.roots, *destroyed.emptied) if root.kind == "lvm"}
     steps: dict[Step, None] = {}
     for device in _outermost_first(tree, [name for name in sorted(names) if name not in kept_open]):
-        step = _teardown_step(present, device)
+        step = _teardown_step(present, device, names)
         if step is not None:
             steps.setdefault(step)
     return tuple(steps)
@@ -72,10 +72,11 @@ def _closed_together(tree: Tree, device: Device) -> tuple[Device, ...]:
     return tuple(other for other in tree.devices.values() if other.kind == "lvm" and other.group == device.group)
 
 
-def _teardown_step(present: Present, device: Device) -> t.Optional[Step]:
+def _teardown_step(present: Present, device: Device, names: Collection[str]) -> t.Optional[Step]:
     pool = present.zpool_on(device)
     if pool is not None:
-        return ExportZpool(pool.name)
+        leaving = _leaving(pool, device, names)
+        return ExportZpool(pool.name) if leaving is None else ShrinkZpool(pool.name, str(leaving.part), leaving.name)
     if not device.running or device.partition is not None:
         return None
     if device.kind == "crypt":
@@ -83,6 +84,20 @@ def _teardown_step(present: Present, device: Device) -> t.Optional[Step]:
     if device.kind == "lvm":
         return DeactivateGroup(str(device.group), _group_uuid(present, device))
     return StopArray(str(device.dev)) if device.kind.startswith(_ARRAYS) else None
+
+
+def _leaving(pool: Zpool, device: Device, names: Collection[str]) -> t.Optional[ZpoolPart]:
+    """Return the log, the cache or the spare that a device is of, where it leaves a pool that stays: all of it goes, none of the data."""
+    vdev = pool.vdev_of(device)
+    if vdev is None or vdev.part is None or not set(vdev.devices) <= set(names) or _is_destroyed(pool, names):
+        return None
+    return vdev
+
+
+def _is_destroyed(pool: Zpool, names: Collection[str]) -> bool:
+    """Return whether data of a pool go, or may go, as ZFS does not say where they are."""
+    data = {name for vdev in pool.vdevs if vdev.part is None for name in vdev.devices}
+    return not data or bool(data & set(names))
 
 
 def _group_uuid(present: Present, device: Device) -> t.Optional[str]:
@@ -97,7 +112,7 @@ def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[st
         pool = next(_zpools_on(present, device), None)
         if pool is None:
             yield from _busy(present.tree, device)
-        elif pool.mounted and name not in own:
+        elif pool.mounted and name not in own and _is_destroyed(pool, names):
             yield (
                 f"{device.dev or name} is of the ZFS pool {pool.name}, which would be destroyed, but is mounted on "
                 f"{', '.join(pool.mounted)}; data in use stays, even if wipe names the disk"
@@ -139,7 +154,9 @@ def _spanning(present: Present, destroyed: Destroyed) -> Iterator[tuple[str, lis
     roots = {root.name for root in destroyed.roots}
     for name in sorted(names):
         device = present.tree.devices[name]
-        found = [_members_of_group(present, device), _members_of_filesystem(present, device)]
+        pool = present.zpool_on(device)
+        is_leaving = pool is not None and _leaving(pool, device, names) is not None
+        found = [_members_of_group(present, device), *([] if is_leaving else [_members_of_filesystem(present, device)])]
         if name not in roots and device.partition is None:
             found.append((_title(device), list(device.parents)))
         for what, members in found:

@@ -18,6 +18,7 @@ from ..storage import derived, lvm
 from ..storage.lvm import mapper_node
 from ..storage.units import MIB
 from ..storage.unlock import Method
+from ..storage.zfs import Part, Vdev
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,15 @@ class DesiredVdev:
 
 
 @dataclass(frozen=True)
+class DesiredPart:
+    """A log, a cache or a spare of a ZFS pool; `type` is stripe, or mirror for a log."""
+
+    part: Part
+    type: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class DesiredZpool:
     """A ZFS pool; `root` is its own dataset, `datasets` are those in it."""
 
@@ -228,11 +238,30 @@ class DesiredZpool:
     ashift: int
     root: DesiredDataset
     datasets: tuple[DesiredDataset, ...] = ()
+    logs: tuple[DesiredVdev, ...] = ()
+    caches: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
+
+    @property
+    def data_devices(self) -> tuple[str, ...]:
+        """The devices that its data lie on."""
+        return tuple(device for vdev in self.vdevs for device in vdev.devices)
+
+    @property
+    def parts(self) -> tuple[DesiredPart, ...]:
+        """What it has beside its data, each of which can be added and taken away by itself."""
+        logs = tuple(DesiredPart(Part.LOG, log.type, log.devices) for log in self.logs)
+        singles = ((Part.CACHE, self.caches), (Part.SPARE, self.spares))
+        return (*logs, *(DesiredPart(part, Vdev.STRIPE, (device,)) for part, devices in singles for device in devices))
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """All devices that it lies on."""
-        return tuple(device for vdev in self.vdevs for device in vdev.devices)
+        """All its devices, those of its data first."""
+        return (*self.data_devices, *(device for part in self.parts for device in part.devices))
+
+    def part_of(self, device: str) -> t.Optional[Part]:
+        """Return what a device is for beside data."""
+        return next((part.part for part in self.parts if device in part.devices), None)
 
 
 Thing = t.Union[DesiredPartition, DesiredArray, DesiredContainer, DesiredVolume]

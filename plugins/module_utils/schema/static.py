@@ -33,6 +33,7 @@ from .model import (
     DesiredPool,
     DesiredSubvolume,
     DesiredVolume,
+    DesiredZpool,
     Layout,
 )
 from .zpools import KEYS as ZPOOL_KEYS
@@ -123,7 +124,12 @@ def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[s
             yield from _has_to_be(layout, f"{filesystem.place}.devices", device, "a partition", DesiredPartition)
     for zpool in layout.zpools:
         for device in zpool.devices:
-            yield from _has_to_be(layout, f"{zpool.place}.vdevs", device, "a partition", DesiredPartition)
+            yield from _has_to_be(layout, _place_in(zpool, device), device, "a partition", DesiredPartition)
+
+
+def _place_in(zpool: DesiredZpool, device: str) -> str:
+    part = zpool.part_of(device)
+    return f"{zpool.place}.vdevs" if part is None else f"{zpool.place}.{part}s"
 
 
 def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type) -> Iterator[str]:
@@ -137,7 +143,7 @@ def _check_uses(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
     uses += [(f"{container.place}.device", container.below) for container in layout.containers]
     uses += [(f"{group.place}.pvnames", volume.device) for group in layout.groups for volume in group.physical]
     uses += [(f"{filesystem.place}.device", device) for filesystem in layout.filesystems for device in filesystem.devices]
-    uses += [(f"{zpool.place}.vdevs", device) for zpool in layout.zpools for device in zpool.devices]
+    uses += [(_place_in(zpool, device), device) for zpool in layout.zpools for device in zpool.devices]
     first: dict[str, str] = {}
     for place, device in uses:
         if device in first:

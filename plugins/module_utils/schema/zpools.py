@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..storage import zfs
 from ..storage.units import MIB
 from .fields import Item
 from .model import DesiredDataset, DesiredVdev, DesiredZpool
 
-KEYS = ("name", "vdevs", "ashift", "mount", "properties", "datasets", "space_id")
+KEYS = ("name", "vdevs", "logs", "caches", "spares", "ashift", "mount", "properties", "datasets", "space_id")
 _OF_VDEVS = ("type", "devices")
 _OF_DATASETS = ("name", "mount", "quota", "reservation", "properties")
 
@@ -23,17 +25,19 @@ def read_zpool(item: Item) -> DesiredZpool:
         item.mistake("name", f"must be {zfs.POOL_WANTED}, not {name!r}")
     if ashift > zfs.LARGEST_ASHIFT:
         item.mistake("ashift", f"must be from {zfs.LEAST_ASHIFT} to {zfs.LARGEST_ASHIFT}, not {ashift}")
-    vdevs = tuple(_vdev(part) for part in item.items("vdevs", _OF_VDEVS))
+    vdevs = tuple(_vdev(part, tuple(zfs.Vdev)) for part in item.items("vdevs", _OF_VDEVS))
+    logs = tuple(_vdev(part, zfs.LOG_KINDS) for part in item.items("logs", _OF_VDEVS))
+    caches, spares = (item.texts(key) if item.has(key) else () for key in ("caches", "spares"))
     if not vdevs:
         item.mistake("vdevs", "has to be a list of at least one vdev, each with type and devices")
     root = (("mountpoint", _mount(item, zfs.NOT_MOUNTED)), *_properties(item))
     datasets = tuple(_dataset(part) for part in item.items("datasets", _OF_DATASETS))
-    return DesiredZpool(item.place, name, vdevs, ashift, DesiredDataset(item.place, "", root), datasets)
+    return DesiredZpool(item.place, name, vdevs, ashift, DesiredDataset(item.place, "", root), datasets, logs, caches, spares)
 
 
-def _vdev(item: Item) -> DesiredVdev:
+def _vdev(item: Item, kinds: Sequence[zfs.Vdev]) -> DesiredVdev:
     word, devices = item.text("type"), item.texts("devices")
-    least = {str(kind): width for kind, width in zfs.LEAST_WIDTH.items()}
+    least = {str(kind): width for kind, width in zfs.LEAST_WIDTH.items() if kind in kinds}
     if word and word not in least:
         item.mistake("type", f"must be one of {', '.join(least)}, not {word!r}")
     elif word and len(devices) < least[word]:

@@ -49,6 +49,8 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.CreateSubvolumes: filesystem.create_subvolumes,
     kinds.LimitSubvolumes: filesystem.limit_subvolumes,
     kinds.CreateZpool: zfs.create_zpool,
+    kinds.ExtendZpool: zfs.extend_zpool,
+    kinds.ShrinkZpool: zfs.shrink_zpool,
     kinds.CreateDataset: zfs.create_dataset,
     kinds.SetProperties: zfs.set_properties,
     kinds.ExportZpool: zfs.export_zpool,

@@ -576,13 +576,36 @@ class CreateZpool(Step):
     """Make a ZFS pool of cleared partitions; ZFS remembers it for the next start, and mounts it where it has a mount point.
 
     `vdevs` are (type, nodes), where stripe is each node for itself. `names` are lasting names of nodes, by which the pool is to know them.
-    `properties` are those of its own dataset.
+    `properties` are those of its own dataset. `parts` are (what for, type, nodes) beside the data: log, cache, spare.
     """
 
     name: str
     vdevs: tuple[tuple[str, tuple[str, ...]], ...]
     ashift: int
     properties: tuple[tuple[str, str], ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    parts: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All nodes."""
+        return tuple(node for *_kinds, nodes in (*self.vdevs, *self.parts) for node in nodes)
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        each = [f"{kind} of {', '.join(nodes)}" for kind, nodes in self.vdevs]
+        each += [_part_in_words(part, kind, nodes) for part, kind, nodes in self.parts]
+        return f"create the ZFS pool {self.name}: {'; '.join(each)}{_with_properties(self.properties)}"
+
+
+@dataclass(frozen=True)
+class ExtendZpool(Step):
+    """Add cleared partitions to a ZFS pool that is there: a log, a cache or a spare, or with an empty `part` further vdevs for data."""
+
+    name: str
+    part: str
+    vdevs: tuple[tuple[str, tuple[str, ...]], ...]
     names: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -593,8 +616,18 @@ class CreateZpool(Step):
     @property
     def says(self) -> str:
         """What is done, in the imperative."""
-        each = (f"{kind} of {', '.join(nodes)}" for kind, nodes in self.vdevs)
-        return f"create the ZFS pool {self.name}: {'; '.join(each)}{_with_properties(self.properties)}"
+        return f"add to the ZFS pool {self.name}: {'; '.join(_part_in_words(self.part, kind, nodes) for kind, nodes in self.vdevs)}"
+
+
+@dataclass(frozen=True)
+class ShrinkZpool(Step):
+    """Take a log, a cache or a spare, `vdev` as ZFS calls it, out of a ZFS pool, which loses no data by that."""
+
+    name: str
+    part: str
+    vdev: str
+
+    words: t.ClassVar[str] = "take the {part} {vdev} out of the ZFS pool {name}"
 
 
 @dataclass(frozen=True)
@@ -630,6 +663,13 @@ class ExportZpool(Step):
     name: str
 
     words: t.ClassVar[str] = "export the ZFS pool {name}"
+
+
+def _part_in_words(part: str, kind: str, nodes: tuple[str, ...]) -> str:
+    listed = ", ".join(nodes)
+    if not part:
+        return f"{kind} of {listed}"
+    return f"{part} {listed}" if kind == "stripe" else f"{part} {kind} of {listed}"
 
 
 def _with_properties(properties: tuple[tuple[str, str], ...]) -> str:

@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..storage.zfs import LIST_POOLS, Vdev, get_properties, plain_value, read_properties, read_rows
-from .kinds import CreateDataset, CreateZpool, ExportZpool, SetProperties
+from ..storage.zfs import LIST_POOLS, WHOLE, Vdev, get_properties, plain_value, read_properties, read_rows
+from .kinds import CreateDataset, CreateZpool, ExportZpool, ExtendZpool, SetProperties, ShrinkZpool
 from .machine import LONG_PATIENCE, Machine, StepFailed
-
-_WHOLE = ("ONLINE",)
 
 
 def create_zpool(step: CreateZpool, machine: Machine) -> None:
@@ -20,17 +18,26 @@ def create_zpool(step: CreateZpool, machine: Machine) -> None:
     names = dict(step.names)
     machine.settle()
     machine.wait_for(names.values())
-    vdevs = [
-        word
-        for kind, nodes in step.vdevs
-        for word in (*(() if kind == Vdev.STRIPE else (kind,)), *(names.get(node, node) for node in nodes))
-    ]
+    parts = (word for part, kind, nodes in step.parts for word in (part, *_vdevs([(kind, nodes)], names)))
     options = ("-o", f"ashift={step.ashift}", *_options("-O", step.properties))
-    machine.change(["zpool", "create", *options, step.name, *vdevs], patience=LONG_PATIENCE)
-    health = {name: state for name, _guid, state in read_rows(machine.change(LIST_POOLS), 3)}
-    if health.get(step.name) not in _WHOLE:
-        raise StepFailed(f"the ZFS pool {step.name} is {health.get(step.name, 'not there')} after it was made, instead of {_WHOLE[0]}")
+    machine.change(["zpool", "create", *options, step.name, *_vdevs(step.vdevs, names), *parts], patience=LONG_PATIENCE)
+    _check_health(machine, step.name, "made")
     _check(machine, step.name, step.properties)
+
+
+def extend_zpool(step: ExtendZpool, machine: Machine) -> None:
+    """Add to the pool, and see that it is whole."""
+    names = dict(step.names)
+    machine.settle()
+    machine.wait_for(names.values())
+    machine.change(["zpool", "add", step.name, *([step.part] if step.part else []), *_vdevs(step.vdevs, names)], patience=LONG_PATIENCE)
+    _check_health(machine, step.name, "added to")
+
+
+def shrink_zpool(step: ShrinkZpool, machine: Machine) -> None:
+    """Take a part out of the pool, and see that the pool is whole."""
+    machine.change(["zpool", "remove", step.name, step.vdev], patience=LONG_PATIENCE)
+    _check_health(machine, step.name, "made smaller")
 
 
 def create_dataset(step: CreateDataset, machine: Machine) -> None:
@@ -50,6 +57,21 @@ def export_zpool(step: ExportZpool, machine: Machine) -> None:
     """Have ZFS let go of the pool."""
     machine.change(["zpool", "export", step.name], patience=LONG_PATIENCE)
     machine.settle()
+
+
+def _vdevs(vdevs: Iterable[tuple[str, Sequence[str]]], names: Mapping[str, str]) -> list[str]:
+    """Return the words for vdevs; a stripe has none of its own."""
+    return [
+        word
+        for kind, nodes in vdevs
+        for word in (*(() if kind == Vdev.STRIPE else (str(kind),)), *(names.get(node, node) for node in nodes))
+    ]
+
+
+def _check_health(machine: Machine, pool: str, done: str) -> None:
+    health = {name: state for name, _guid, state in read_rows(machine.change(LIST_POOLS), 3)}
+    if health.get(pool) not in WHOLE:
+        raise StepFailed(f"the ZFS pool {pool} is {health.get(pool, 'not there')} after it was {done}, instead of {WHOLE[0]}")
 
 
 def _options(option: str, properties: Iterable[tuple[str, str]]) -> Iterator[str]:

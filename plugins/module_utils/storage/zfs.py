@@ -23,6 +23,8 @@ PARTITION_TYPE = "6a898cc3-1dd2-11b2-99a6-080020736631"
 ASHIFT = 12
 """Sectors of 4096 bytes, whatever a disk says of itself: it cannot be changed later, and disks that replace others have them."""
 LEAST_ASHIFT, LARGEST_ASHIFT = 9, 16
+WHOLE = ("ONLINE",)
+"""What a pool is said to be that lacks nothing."""
 LEAST_LEG = 64
 """MiB below which ZFS takes no device."""
 
@@ -39,6 +41,20 @@ class Vdev(str, enum.Enum):
     def __str__(self) -> str:
         return self.value
 
+
+class Part(str, enum.Enum):
+    """What a pool has devices for beside its data; the words are those of `zpool add`."""
+
+    LOG = "log"
+    CACHE = "cache"
+    SPARE = "spare"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+LOG_KINDS = (Vdev.STRIPE, Vdev.MIRROR)
+"""How the devices of a log can be put together."""
 
 PARITY: Mapping[Vdev, int] = {Vdev.RAIDZ1: 1, Vdev.RAIDZ2: 2, Vdev.RAIDZ3: 3}
 LEAST_WIDTH: Mapping[Vdev, int] = {Vdev.STRIPE: 1, Vdev.MIRROR: 2, Vdev.RAIDZ1: 3, Vdev.RAIDZ2: 4, Vdev.RAIDZ3: 5}
@@ -197,6 +213,41 @@ def plain_value(value: str) -> str:
 # ---- its tools, with options that those of zfs-fuse have as well
 
 LIST_POOLS = ("zpool", "list", "-H", "-o", "name,guid,health")
+
+
+STATUS_COMMANDS = (("zpool", "status", "-P"), ("zpool", "status"))
+"""The commands that say what a pool, to be named after them, lies on: OpenZFS tells whole paths when asked, zfs-fuse knows no -P."""
+_ROLES = {"logs": Part.LOG, "log": Part.LOG, "cache": Part.CACHE, "spares": Part.SPARE}
+
+
+class Vdevs(t.NamedTuple):
+    """A vdev of a pool at the top: `part` None holds data; `name` is what it is called by ZFS's tools, `devices` are paths."""
+
+    part: t.Optional[Part]
+    name: str
+    devices: tuple[str, ...]
+
+
+def read_status(text: str, pool: str) -> tuple[Vdevs, ...]:
+    """Return what a pool lies on from what `zpool status` says, where depth is told by indents; sections such as special are data."""
+    found: list[Vdevs] = []
+    part: t.Optional[Part] = None
+    lines = [line for line in text.partition("config:")[2].partition("errors:")[0].splitlines() if line.startswith("\t")]
+    rows = [(len(line) - len(line.lstrip()), line.split()[0]) for line in lines if line.strip()]
+    margin = rows[0][0] if rows else 0
+    for at, (indent, name) in enumerate(rows[1:], start=1):
+        inside = at + 1 < len(rows) and rows[at + 1][0] > indent
+        if indent == margin:
+            part = _ROLES.get(name) if name != pool else None
+        elif indent == margin + 2:
+            found.append(Vdevs(part, name if inside else _path(name), () if inside else (_path(name),)))
+        elif not inside and found:
+            found[-1] = found[-1]._replace(devices=(*found[-1].devices, _path(name)))
+    return tuple(found)
+
+
+def _path(name: str) -> str:
+    return name if name.startswith("/") else f"/dev/{name}"
 
 
 def list_datasets(pool: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from ...module_utils.storage.cache import WRITETHROUGH
 from ...module_utils.storage.lvm import EXTENT
 from ...module_utils.storage.raid import RaidLevel
 from ...module_utils.storage.unlock import Method
-from ...module_utils.storage.zfs import ASHIFT, Shape, Vdev, shape_of
+from ...module_utils.storage.zfs import ASHIFT, Part, Shape, Vdev, shape_of
 
 
 class SpaceType(StrEnum):
@@ -130,7 +130,7 @@ class Space:
     `min_size` and `max_size` in MiB (`size` of the schema has become both). `allowed` are the positions of the disks it
     may use (all that `disks` and `avoid_disks` leave); `preferred_disks` the positions of `best_with_disks`, best tier first,
     empty without a preference. `volume_group` is the id of the vg that contains it, or None. `legs` is resolved
-    (`all` has become a number); 0 for anything but a raid, a btrfs on several disks and a zpool.
+    (`all` has become a number); 0 for anything but a raid, a btrfs on several disks, a zpool and the mirrored log of one.
     """
 
     id: str
@@ -157,7 +157,7 @@ class Space:
     level: RaidLevel | None = None
     legs: int = 0
     spares: int = 0
-    """Of an array: how many disks more stand by, each with a partition as large as a leg."""
+    """Of an array or a ZFS pool: how many disks more stand by, each with a partition as large as a leg."""
     per_disk: bool = False
     max_pvs: int | None = None
     extent_size: int = EXTENT
@@ -193,6 +193,9 @@ class Space:
     """Of a ZFS pool: how its disks are put together; `vdevs` of these it has, or as many as usual."""
     vdevs: int | None = None
     ashift: int = ASHIFT
+    zpool: str | None = None
+    """Of a partition: the id of the ZFS pool that it is a log or a cache of, as `zpool_part` says."""
+    zpool_part: Part | None = None
     datasets: tuple[Dataset, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     """Of the pool's own dataset, which those in it inherit."""

@@ -261,6 +261,7 @@ def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved]) -> _Sol
     with_them = {member.id: "vg" for member in schema.spaces if member.volume_group in gone and member.id not in gone}
     with_them |= {member.id: "thin_pool" for member in schema.spaces if member.thin_pool in gone and member.id not in (*gone, *with_them)}
     with_them |= {cache.id: "lv" for cache in schema.spaces if cache.cache_of in (*gone, *with_them) and cache.id not in gone}
+    with_them |= {part.id: "zpool" for part in schema.spaces if part.zpool in gone and part.id not in gone}
     said = [(name, f"there is no room for it: {reasons[name].removeprefix('No plan').lstrip(',: ')}") for name in gone]
     said += [(name, f"its {where} is left out") for name, where in with_them.items()]
     return replace(solved, left_out=(*said, *_without_room(solved)))
@@ -272,7 +273,7 @@ def _without(schema: Schema, names: Sequence[str]) -> Schema:
     spaces = tuple(
         replace(space, contains=tuple(member for member in space.contains if member not in names))
         for space in schema.spaces
-        if space.id not in gone and space.cache_of not in gone
+        if space.id not in gone and not {space.cache_of, space.zpool} & gone
     )
     return replace(schema, spaces=spaces) if names else schema
 

@@ -65,6 +65,20 @@ def zfs_pool() -> SchemaMaker:
     return maker
 
 
+def zfs_pool_with_parts() -> SchemaMaker:
+    """A ZFS mirror with a mirrored log, a cache and a spare."""
+    maker = started("sda", "sdb", "sdc")
+    maker.zpool(("sda", "sdb"), 120, "tank")
+    with_parts(maker)
+    return maker
+
+
+def with_parts(maker: SchemaMaker) -> None:
+    maker.log(("sda", "sdc"), 70, "tank_log")
+    maker.beside("caches", "sdc", 80, "tank_cache")
+    maker.beside("spares", "sdc", 120, "tank")
+
+
 def thin_pool() -> SchemaMaker:
     """A thin pool with more in it than it has room for, beside a plain volume, on two disks."""
     maker = group_of_two()
@@ -175,7 +189,9 @@ def nothing(_host: SimulatedHost) -> None:
     """There are no data yet."""
 
 
-@pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool, cached, zfs_pool])
+@pytest.mark.parametrize(
+    "make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool, cached, zfs_pool, zfs_pool_with_parts]
+)
 def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
     assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15
 
@@ -269,6 +285,40 @@ def test_a_thin_pool_that_grows_with_what_is_in_it() -> None:
     maker.thin("vg0", "pool", "more", 60, False, "ext4")
     layout = parse_static_schema(maker.schema)
     assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 8
+
+
+def test_a_zfs_pool_with_data_that_gets_a_log_a_cache_a_spare_and_a_vdev() -> None:
+    maker = started("sda", "sdb", "sdc")
+    maker.zpool(("sda", "sdb"), 120, "tank")
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    with_parts(maker)
+    more = [maker.partition(disk, 120, "tank") for disk in ("sdb", "sdc")]
+    maker.schema["zpools"][0]["vdevs"].append({"type": "mirror", "devices": more})
+    layout = parse_static_schema(maker.schema)
+    assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, first)) > 8
+    complete(host, layout, [])
+    # Without them in the schema they stay, and go where that is asked for; with another plan they go, too.
+    without = started("sda", "sdb", "sdc")
+    without.zpool(("sda", "sdb"), 120, "tank")
+    without.schema["zpools"][0]["vdevs"].append({"type": "mirror", "devices": more})
+    without.schema["parteds"] = [
+        {
+            **disk,
+            "partitions": [
+                part for part in disk["partitions"] if part["space_id"] == "tank" and part["name"] in (*more, *first.zpools[0].devices)
+            ],
+        }
+        for disk in maker.schema["parteds"]
+    ]
+    layout = parse_static_schema(without.schema)
+    assert plan_steps(layout, host.present()).steps == ()
+    gone = plan_steps(layout, host.present(), ids(DISK_SIZES), keep_unlisted=False)
+    assert not gone.refusals
+    assert sorted(step.says.split()[2] for step in gone.steps if "out of the ZFS pool tank" in step.says) == ["cache", "log", "spare"]
+    assert not any("export" in step.says for step in gone.steps)
 
 
 def test_a_cache_that_a_volume_with_data_gets() -> None:

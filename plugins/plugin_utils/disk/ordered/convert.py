@@ -64,7 +64,7 @@ def _check_expressible(schema: Schema) -> None:
         if space.type not in _KNOWN:
             mistakes.add(f"{space.place}.type", f"the objective ordered cannot plan {space.type}; {remedy}")
         unknown = {
-            "cache_of": space.cache_of,
+            "cache_of": space.cache_of or space.zpool,
             "count": space.copy_of,
             "extent_size": space.extent_size != lvm.EXTENT,
             "per_disk": space.per_disk,

@@ -176,6 +176,9 @@ class _Builder:
             copies = self._siblings(space)
             self._add(position, space, Kind.LEGS, least=least, areas=areas, legs=len(copies), copies=copies)
             return
+        if space.legs:
+            self._add(position, space, Kind.LEGS, least=least, areas=areas, legs=space.legs)
+            return
         if not space.per_disk or (space.min_size and not areas):
             self._add(position, space, Kind.SINGLE, least=least, areas=areas)
             return
@@ -225,7 +228,8 @@ class _Builder:
             least=zfs.LEAST_LEG * unit,
             areas=self._allowed(space),
             unit=unit,
-            legs=shape.legs,
+            legs=shape.legs + space.spares,
+            spares=space.spares,
             own=max(0, least - data) if space.min_size else 0,
             own_for="what ZFS keeps free and for itself",
         )
@@ -450,6 +454,7 @@ def _in_extents(size: int, extent: int) -> int:
 
 def _least_device(space: Space) -> int:
     least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+    least = max(least, zfs.LEAST_LEG) if space.zpool is not None else least
     return max(least, cache.LEAST) if space.cache_of is not None else least
 
 

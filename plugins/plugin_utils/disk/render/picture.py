@@ -313,17 +313,25 @@ def _space(
     volume = {"size": int(pool["size"]) + 2 * metadata} if pool else static.volumes.get(space_id, {})
     zpool = static.zpools.get(space_id, {})
     vdevs = zpool.get("vdevs") or ()
-    size = _room(zpool, sizes) if vdevs and sizes else _size(kind, level, sizes[: len(sizes) - len(standing_by)], inner, volume)
+    members = sizes[: len(sizes) - len(standing_by)]
+    zpool_part = static.zpool_parts.get(space_id, "")
+    if vdevs and members:
+        size = _room(zpool, members)
+    elif zpool_part and sizes:
+        size = min(sizes)
+    else:
+        size = _size(kind, level, members, inner, volume)
+    partition = "zfs mirror" if zpool_part and len(sizes) > 1 else LABELS.get(kind, kind)
     return SpacePicture(
         id=space_id,
         kind=kind,
-        label={"raid": level, "btrfs": f"btrfs {level}", "zpool": _zfs_words(vdevs)}.get(kind) or LABELS.get(kind, kind),
+        label={"raid": level, "btrfs": f"btrfs {level}", "zpool": _zfs_words(vdevs)}.get(kind) or partition,
         size=size,
         disks=len(sizes),
         extent=int(static.groups.get(space_id, {}).get("extent_size", EXTENT)),
         standing_by=standing_by,
         metadata=metadata,
-        cache=_cached(static.caches.get(space_id)),
+        cache=_cached(static.caches.get(space_id)) or zpool_part,
         volumes=tuple(volume.id for volume in inner) if kind == "thin_pool" else (),
         lies_on=static.arrays_of.get(space_id, ()),
         inside=static.parents.get(space_id),

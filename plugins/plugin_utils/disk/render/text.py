@@ -156,8 +156,8 @@ def _use(space: SpacePicture) -> str:
         return f"{label} on {', '.join(space.lies_on)}"
     if space.disks > 1 and space.kind in {"vg", "raid"}:
         label = f"{label} on {space.disks - len(space.standing_by)} disks"
-    elif space.disks > 1 and space.kind in {"btrfs", "zpool"}:
-        label = f"{label}, {space.disks} disks"
+    elif space.disks > 1 and (space.kind in {"btrfs", "zpool"} or space.cache):
+        label = f"{label}, {space.disks - len(space.standing_by)} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
     if space.cache:
@@ -269,7 +269,11 @@ def _group(group: Plain, static: Plain, filesystems: Mapping[str, Plain]) -> str
 
 
 def _zpool(zpool: Plain) -> str:
-    lines = [_words("zpool", zpool["name"], *(f"{vdev['type']} of {len(vdev['devices'])}" for vdev in zpool["vdevs"]))]
+    logs, caches, spares = (zpool.get(key) or () for key in ("logs", "caches", "spares"))
+    parts = [f"{vdev['type']} of {len(vdev['devices'])}" for vdev in zpool["vdevs"]]
+    parts += [f"log {log['type']} of {len(log['devices'])}" for log in logs]
+    parts += [f"{what} {len(devices)}" for what, devices in (("cache", caches), ("spare", spares)) if devices]
+    lines = [_words("zpool", zpool["name"], *parts)]
     lines += ["  " + _words(f"{one['name']}:", "dataset", one.get("mount")) for one in zpool.get("datasets") or ()]
     return "".join(f"{line}\n" for line in lines)
 

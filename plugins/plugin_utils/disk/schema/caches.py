@@ -26,6 +26,8 @@ def caches_of(known: Sequence[Entry], groups: Mapping[str, str], left_out: dict[
     first: dict[str, str] = {}
     for item in known:
         place, origin = f"{item.place}.cache_of", item.values["cache_of"]
+        if origin in by_id and by_id[origin].type is SpaceType.ZPOOL:
+            continue
         if origin is None or item.type not in KEYS_OF_SOME["cache_of"]:
             if item.given.get("cache_mode") is not None and item.type in KEYS_OF_SOME["cache_mode"]:
                 mistakes.add(f"{item.place}.cache_mode", "says how a cache works, so it needs cache_of")
@@ -38,7 +40,7 @@ def caches_of(known: Sequence[Entry], groups: Mapping[str, str], left_out: dict[
         elif origin not in by_id:
             mistakes.add(place, f"there is no space {origin!r}{suggest(origin, by_id)}")
         elif by_id[origin].type is not SpaceType.LOGICAL_VOLUME or origin not in groups:
-            mistakes.add(place, f"{origin!r} is of type {by_id[origin].type}; a cache is of an lv in a vg")
+            mistakes.add(place, f"{origin!r} is of type {by_id[origin].type}; a cache is of an lv in a vg, or of a zpool")
         elif item.id in groups:
             mistakes.add(place, f"{item.id!r} is in the vg {groups[item.id]!r}; a cache is in that of its lv by itself")
         elif first.setdefault(origin, item.id) != item.id:

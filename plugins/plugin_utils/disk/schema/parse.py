@@ -35,7 +35,7 @@ from .relations import related
 from .thin import check_kept, check_pools
 from .values import ALL_DISKS, KEYS_OF_SOME, SPACE, Bounds, Mirror, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
-from .zpool import check_least_zpool, check_zpool, legs_of_zpool
+from .zpool import check_least_zpool, check_zpool, legs_of_zpool, parts_of
 
 _AS_THEY_ARE = (
     *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
@@ -100,6 +100,7 @@ class _Reader:
         self.encrypted: frozenset[str] = frozenset()
         self.extents: dict[str, int] = {}
         self.pools: dict[str, str] = {}
+        self.parts: dict[str, tuple[str, zfs.Part]] = {}
 
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         entries = [entry for entry in self._entries(schema, place) if entry.id not in self.left_out]
@@ -111,6 +112,7 @@ class _Reader:
         groups |= {name: groups[pool] for name, pool in self.pools.items() if pool in groups}
         check_kept(known, groups, self.mistakes)
         caches = caches_of(known, groups, self.left_out, self.mistakes)
+        self.parts = parts_of(known, self.left_out, self.mistakes)
         entries = [entry for entry in entries if entry.id not in self.left_out]
         types = {entry.type for entry in known}
         self.flat = SpaceType.LOGICAL_VOLUME in types and types <= _FLAT_TYPES
@@ -216,6 +218,9 @@ class _Reader:
         array = {"type": SpaceType.RAID, "level": RaidLevel.RAID1, "legs": 2, **on_twins}
         if entry.type is SpaceType.BTRFS:
             return [replace(entry, values={**entry.values, **array, "type": SpaceType.BTRFS})]
+        if entry.values["log_of"] is not None:
+            # ZFS mirrors its logs itself.
+            return [replace(entry, values={**entry.values, **on_twins, "legs": 2})]
         if entry.type is SpaceType.PARTITION:
             return [replace(entry, type=SpaceType.RAID, values={**entry.values, **array})]
         below = f"{entry.id}_mirror"
@@ -405,9 +410,10 @@ class _Reader:
         self._check_label(entry)
         if entry.type is SpaceType.ZPOOL:
             check_zpool(entry, self.mistakes)
-        legs = self._legs(entry, len(choice.allowed)) if entry.type in _ON_LEGS else 0
+        legs = self._legs(entry, len(choice.allowed)) if entry.type in _ON_LEGS else values["legs"] or 0
         if choice.allowed and not bounds.contradictory:
             self._check_least(entry, bounds, legs, group)
+        zpool, part = self.parts.get(entry.id, (None, None))
         return Space(
             id=entry.id,
             type=entry.type or SpaceType.LOGICAL_VOLUME,
@@ -423,12 +429,15 @@ class _Reader:
             contains=tuple(member for member in values["contains"] if isinstance(member, str) and member not in self.left_out),
             legs=legs,
             mirror_of=entry.mirror_of,
+            zpool=zpool,
+            zpool_part=part,
             apart_from=self.apart[entry.place],
             together_with=self.together[entry.place],
             priority=self._priority(entry),
             subvolumes=tuple(Subvolume(**subvolume) for subvolume in values["subvolumes"]),
             datasets=tuple(Dataset(**dataset) for dataset in values["datasets"]),
             **{key: values[key] for key in _AS_THEY_ARE}
+            | ({} if zpool is None else {"cache_of": None})
             | ({"encrypt": True} if _shares_encryption(entry) and entry.id in self.encrypted else {}),
         )
 

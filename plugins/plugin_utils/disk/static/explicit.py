@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ....module_utils.storage import overhead, thin
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP, made_on
 from ....module_utils.storage.lvm import EXTENT, mapper_node
+from ....module_utils.storage.zfs import Part, Vdev
 from ..model import Allocation, Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from .partitions import Partition, device_name, is_encrypted, partitions
 
@@ -63,7 +64,15 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         devices[cache["vgname"]] = [*devices[cache["vgname"]], cache["device"]]
     volumes = _volumes(schema, allocation, devices, kept)
     pools = _thin_pools(schema, allocation, devices)
-    zpools = [_zpool(space, devices[space.id]) for space in schema.spaces if _is_made(space, devices, SpaceType.ZPOOL)]
+    zpools = [
+        _zpool(
+            space,
+            _by_liking(space, made, schema),
+            [(other, devices.get(other.id, [])) for other in schema.spaces if other.zpool == space.id],
+        )
+        for space in schema.spaces
+        if _is_made(space, devices, SpaceType.ZPOOL)
+    ]
     return {
         "parteds": _parteds(hardware, schema, made),
         "mds": arrays,
@@ -220,18 +229,29 @@ def pool_parts(schema: Schema, allocation: Allocation, position: int) -> thin.Po
     return thin.divide(allocation.volumes[position], extent, pool.chunk_size, pool.metadata_size)
 
 
-def _zpool(space: Space, devices: Sequence[str]) -> Plain:
-    width = space.shape.width
-    vdevs = [{"type": str(space.vdev), "devices": list(devices[at : at + width])} for at in range(0, len(devices), width)]
+def _zpool(space: Space, legs: Sequence[str], parts: Sequence[tuple[Space, Sequence[str]]]) -> Plain:
+    """Return a ZFS pool; `parts` are its logs and caches with their devices."""
+    width, members = space.shape.width, len(legs) - space.spares_among(len(legs))
+    made = [(part.zpool_part, devices) for part, devices in parts if devices]
+    others = {
+        "logs": [_vdev(Vdev.MIRROR if len(devices) > 1 else Vdev.STRIPE, devices) for part, devices in made if part is Part.LOG],
+        "caches": [device for part, devices in made if part is Part.CACHE for device in devices],
+        "spares": list(legs[members:]),
+    }
     return {
         "name": space.id,
-        "vdevs": vdevs,
+        "vdevs": [_vdev(space.vdev, legs[at : at + width]) for at in range(0, members, width)],
+        **{key: devices for key, devices in others.items() if devices},
         "ashift": space.ashift,
         "mount": space.mount or NOT_MOUNTED,
         "properties": dict(space.properties),
         "datasets": [_dataset(dataset) for dataset in space.datasets],
         "space_id": space.id,
     }
+
+
+def _vdev(kind: Vdev, devices: Sequence[str]) -> Plain:
+    return {"type": str(kind), "devices": list(devices)}
 
 
 def _dataset(dataset: Dataset) -> Plain:

@@ -31,12 +31,14 @@ class StaticIndex:
     arrays: Mapping[str, Plain]
     filesystems: Mapping[str, tuple[Plain, ...]]
     zpools: Mapping[str, Plain]
+    zpool_parts: Mapping[str, str]
+    """What a partition is for a ZFS pool beside its data: log of tank, cache of tank."""
     encrypted: frozenset[str]
     parents: Mapping[str, str]
     arrays_of: Mapping[str, tuple[str, ...]]
     """Of a group that lies on several arrays: these, in the order of its PVs. It is inside none of them."""
     standing_by: Mapping[str, tuple[str, ...]]
-    """Of an array with spares: the ids of the disks that stand by."""
+    """Of an array or a ZFS pool with spares: the ids of the disks that stand by."""
 
     def kind(self, space_id: str) -> str:
         """Return the type of a space, in the words of the dynamic schema."""
@@ -65,6 +67,7 @@ def index_static(static: Plain) -> StaticIndex:
         arrays=_by_space(static.get("mds") or ()),
         filesystems=_by_owner(static.get("fss") or (), owners),
         zpools=_by_space(static.get("zpools") or ()),
+        zpool_parts=_zpool_parts(static, owners),
         encrypted=frozenset(_by_owner(static.get("luks") or (), owners)),
         parents=_parents(static, owners),
         arrays_of={group: arrays for group, arrays in _arrays_below(static, owners).items() if len(arrays) > 1},
@@ -121,8 +124,18 @@ def _standing_by(static: Plain) -> dict[str, tuple[str, ...]]:
         for disk in static.get("parteds") or ()
         for partition in disk.get("partitions") or ()
     }
-    spares = {_space_of(array): [str(name) for name in array.get("spares") or ()] for array in static.get("mds") or ()}
+    able = (*(static.get("mds") or ()), *(static.get("zpools") or ()))
+    spares = {_space_of(array): [str(name) for name in array.get("spares") or ()] for array in able}
     return {array: tuple(disk_of[name] for name in names if name in disk_of) for array, names in spares.items() if names}
+
+
+def _zpool_parts(static: Plain, owners: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for pool in static.get("zpools") or ():
+        logs = [str(name) for log in pool.get("logs") or () for name in log.get("devices") or ()]
+        devices = {"log": logs, "cache": [str(name) for name in pool.get("caches") or ()]}
+        found |= {owners.get(name, name): f"{part} of {pool.get('name')}" for part, names in devices.items() for name in names}
+    return found
 
 
 def _arrays_below(static: Plain, owners: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -111,6 +111,8 @@ def _type_guid(space: Space, schema: Schema) -> str:
         return space.partition_type
     if space.type in _GUIDS:
         return _GUIDS[space.type]
+    if space.zpool is not None:
+        return zfs.PARTITION_TYPE
     if is_encrypted(space, schema):
         return gpt.LUKS
     if space.type is SpaceType.VOLUME_GROUP or space.cache_of is not None:

@@ -191,6 +191,13 @@ _VDEV = Table(
         Row("devices", _DEVICES, "Its devices.", required=True),
     ],
 )
+_LOG = Table(
+    "a log",
+    [
+        Row("type", Word([str(kind) for kind in zfs.LOG_KINDS]), "How its devices are put together.", required=True),
+        Row("devices", _DEVICES, "Its devices.", required=True),
+    ],
+)
 _PROPERTIES = Anything({"type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}})
 _DATASET = Table(
     "a dataset",
@@ -207,6 +214,9 @@ _ZPOOL = Table(
     [
         Row("name", _NAME, "What it is called.", required=True),
         Row("vdevs", ListOf(_VDEV, "vdevs", least=1), "What it lies on.", required=True),
+        Row("logs", ListOf(_LOG, "logs"), "Where it keeps what was asked to be safe, until it is in its place.", default=()),
+        Row("caches", ListOf(_NAME, "devices"), "The devices that keep what is read most.", default=()),
+        Row("spares", ListOf(_NAME, "devices"), "The devices that stand by.", default=()),
         Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "Its sectors, as a power of two.", default=zfs.ASHIFT),
         Row("mount", _TEXT, "Where its own dataset is mounted; none or an absolute path."),
         Row("properties", _PROPERTIES, "Properties of its own dataset, which those in it inherit."),

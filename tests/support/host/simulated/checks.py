@@ -106,13 +106,18 @@ def _check_content(host: SimulatedHost, layout: Layout, device: str, block: Bloc
         assert array.metadata == "1.0" or len(signatures) == 1
         return
     pool = layout.zpool_on(device)
+    if pool is not None and str(pool.part_of(device)) in ("cache", "spare"):
+        (known,) = [found for found in host.present().zpools if found.name == pool.name]
+        assert [vdev.part for vdev in known.vdevs if block.name in vdev.devices] == [pool.part_of(device)]
+        return
     wanted = "zfs_member" if pool else "crypto_LUKS" if container else "LVM2_member" if group else filesystem.type if filesystem else None
     assert list(signatures) == ([wanted] if wanted is not None else []), (device, list(signatures), wanted)
     if pool is not None:
-        guid, _size, name, count, datasets = signatures["zfs_member"][0]
-        members = [block_of(host.blocks(), layout, member) for member in pool.devices]
+        guid, _size, name, count, datasets, _vdevs = signatures["zfs_member"][0]
+        logs = [device for log in pool.logs for device in log.devices]
+        members = [block_of(host.blocks(), layout, member) for member in (*pool.data_devices, *logs)]
         assert {host.media.signatures(member)["zfs_member"][0][0] for member in members} == {guid}
-        assert (name, count) == (pool.name, len(pool.devices))
+        assert (name, count) == (pool.name, len(members))
         assert guid in host.zpools
         there = {dataset: dict(properties) for dataset, properties in datasets}
         assert all(dict(one.properties).items() <= there[one.name].items() for one in (pool.root, *pool.datasets))
@@ -133,7 +138,7 @@ def _check_content(host: SimulatedHost, layout: Layout, device: str, block: Bloc
 
 def data_places(layout: Layout) -> list[str]:
     """The devices that a user has data on."""
-    return [filesystem.device for filesystem in layout.filesystems] + [device for pool in layout.zpools for device in pool.devices]
+    return [filesystem.device for filesystem in layout.filesystems] + [device for pool in layout.zpools for device in pool.data_devices]
 
 
 def write_data(host: SimulatedHost, layout: Layout) -> None:

@@ -14,9 +14,16 @@ from ansible_collections.bareon.allocator.plugins.module_utils.facts.select impo
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature, Table, TablePartition
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Legs, Luks
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import LogicalVolume, PhysicalVolume, Present, Zpool
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import (
+    LogicalVolume,
+    PhysicalVolume,
+    Present,
+    Zpool,
+    ZpoolPart,
+)
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.cache import is_volume, volume_of
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.zfs import Part
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import (
     EXTENT,
     LUKS_START,
@@ -27,7 +34,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.media imp
     md_data,
 )
 
-ZPOOL_FIELDS = 5
+ZPOOL_FIELDS = 6
 """Of the label of a ZFS pool: its guid, the size of the device, the name, on how many devices it is, and its datasets."""
 BY_ID = "/dev/disk/by-id/wwn-"
 
@@ -247,6 +254,10 @@ class SimulatedHost:
             signature = self.media.signatures(block).get("zfs_member")
             if signature is not None and signature[0][0] in found and block.kind != "disk":
                 found[signature[0][0]].append(block)
+        for members in found.values():
+            # Caches and spares do not say which pool they are of.
+            vdevs = self.media.signatures(members[0])["zfs_member"][0][5] if members else ()
+            members += [self.blocks()[name] for part, _name, names in vdevs if part in ("cache", "spare") for name in names]
         return found
 
     # ---- starting
@@ -310,7 +321,16 @@ class SimulatedHost:
 
     def _zpools(self) -> tuple[Zpool, ...]:
         labels = [(guid, self.media.signatures(blocks[0])["zfs_member"][0]) for guid, blocks in self.zpool_members().items()]
-        return tuple(Zpool(label[2], guid, "ONLINE", {name: dict(properties) for name, properties in label[4]}) for guid, label in labels)
+        return tuple(
+            Zpool(
+                label[2],
+                guid,
+                "ONLINE",
+                {name: dict(properties) for name, properties in label[4]},
+                vdevs=tuple(ZpoolPart(Part(part) if part else None, name, names) for part, name, names in label[5]),
+            )
+            for guid, label in labels
+        )
 
     def _device(self, block: Block) -> Device:
         signatures = self.media.signatures(block)

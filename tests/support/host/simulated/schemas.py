@@ -68,6 +68,15 @@ class SchemaMaker:
         datasets = [{"name": "home/user", "quota": 16}, {"name": "home", "properties": {"compression": "lz4"}}]
         self.schema.setdefault("zpools", []).append({"name": name, "vdevs": [vdev], "datasets": datasets})
 
+    def log(self, disks: tuple[str, ...], size: int, name: str) -> None:
+        """A log of the last pool, mirrored on several disks."""
+        devices = [self.partition(disk, size, name) for disk in disks]
+        self.schema["zpools"][-1].setdefault("logs", []).append({"type": "mirror" if len(disks) > 1 else "stripe", "devices": devices})
+
+    def beside(self, what: str, disk: str, size: int, name: str) -> None:
+        """A device of the last pool beside its data: `what` is caches or spares."""
+        self.schema["zpools"][-1].setdefault(what, []).append(self.partition(disk, size, name))
+
     def fill(self, device: str, size: int, content: str, space: str, fs_type: str) -> None:
         """Put something on a device; `size` MiB are sure to be usable."""
         if content.startswith("luks-"):
@@ -144,6 +153,9 @@ def makers(draw: st.DrawFn) -> SchemaMaker:
             maker.spread(tuple(draw(st.permutations(names))[:2]), size, space)
         elif len(names) > 1 and content == "swap" and draw(st.booleans()):
             maker.zpool(tuple(names), size, f"pool{number}")
+            if draw(st.booleans()):
+                maker.log(tuple(names), 64, f"log{number}")
+                maker.beside(draw(st.sampled_from(["caches", "spares"])), draw(st.sampled_from(names)), size, f"beside{number}")
         elif len(names) > 1 and draw(st.booleans()):
             first, second = draw(st.permutations(names))[:2]
             device = maker.mirror((first, second), size, space, draw(st.sampled_from(["1.0", "1.2"])))
@@ -179,7 +191,9 @@ def change(draw: Draw, maker: SchemaMaker) -> None:
     for cache in schema.get("caches", ()):
         cache["mode"] = draw(st.sampled_from(["writethrough", "writeback"]))
         fixed |= {cache["device"], *(container["device"] for container in schema["luks"] if container["name"] in cache["device"])}
-    fixed |= {device for pool in schema.get("zpools", ()) for vdev in pool["vdevs"] for device in vdev["devices"]}
+    for pool in schema.get("zpools", ()):
+        fixed |= {device for vdev in (*pool["vdevs"], *pool.get("logs", ())) for device in vdev["devices"]}
+        fixed |= {device for what in ("caches", "spares") for device in pool.get(what, ())}
     for table in schema["parteds"]:
         last = table["partitions"][-1:] if draw(st.booleans()) else []
         for part in last:

@@ -492,23 +492,69 @@ def _create_zpool(host: SimulatedHost, step: kinds.CreateZpool) -> Pieces:
     blocks = [_clean(host, node) for node in step.devices]
     _need(all(pool.name != step.name for pool in host.present().zpools), f"there is a pool {step.name}")
     guid = new_uuid()
-    label = (step.name, len(blocks), (("", step.properties),))
-    for block in blocks:
+    vdevs = tuple(_vdev(host, part, nodes) for part, nodes in _parts_of(step))
+    named = {name for part, _vdev_name, names in vdevs if part not in _UNNAMED for name in names}
+    label = (step.name, len(named), (("", step.properties),), vdevs)
+    for block in (block for block in blocks if block.name in named):
         host.media.sign(block, "zfs_member", (guid, block.size, *label))
         yield
     host.zpools.add(guid)
     yield
 
 
+_UNNAMED = ("cache", "spare")
+"""Devices of a pool that do not say which one they are of."""
+
+
+def _parts_of(step: kinds.CreateZpool) -> list[tuple[str, tuple[str, ...]]]:
+    data = [
+        ("", nodes if kind != "stripe" else (node,)) for kind, nodes in step.vdevs for node in (nodes if kind == "stripe" else nodes[:1])
+    ]
+    return [*data, *((part, nodes) for part, _kind, nodes in step.parts)]
+
+
+def _vdev(host: SimulatedHost, part: str, nodes: t.Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
+    names = tuple(host.by_node(node).name for node in nodes)
+    return part, f"mirror-{names[0]}" if len(names) > 1 else nodes[0], names
+
+
+def _change_vdevs(host: SimulatedHost, pool: str, vdevs: t.Sequence[tuple[str, str, tuple[str, ...]]], new: t.Sequence[Block]) -> None:
+    """Write other vdevs into the labels of a pool, at once, as a transaction does."""
+    guid = next(known.guid for known in host.present().zpools if known.name == pool)
+    members = [block for block in host.zpool_members()[guid] if "zfs_member" in host.media.signatures(block)]
+    named = {name for part, _vdev_name, names in vdevs if part not in _UNNAMED for name in names}
+    _guid, _size, name, _count, datasets, _vdevs = host.media.signatures(members[0])["zfs_member"][0]
+    for block in (*members, *new):
+        if block.name in named:
+            host.media.sign(block, "zfs_member", (guid, block.size, name, len(named), datasets, tuple(vdevs)))
+        elif block in members:
+            host.media.wipe(block)
+
+
+def _extend_zpool(host: SimulatedHost, step: kinds.ExtendZpool) -> Pieces:
+    blocks = [_clean(host, node) for node in step.devices]
+    (pool,) = [known for known in host.present().zpools if known.name == step.name]
+    there = [(str(vdev.part or ""), vdev.name, vdev.devices) for vdev in pool.vdevs]
+    _change_vdevs(host, step.name, [*there, *(_vdev(host, step.part, nodes) for _kind, nodes in step.vdevs)], blocks)
+    yield
+
+
+def _shrink_zpool(host: SimulatedHost, step: kinds.ShrinkZpool) -> Pieces:
+    (pool,) = [known for known in host.present().zpools if known.name == step.name]
+    _need(any(vdev.name == step.vdev and vdev.part is not None for vdev in pool.vdevs), f"{step.vdev} cannot be taken out of {step.name}")
+    _change_vdevs(host, step.name, [(str(vdev.part or ""), vdev.name, vdev.devices) for vdev in pool.vdevs if vdev.name != step.vdev], ())
+    yield
+
+
 def _change_datasets(host: SimulatedHost, pool: str, change: Callable[[dict[str, dict[str, str]]], None]) -> None:
     """Change the datasets of an imported pool, on all its devices at once, as a transaction does."""
     guid = next(known.guid for known in host.present().zpools if known.name == pool)
-    for block in host.zpool_members()[guid]:
-        _guid, size, name, count, datasets = host.media.signatures(block)["zfs_member"][0]
+    for block in (block for block in host.zpool_members()[guid] if "zfs_member" in host.media.signatures(block)):
+        _guid, size, name, count, datasets, vdevs = host.media.signatures(block)["zfs_member"][0]
         found = {dataset: dict(properties) for dataset, properties in datasets}
         change(found)
         told = tuple((dataset, tuple(properties.items())) for dataset, properties in found.items())
-        host.media.sign(block, "zfs_member", (guid, size, name, count, told))
+        host.media.sign(block, "zfs_member", (guid, size, name, count, told, vdevs))
 
 
 def _create_dataset(host: SimulatedHost, step: kinds.CreateDataset) -> Pieces:
@@ -574,6 +620,8 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.CreateSubvolumes: _create_subvolumes,
     kinds.LimitSubvolumes: _limit_subvolumes,
     kinds.CreateZpool: _create_zpool,
+    kinds.ExtendZpool: _extend_zpool,
+    kinds.ShrinkZpool: _shrink_zpool,
     kinds.CreateDataset: _create_dataset,
     kinds.SetProperties: _set_properties,
     kinds.ExportZpool: _export_zpool,

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
@@ -90,6 +91,71 @@ def test_a_pool_that_has_no_devices_any_more_keeps_its_name(monkeypatch):
     host = installed(maker_on(*DISKS))
     monkeypatch.setattr(host, "_zpools", lambda: (Zpool("tank", "1", "UNAVAIL"),))
     assert "a ZFS pool tank is already imported, from other devices, or from none that are left" in refusal(host, pooled().schema)
+
+
+def with_parts() -> SchemaMaker:
+    maker = maker_on("sda", "sdb", "sdc")
+    maker.zpool(DISKS, 200, "tank")
+    maker.log(("sda", "sdc"), 70, "tank_log")
+    maker.beside("caches", "sdc", 80, "tank_cache")
+    maker.beside("spares", "sdc", 200, "tank")
+    return maker
+
+
+def test_logs_caches_and_spares_are_made_with_the_pool_or_added_to_it():
+    maker = with_parts()
+    assert any(
+        line == "create the ZFS pool tank: mirror of /dev/sda1, /dev/sdb1; log mirror of /dev/sda2, /dev/sdc1; cache /dev/sdc2; "
+        "spare /dev/sdc3, with mountpoint=none"
+        for line in says(installed(maker_on("sda", "sdb", "sdc")), maker.schema)
+    )
+    assert [line for line in says(installed(pooled()), maker.schema) if "pool" in line] == [
+        "add to the ZFS pool tank: log mirror of /dev/sda2, /dev/sdc1",
+        "add to the ZFS pool tank: cache /dev/sdc2",
+        "add to the ZFS pool tank: spare /dev/sdc3",
+    ]
+    host = installed(maker)
+    assert says(host, maker.schema) == says(host, maker.schema, WIPED) == []
+
+
+def test_nothing_is_added_to_a_pool_that_lacks_something(monkeypatch):
+    host = installed(pooled())
+    (pool,) = host.present().zpools
+    monkeypatch.setattr(host, "_zpools", lambda: (dataclasses.replace(pool, health="DEGRADED"),))
+    assert "the ZFS pool tank is DEGRADED, so nothing is added to it; zpool status tank says" in refusal(host, with_parts().schema, WIPED)
+
+
+def test_a_part_that_was_taken_out_by_hand_is_added_where_it_may_be_made_again(monkeypatch):
+    maker = with_parts()
+    host = installed(maker)
+    (pool,) = host.present().zpools
+    without = tuple(vdev for vdev in pool.vdevs if str(vdev.part) != "cache")
+    monkeypatch.setattr(host, "_zpools", lambda: (dataclasses.replace(pool, vdevs=without),))
+    assert (
+        "/dev/sdc2 holds no filesystem, but is wanted as a cache of the ZFS pool tank; zpool add tank cache /dev/sdc2 adds it"
+        in refusal(host, maker.schema)
+    )
+    assert [line for line in says(host, maker.schema, WIPED) if "pool" in line] == ["add to the ZFS pool tank: cache /dev/sdc2"]
+
+
+def test_half_of_a_log_is_left_to_the_user():
+    host = installed(with_parts())
+    moved = maker_on("sda", "sdb", "sdc")
+    moved.zpool(DISKS, 200, "tank")
+    moved.log(("sda", "sdb"), 70, "tank_log")
+    assert "should carry one filesystem, but not all of them do" in refusal(host, moved.schema)
+    assert "use zpool replace, attach or add" in refusal(host, moved.schema, WIPED)
+
+
+def test_a_pool_gets_a_further_vdev():
+    maker = maker_on("sda", "sdb", "sdc")
+    maker.zpool(DISKS, 200, "tank")
+    host = installed(maker)
+    more = [maker.partition(disk, 200, "tank") for disk in ("sdb", "sdc")]
+    maker.schema["zpools"][0]["vdevs"].append({"type": "mirror", "devices": more})
+    steps = says(host, maker.schema)
+    assert [line for line in steps if "pool" in line] == ["add to the ZFS pool tank: mirror of /dev/sdb2, /dev/sdc1"]
+    assert any(line.startswith("clear") and "/dev/sdb2" in line for line in steps)
 
 
 def test_what_is_left_to_the_user_is_refused():
