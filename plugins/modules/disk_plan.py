@@ -130,6 +130,14 @@ options:
             volume on which nothing else lies, and all of it keeps what is used of the volume most. It belongs on faster disks than the
             group, which O(schema[].disks) says. Where the group is encrypted, so is the cache.
           - A volume that is there, with its data and in use, gets its cache as well.
+          - Or the ID of the V(zpool) that a V(partition) is a cache of (L2ARC). O(schema[].count) makes several.
+        type: str
+      log_of:
+        description:
+          - The ID of the V(zpool) that a V(partition) is a log of (SLOG), on which ZFS keeps what programs wait to be safe, until it is in its
+            place. It belongs on faster disks than the pool, which O(schema[].disks) says, with a O(schema[].size) of a few seconds of
+            writes, such as 8 GiB.
+          - With O(schema[].mirror) ZFS mirrors it on two disks that are alike.
         type: str
       cache_mode:
         description:
@@ -166,6 +174,7 @@ options:
           - The number of spare disks of a V(raid) beyond its O(schema[].legs), each with a partition as large as a leg. When a member
             fails, md rebuilds it on a spare, before anybody comes to replace the disk. V(all) legs are all disks except the spares.
           - The disks that O(schema[].best_with_disks) prefers least become the spares. A V(raid0) cannot use any.
+          - Also the number of spare disks of a V(zpool), which ZFS's own service puts to use.
         type: int
         default: 0
       alike:
@@ -681,8 +690,8 @@ plan:
           returned: if there are caches
         zpools:
           description:
-            - The ZFS pools, where there are any, each with C(vdevs), C(ashift), C(mount), C(properties) and C(datasets). Their C(quota) and
-              C(reservation) are MiB.
+            - The ZFS pools, where there are any, each with C(vdevs), C(ashift), C(mount), C(properties) and C(datasets), and with C(logs),
+              C(caches) and C(spares) if it has some. Their C(quota) and C(reservation) are MiB.
           type: list
           elements: dict
           returned: if there are ZFS pools
