@@ -134,8 +134,8 @@ options:
         type: str
       log_of:
         description:
-          - The ID of the V(zpool) that a V(partition) is a log of (SLOG), on which ZFS keeps what programs wait to be safe, until it is in its
-            place. It belongs on faster disks than the pool, which O(schema[].disks) says, with a O(schema[].size) of a few seconds of
+          - The ID of the V(zpool) that a V(partition) is a log of (SLOG), on which ZFS keeps what programs wait to be safe, until it is in
+            its place. It belongs on faster disks than the pool, which O(schema[].disks) says, with a O(schema[].size) of a few seconds of
             writes, such as 8 GiB.
           - With O(schema[].mirror) ZFS mirrors it on two disks that are alike.
         type: str

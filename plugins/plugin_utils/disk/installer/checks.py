@@ -57,12 +57,7 @@ def _references(layout: Layout, place: str) -> Iterator[Found]:
         for at, filesystem in enumerate(layout.filesystems)
         for device in (filesystem.device, *filesystem.more)
     ]
-    uses += [
-        (f"{place}.zpools[{at}].vdevs", device)
-        for at, zpool in enumerate(layout.zpools)
-        for _type, devices in zpool.vdevs
-        for device in devices
-    ]
+    uses += [(f"{place}.zpools[{at}].vdevs", device) for at, zpool in enumerate(layout.zpools) for device in zpool.devices]
     first: dict[str, str] = {}
     for where, device in uses:
         if device not in there:

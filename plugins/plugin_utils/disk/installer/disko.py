@@ -4,8 +4,8 @@
 
 """A layout as a NixOS module for disko.
 
-After disko's types: disk, gpt, mdadm and mdraid, lvm_vg and lvm_pv, luks, filesystem, btrfs, swap. Sizes are sgdisk's and LVM's,
-where M is MiB.
+After disko's types: disk, gpt, mdadm and mdraid, lvm_vg and lvm_pv, luks, filesystem, btrfs, swap, zfs, zpool and zfs_fs. Sizes are
+sgdisk's, LVM's and ZFS's, where M is MiB.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import shlex
 import typing as t
 
 from ....module_utils.storage.filesystems import FILESYSTEMS
-from .layout import Array, Container, Disk, Filesystem, Group, Layout, Pool, Subvolume
+from ....module_utils.storage.zfs import Vdev
+from .layout import Array, Container, Dataset, Disk, Filesystem, Group, Layout, Pool, Subvolume, Vdevs, Zpool
 from .losses import Losses, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
 from .write import Target
 
@@ -23,6 +24,8 @@ Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
 _PLAIN_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_'-]*$")
 _RESERVED = frozenset({"assert", "else", "if", "in", "inherit", "let", "or", "rec", "then", "with"})
 _INDENT = "  "
+_IN_LINKS = "#+-.:=@_"
+"""What stands in links of udev as it is, beside letters and digits."""
 
 
 def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
@@ -37,10 +40,12 @@ def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
         devices["mdadm"] = {array.name: _array(array, layout, losses, password_file) for array in layout.arrays}
     if layout.groups:
         devices["lvm_vg"] = {group.name: _group(group, layout, losses, password_file) for group in layout.groups}
+    if layout.zpools:
+        devices["zpool"] = {pool.name: _zpool(pool, layout) for pool in layout.zpools}
     return f"{to_nix({'disko': {'devices': devices}})}\n"
 
 
-TARGET = Target("disko", write, thin=True)
+TARGET = Target("disko", write, thin=True, zfs=True)
 
 
 def to_nix(value: Nix, depth: int = 0) -> str:
@@ -94,6 +99,45 @@ def _group(group: Group, layout: Layout, losses: Losses, password_file: str | No
     return {"type": "lvm_vg", "lvs": volumes}
 
 
+def _zpool(pool: Zpool, layout: Layout) -> Nix:
+    """Return a ZFS pool, whose members are named as disko names partitions: by their labels."""
+    names = {partition.device: f"/dev/disk/by-partlabel/{_escaped(layout.label(partition))}" for partition in layout.partitions()}
+
+    def vdevs(those: Vdevs) -> list[Nix]:
+        return [
+            {"mode": "" if kind == Vdev.STRIPE else kind, "members": [names.get(device, device) for device in devices]}
+            for kind, devices in those
+        ]
+
+    lists: dict[str, list[Nix]] = {
+        "vdev": vdevs(pool.vdevs),
+        "log": vdevs(pool.logs),
+        "cache": [names.get(device, device) for device in pool.caches],
+        "spare": [names.get(device, device) for device in pool.spares],
+    }
+    topology: dict[str, Nix] = {"type": "topology", **{key: members for key, members in lists.items() if members}}
+    root, *datasets = pool.datasets
+    made: dict[str, Nix] = {"type": "zpool", "mode": {"topology": topology}, "options": {"ashift": str(pool.ashift)}}
+    made |= {"rootFsOptions": dict(root.own), **({"mountpoint": root.mount} if root.mount else {})}
+    return made | {"datasets": {dataset.name: _dataset(dataset) for dataset in datasets}}
+
+
+def _dataset(dataset: Dataset) -> Nix:
+    made: dict[str, Nix] = {"type": "zfs_fs", "options": dict(dataset.own)}
+    # What is mounted nowhere says so itself: disko goes by the option.
+    own: dict[str, Nix] = {"mountpoint": dataset.mount} if dataset.mount else {"options": {**dataset.own, "mountpoint": "none"}}
+    return made | own
+
+
+def _escaped(label: str) -> str:
+    """Return a label as udev has it in a link."""
+    return "".join(letter if letter.isalnum() or letter in _IN_LINKS else _as_bytes(letter) for letter in label)
+
+
+def _as_bytes(letter: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode())
+
+
 def _pool(pool: Pool) -> Nix:
     metadata: list[Nix] = [f"--poolmetadatasize={pool.metadata}m"] if pool.metadata else []
     return {"size": f"{pool.size}M", "lvm_type": "thin-pool", "extraArgs": [f"--chunksize={pool.chunk}k", *metadata]}
@@ -101,7 +145,9 @@ def _pool(pool: Pool) -> Nix:
 
 def _content(device: str, layout: Layout, losses: Losses, password_file: str | None) -> dict[str, Nix]:
     """Return `{content: ...}` of a device, nothing where nothing lies on it."""
-    user = layout.user(device)
+    user, zpool = layout.user(device), layout.zpool_on(device)
+    if zpool is not None:
+        return {"content": {"type": "zfs", "pool": zpool.name}}
     if isinstance(user, Array):
         return {} if device in user.spares else {"content": {"type": "mdraid", "name": user.name}}
     if isinstance(user, Group):

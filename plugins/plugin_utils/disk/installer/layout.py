@@ -18,6 +18,7 @@ from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNT
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
 from ....module_utils.storage.lvm import EXTENT, mapper_node
 from ....module_utils.storage.unlock import Method
+from ....module_utils.storage.zfs import outer_first
 from ...common.errors import Mistakes
 from ...common.fields import Values
 from ..static.table import STATIC
@@ -129,13 +130,39 @@ class Cache:
     device: str
 
 
+Vdevs = tuple[tuple[str, tuple[str, ...]], ...]
+"""Vdevs of a ZFS pool, each as its type and its devices."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset by its path below its pool ("": the pool's own). `mount` is empty where it is mounted nowhere, `own` properties are words.
+
+    Where a dataset has no mount point of its own, `mount` is what follows from what it lies in.
+    """
+
+    name: str
+    mount: str
+    own: Mapping[str, str]
+
+
 @dataclass(frozen=True)
 class Zpool:
-    """A ZFS pool; `vdevs` are (type, devices)."""
+    """A ZFS pool with its datasets, its own first."""
 
     space: str
     name: str
-    vdevs: tuple[tuple[str, tuple[str, ...]], ...]
+    vdevs: Vdevs
+    ashift: int
+    datasets: tuple[Dataset, ...]
+    logs: Vdevs = ()
+    caches: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All its devices."""
+        return (*(device for _type, devices in (*self.vdevs, *self.logs) for device in devices), *self.caches, *self.spares)
 
 
 @dataclass(frozen=True)
@@ -247,6 +274,10 @@ class Layout:
         things: list[Carrier | User] = [*self.partitions(), *self.arrays, *self.containers, *self.groups, *self.volumes, *self.filesystems]
         return tuple(dict.fromkeys(thing.space for thing in things if thing.kept))
 
+    def zpool_on(self, device: str) -> Zpool | None:
+        """Return the ZFS pool that a device is of."""
+        return next((pool for pool in self.zpools if device in pool.devices), None)
+
     def label(self, partition: Partition) -> str:
         """Return the name of a partition in the table."""
         return partition.label or self.title(partition)[: gpt.LONGEST_NAME]
@@ -314,8 +345,37 @@ def read_layout(schema: t.Any, hardware: t.Any, place: str) -> Layout:
 
 
 def _zpool(values: Values, renamed: Mapping[str, str]) -> Zpool:
-    vdevs = ((str(vdev["type"]), tuple(renamed.get(device, device) for device in vdev["devices"])) for vdev in values["vdevs"])
-    return Zpool(_space(values), values["name"], tuple(vdevs))
+    def named(devices: Sequence[str]) -> tuple[str, ...]:
+        return tuple(renamed.get(device, device) for device in devices)
+
+    vdevs, logs = (tuple((str(vdev["type"]), named(vdev["devices"])) for vdev in values[key]) for key in ("vdevs", "logs"))
+    root = _dataset({"name": "", **values, "mount": values["mount"] or NOT_MOUNTED}, {})
+    mounts = {"": root.mount}
+    datasets = {dataset["name"]: dataset for dataset in values["datasets"]}
+    made = {}
+    for name in outer_first(datasets):
+        made[name] = _dataset(datasets[name], mounts)
+        mounts[name] = made[name].mount
+    ordered = (root, *(made[name] for name in datasets))
+    return Zpool(_space(values), values["name"], vdevs, values["ashift"], ordered, logs, named(values["caches"]), named(values["spares"]))
+
+
+def _dataset(values: Mapping[str, t.Any], mounts: Mapping[str, str]) -> Dataset:
+    """Return a dataset; `mounts` are those of what it may lie in."""
+    name, given = str(values["name"]), values["mount"]
+    above = next((outer for outer in _outer_names(name) if outer in mounts), "")
+    inherited = f"{mounts.get(above, '').rstrip('/')}/{name[len(above) :].lstrip('/')}" if mounts.get(above) else ""
+    own = {"mountpoint": given} if given else {}
+    own |= {key: f"{values[key]}M" for key in ("quota", "reservation") if values.get(key)}
+    words = {True: "on", False: "off"}
+    own |= {key: words[value] if isinstance(value, bool) else str(value) for key, value in (values["properties"] or {}).items()}
+    return Dataset(name, inherited if not given else "" if given == NOT_MOUNTED else given, own)
+
+
+def _outer_names(name: str) -> Iterator[str]:
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def unstable_disks(layout: Layout) -> tuple[str, ...]:

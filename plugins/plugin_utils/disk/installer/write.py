@@ -29,13 +29,14 @@ class Written(t.NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """Who a plan is written for, how, whether it can keep what is on a disk, and makes Btrfs on several devices, and thin pools."""
+    """Who a plan is written for, how, whether it can keep what is on a disk, makes Btrfs on several devices, thin pools, ZFS pools."""
 
     name: str
     write: Callable[..., t.Any]
     keeps_data: bool = False
     spreads: bool = False
     thin: bool = False
+    zfs: bool = False
 
 
 def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **options: t.Any) -> Written:
@@ -58,7 +59,7 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     for cache in layout.caches:
         says = f"{target.name} makes no caches of LVM here; install without {cache.space}, and let disk_layout add it then"
         losses.refuse(cache.space, says)
-    for zpool in layout.zpools:
+    for zpool in layout.zpools if not target.zfs else ():
         losses.refuse(zpool.space, f"{target.name} is told of no ZFS pools here; plan it for disk_layout, after the installation")
     for group in layout.groups:
         if group.metadata and not group.kept:

@@ -121,6 +121,10 @@ class _Reader:
         by_id = {item.id: item for item in known}
         self.extents = {item.id: by_id[groups.get(item.id, item.id)].values["extent_size"] for item in known}
         choices = self._choices(entries, groups)
+        for entry in entries:
+            whole = entry.values["cache_of"] or entry.values["log_of"]
+            if whole in self.left_out:
+                self.left_out.setdefault(entry.id, f"what it is a part of, {whole}, is left out")
         entries = [entry for entry in entries if entry.id not in self.left_out]
         self.on_no_mirror = [(name, has_twins) for name, has_twins in self.on_no_mirror if name not in self.left_out]
         self._check_mounts(entries)

@@ -130,7 +130,7 @@ def _standing_by(static: Plain) -> dict[str, tuple[str, ...]]:
 
 
 def _zpool_parts(static: Plain, owners: Mapping[str, str]) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for pool in static.get("zpools") or ():
         logs = [str(name) for log in pool.get("logs") or () for name in log.get("devices") or ()]
         devices = {"log": logs, "cache": [str(name) for name in pool.get("caches") or ()]}

@@ -14,7 +14,14 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import disko
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
-from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, profiles, whole_plan
+from ansible_collections.bareon.allocator.tests.support.disk.planned import (
+    data_plan,
+    hardware,
+    make_plan,
+    profile_plan,
+    profiles,
+    whole_plan,
+)
 
 Plain = dict[str, t.Any]
 
@@ -196,3 +203,53 @@ def test_spares_are_a_loss() -> None:
     plan["schema"]["mds"] = [array]
     with pytest.raises(InputError, match="pair: disko cannot make spares"):
         module(plan)
+
+
+def test_zfs_pools_with_logs_caches_and_spares() -> None:
+    spaces = [
+        {
+            "id": "tank",
+            "type": "zpool",
+            "legs": 4,
+            "spares": 1,
+            "size": 3000,
+            "mount": "/tank",
+            "properties": {"atime": False},
+            "datasets": [
+                {"name": "home/a", "quota": "1 GiB"},
+                {"name": "home", "mount": "/home", "properties": {"recordsize": "16K"}},
+                {"name": "none", "mount": "none"},
+                {"name": "none/b"},
+                {"name": "c"},
+            ],
+        },
+        {"id": "log", "type": "partition", "log_of": "tank", "size": 100, "mirror": "required"},
+        {"id": "cache", "type": "partition", "cache_of": "tank", "size": 100, "partition_label": "a cache"},
+        {"id": "pond", "type": "zpool", "vdev": "stripe", "size": 300},
+    ]
+    devices = module(make_plan(spaces, hardware([("ssd", 10)] * 5)))
+    labels = {}
+    for disk in devices["disk"].values():
+        for part in disk["content"]["partitions"].values():
+            assert part["content"]["type"] == "zfs"
+            labels.setdefault(part["content"]["pool"], set()).add("/dev/disk/by-partlabel/" + part["label"].replace(" ", "\\x20"))
+    tank, pond = (devices["zpool"][name] for name in ("tank", "pond"))
+    topology = tank["mode"]["topology"]
+    mirrors = [[f"/dev/disk/by-partlabel/tank-{at}" for at in pair] for pair in ((1, 2), (3, 4))]
+    assert topology["vdev"] == [{"mode": "mirror", "members": pair} for pair in mirrors]
+    assert topology["log"] == [{"mode": "mirror", "members": [f"/dev/disk/by-partlabel/log-{at}" for at in (1, 2)]}]
+    assert (topology["cache"], topology["spare"]) == (["/dev/disk/by-partlabel/a\\x20cache"], ["/dev/disk/by-partlabel/tank-5"])
+    # disko makes no pool where not all partitions that are said to be of it are in it.
+    members = [name for key in ("vdev", "log") for vdev in topology[key] for name in vdev["members"]]
+    assert labels["tank"] == {*members, *topology["cache"], *topology["spare"]}
+    assert pond["mode"]["topology"]["vdev"] == [{"mode": "", "members": ["/dev/disk/by-partlabel/pond"]}]
+    assert (pond["rootFsOptions"], "mountpoint" in pond) == ({"mountpoint": "none"}, False)
+    assert tank["options"] == {"ashift": "12"}
+    assert tank["rootFsOptions"] == {"mountpoint": "/tank", "atime": "off"}
+    assert tank["datasets"] == {
+        "home/a": {"type": "zfs_fs", "options": {"quota": "1024M"}, "mountpoint": "/home/a"},
+        "home": {"type": "zfs_fs", "options": {"mountpoint": "/home", "recordsize": "16K"}, "mountpoint": "/home"},
+        "none": {"type": "zfs_fs", "options": {"mountpoint": "none"}},
+        "none/b": {"type": "zfs_fs", "options": {"mountpoint": "none"}},
+        "c": {"type": "zfs_fs", "options": {}, "mountpoint": "/tank/c"},
+    }

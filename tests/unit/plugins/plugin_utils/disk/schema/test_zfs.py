@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.static imp
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.zfs import PARTITION_TYPE, Shape, Vdev, room
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.compare import compare
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import disko
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import planned_layout, summary
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_files import needed_tools
@@ -102,7 +102,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         "schema[0].keep_data: makes no sense for the type zpool",
         "schema[0].boot: makes no sense for the type zpool",
         "schema[1].legs: 3 is too few; 2 vdevs of mirror need 4 disks or more",
-        "schema[2].legs: all is 3 is too few; raidz2 needs 4 disks or more",
+        "schema[2].legs: all is 3 here; raidz2 needs 4 disks or more",
         "schema[3].mount: is 'swap'; a zpool holds files",
         "schema[3].properties: mountpoint has a key of its own; write it as mount, beside properties",
         "schema[4].datasets[1].name: 'x' is already the name of schema[4].datasets[0]",
@@ -117,6 +117,69 @@ def test_all_mistakes_are_told_at_once() -> None:
     ):
         assert line in said, f"{line}\n{said}"
     assert "5 cannot be divided into 2 vdevs of one size; 4 can, and so can 6" in mistakes({**TANK, "legs": 5}, disks=6)
+
+
+FAST: Plain = {"type": "partition", "size": 100}
+
+
+def test_logs_caches_and_spares_go_all_the_way() -> None:
+    log = {**FAST, "id": "log", "log_of": "tank", "mirror": "required"}
+    made = planned({**TANK, "size": 1000, "spares": 1}, log, {**FAST, "id": "fast", "cache_of": "tank", "count": 2}, disks=3)
+    (pool,) = parse_static_schema(made["schema"]).zpools
+    assert [(len(vdev.devices), vdev.type) for vdev in (*pool.vdevs, *pool.logs)] == [(2, "mirror")] * 2
+    assert (len(pool.caches), len(pool.spares)) == (2, 1)
+    assert {part["guid"] for disk in made["schema"]["parteds"] for part in disk["partitions"]} == {PARTITION_TYPE}
+    for words in ("zfs mirror, 2 disks  log of tank", "partition            cache of tank", "spare of a zfs mirror"):
+        assert words in summary(made)
+    assert "zpool tank mirror of 2 log mirror of 2 cache 2 spare 1\n" in planned_layout(made)
+    sizes = {space["space_id"]: space["size"] for disk in made["disks"] for space in disk["spaces"]}
+    assert (sizes["log"], sizes["fast1"], sizes["fast2"]) == (100, 100, 100)
+
+
+def test_a_log_lies_alone_where_there_are_no_twins() -> None:
+    log = {**FAST, "id": "log", "log_of": "tank", "mirror": "when_possible", "disks": "yaql=$.disks.limit(1)"}
+    made = planned({**TANK, "size": 1000}, log)
+    assert [log["type"] for log in made["schema"]["zpools"][0]["logs"]] == ["stripe"]
+    assert any("log is not mirrored" in warning for warning in made["warnings"])
+
+
+def test_parts_are_left_out_with_their_pool() -> None:
+    gone = {**TANK, "optional": True, "size": "90 GiB"}
+    made = planned(gone, {**FAST, "id": "log", "log_of": "tank"}, {**FAST, "id": "rest"})
+    assert [left["id"] for left in made["left_out"]] == ["tank", "log"]
+    made = planned(
+        {**gone, "disks": "yaql=$.disks.where($.type = hdd)"}, {**FAST, "id": "fast", "cache_of": "tank"}, {**FAST, "id": "rest"}
+    )
+    assert [left["id"] for left in made["left_out"]] == ["tank", "fast"]
+
+
+def test_mistakes_in_parts_are_told() -> None:
+    said = mistakes(
+        {**TANK, "vdev": "stripe", "spares": 1},
+        {"id": "os", "type": "vg", "contains": ["root"]},
+        {"id": "root", "type": "lv", "size": 1000},
+        {**FAST, "id": "a", "log_of": "tenk"},
+        {**FAST, "id": "b", "log_of": "root"},
+        {**FAST, "id": "c", "log_of": "tank", "cache_of": "tank"},
+        {**FAST, "id": "d", "cache_of": "tank", "mirror": "required"},
+        {**FAST, "id": "e", "cache_of": "tank", "cache_mode": "writeback"},
+        {**FAST, "id": "f", "log_of": "tank", "encrypt": True, "mount": "/f"},
+        {"id": "g", "type": "raid", "level": "raid1", "log_of": "tank"},
+        {**TANK, "id": "pond", "mount": "/pond", "legs": "all", "spares": 1},
+    )
+    for line in (
+        "schema[0].spares: a stripe does not survive the loss of a disk, so a spare is of no use; leave spares out",
+        "schema[3].log_of: there is no space 'tenk' (did you mean tank?)",
+        "schema[4].log_of: 'root' is of type lv; a log is of a zpool",
+        "schema[5].log_of: cannot be combined with cache_of; a partition is a log or a cache",
+        "schema[6].cache_of: a zpool's cache is a partition, for it holds only what is in the pool as well; leave mirror out",
+        "schema[7].cache_mode: is for caches of an lv; a zpool's cache holds only what is in the pool as well",
+        "schema[8].log_of: cannot be combined with mount; a log of a zpool holds nothing of its own",
+        "schema[8].log_of: cannot be combined with encrypt; a log of a zpool holds nothing of its own",
+        "schema[9].log_of: makes no sense for the type raid; it is for partition",
+        "schema[10].legs: all is 1 here without 1 spares; mirror needs 2 disks or more",
+    ):
+        assert line in said, f"{line}\n{said}"
 
 
 def test_a_conflict_says_what_zfs_keeps() -> None:
@@ -162,8 +225,8 @@ def test_a_static_schema_is_read_strictly() -> None:
 
 
 def test_installers_say_that_they_are_not_told() -> None:
-    with pytest.raises(InputError, match="disko is told of no ZFS pools here; plan it for disk_layout, after the installation"):
-        write_plan(disko.TARGET, planned(TANK), None, lossy=True, password_file=None)
+    with pytest.raises(InputError, match="curtin is told of no ZFS pools here; plan it for disk_layout, after the installation"):
+        write_plan(curtin.TARGET, planned(TANK), None, lossy=True, version="2", key_file=None)
 
 
 def test_drift_looks_at_the_partitions_of_a_pool() -> None:
