@@ -98,6 +98,75 @@ ansible_facts:
           returned: always
           type: int
           sample: 32768
+        zpools:
+          description: The ZFS pools that are imported.
+          returned: if a disk has a device of one, and ZFS answers
+          type: list
+          elements: dict
+          contains:
+            name:
+              description: What it is called.
+              returned: always
+              type: str
+              sample: tank
+            guid:
+              description: Its identifier.
+              returned: always
+              type: str
+              sample: "363921270020803692"
+            health:
+              description: V(ONLINE) where it lacks nothing.
+              returned: always
+              type: str
+              sample: ONLINE
+            vdevs:
+              description: What it lies on.
+              returned: always
+              type: list
+              elements: dict
+              contains:
+                name:
+                  description: What ZFS calls it, such as C(mirror-0), or the path of a single device.
+                  returned: always
+                  type: str
+                  sample: mirror-0
+                part:
+                  description: What it is for, V(data), V(log), V(cache) or V(spare).
+                  returned: always
+                  type: str
+                  sample: data
+                devices:
+                  description: The paths of its devices, as the pool knows them.
+                  returned: always
+                  type: list
+                  elements: str
+                  sample: [/dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part2]
+            datasets:
+              description: Its datasets and volumes, its own dataset among them.
+              returned: always
+              type: list
+              elements: dict
+              contains:
+                name:
+                  description: The name with that of the pool.
+                  returned: always
+                  type: str
+                  sample: tank/home
+                mounted:
+                  description: Whether it is mounted.
+                  returned: always
+                  type: bool
+                  sample: true
+                mountpoint:
+                  description: Where it is to be mounted, as ZFS has it.
+                  returned: always
+                  type: str
+                  sample: /home
+                properties:
+                  description: The properties that are set on it itself, sizes in bytes.
+                  returned: always
+                  type: dict
+                  sample: {quota: "1073741824"}
         firmware:
           description: What started the kernel, V(uefi) or V(bios).
           returned: always

@@ -21,6 +21,7 @@ from .select import Disk, find_disks, select_disks
 from .signatures import TablePartition
 from .sysfs import read_firmware, read_memory
 from .tree import PARTITION_TABLES, Device, Tree
+from .zpools import describe_zpools
 
 Facts = dict[str, t.Any]
 
@@ -47,7 +48,9 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
             f"not all signatures on {', '.join(unread)} could be read, which needs root and wipefs of util-linux: "
             "content is only known from udev and mounts, and empty is false"
         )
-    return {"ram": memory, "firmware": read_firmware(host), "disks": described}, tuple(dict.fromkeys(notes))
+    facts = {"ram": memory, "firmware": read_firmware(host), "disks": described}
+    zpools = describe_zpools(host, tree)
+    return facts if zpools is None else {**facts, "zpools": zpools}, tuple(dict.fromkeys(notes))
 
 
 def describe_disk(tree: Tree, disk: Disk) -> Facts:

@@ -22,7 +22,7 @@ from ..facts.signatures import TablePartition
 from ..facts.tree import Device
 from ..schema.model import DesiredDisk, Layout
 from ..schema.static import is_array_name
-from ..storage import gpt
+from ..storage import gpt, zfs
 from ..storage.btrfs import BTRFS
 from ..storage.cache import MODES, is_fast_part, is_part
 from ..storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
@@ -31,7 +31,7 @@ from ..storage.raid import RaidLevel
 from ..storage.units import MIB
 from .disks import find_disks as find_layout_disks
 from .partitions import describe, entry_of
-from .present import LogicalVolume, Present, VolumeGroup
+from .present import LogicalVolume, Present, VolumeGroup, Zpool
 from .read_present import read_present
 
 Plain = dict[str, t.Any]
@@ -71,7 +71,11 @@ class Adopted:
         return replace(self, notes=(*self.notes, f"{device} is left out of the schema, and stays as it is: {why}"))
 
 
-def adopt(present: Present, disks: Sequence[Disk]) -> Adopted:
+Properties = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""What was set on the datasets of each ZFS pool (by paths below it) themselves."""
+
+
+def adopt(present: Present, disks: Sequence[Disk], properties: t.Optional[Properties] = None) -> Adopted:
     """Return the static schema of what is on these disks."""
     found = Adopted()
     for disk in disks:
@@ -82,6 +86,8 @@ def adopt(present: Present, disks: Sequence[Disk]) -> Adopted:
     found = _with_containers(found, present)
     for group in present.groups():
         found = _with_group(found, present, group)
+    for pool in present.zpools:
+        found = _with_zpool(found, present, pool, (properties or {}).get(pool.name, {}))
     found = _with_containers(found, present)
     for name in tuple(found.names):
         found = _with_filesystem(found, present, present.tree.devices[name])
@@ -100,7 +106,14 @@ def take_over(host: Host, names: Sequence[str]) -> tuple[Adopted, tuple[str, ...
     wanted = read_disks(host, names)
     present = read_present(host, wanted)
     disks, refusals = find_layout_disks(wanted, present, ())
-    return adopt(present, [disk.disk for disk in disks]), refusals
+    properties = {pool.name: _read_properties(host, pool) for pool in present.zpools}
+    return adopt(present, [disk.disk for disk in disks], properties), refusals
+
+
+def _read_properties(host: Host, pool: Zpool) -> dict[str, dict[str, str]]:
+    outcome = host.run(zfs.get_own_properties(pool.name))
+    said = zfs.read_properties(outcome.stdout if outcome is not None and outcome.code == 0 else "")
+    return {name[len(pool.name) + 1 :]: found for name, found in said.items() if "@" not in name}
 
 
 def _running(present: Present, kind: str) -> Iterator[Device]:
@@ -250,6 +263,49 @@ def _below_cached(present: Present, device: Device) -> tuple[set[str], set[str]]
         below = fast if is_fast_part(_node(part)) else below
         todo += [(present.tree.devices[name], below) for name in part.parents]
     return slow, fast
+
+
+# ---- ZFS
+
+
+def _with_zpool(found: Adopted, present: Present, pool: Zpool, own: Mapping[str, Mapping[str, str]]) -> Adopted:
+    """Return the same with a pool, if all of it is in words of a schema; its datasets with what was set on them."""
+    members = [device for device in present.tree.devices.values() if device.table is None and present.zpool_on(device) is pool]
+    if not any(device.name in found.names for device in members):
+        return found
+    title = f"the ZFS pool {pool.name}"
+    if not all(device.name in found.names for device in members):
+        return found.leaving_out(title, "not all of its devices are partitions of the schema")
+    kinds = [zfs.vdev_kind(vdev.name) for vdev in pool.vdevs]
+    if pool.health not in zfs.WHOLE or None in kinds or not any(vdev.part is None for vdev in pool.vdevs):
+        return found.leaving_out(title, f"it is {pool.health}, or has vdevs of other kinds than are made here")
+    mount = own.get("", {}).get("mountpoint", f"/{pool.name}")
+    if mount != zfs.NOT_MOUNTED and not mount.startswith("/"):
+        return found.leaving_out(title, f"its mount point is {mount}, which is for others than ZFS to mount")
+    known = [(vdev, {"type": str(kind), "devices": [found.names[name] for name in vdev.devices]}) for vdev, kind in zip(pool.vdevs, kinds)]
+    parts: dict[str, list[t.Any]] = {"vdevs": [made for vdev, made in known if vdev.part is None]}
+    parts["logs"] = [made for vdev, made in known if vdev.part is zfs.Part.LOG]
+    for key, part in (("caches", zfs.Part.CACHE), ("spares", zfs.Part.SPARE)):
+        parts[key] = [device for vdev, made in known if vdev.part is part for device in made["devices"]]
+    datasets = [{"name": name, **_dataset(own.get(name, {}))} for name in sorted(pool.datasets) if name and _may_be_listed(name, own)]
+    root = {**_dataset(own.get("", {})), "mount": mount}
+    entry = {"name": pool.name, **{key: made for key, made in parts.items() if made}, **root, "datasets": datasets}
+    return found.having("zpools", entry)
+
+
+def _may_be_listed(name: str, own: Mapping[str, Mapping[str, str]]) -> bool:
+    """Return whether a dataset can be in a schema; volumes, and what others mount, stay out of it as they are."""
+    mount = own.get(name, {}).get("mountpoint", zfs.NOT_MOUNTED)
+    return zfs.is_dataset_name(name) and "volsize" not in own.get(name, {}) and (mount == zfs.NOT_MOUNTED or mount.startswith("/"))
+
+
+def _dataset(own: Mapping[str, str]) -> Plain:
+    """Return what was set on a dataset; sizes that are not whole MiB, and what a schema has no words for, stay as they are."""
+    sizes = {key: int(own[key]) for key in ("quota", "reservation") if own.get(key, "").isdigit()}
+    mount = {"mount": own["mountpoint"]} if "mountpoint" in own else {}
+    properties = {name: value for name, value in own.items() if zfs.why_no_property(name, value) is None}
+    made = {**mount, **{key: size // MIB for key, size in sizes.items() if size and size % MIB == 0}}
+    return {**made, "properties": properties} if properties else made
 
 
 # ---- file systems

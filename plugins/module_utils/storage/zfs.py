@@ -56,6 +56,14 @@ class Part(str, enum.Enum):
 LOG_KINDS = (Vdev.STRIPE, Vdev.MIRROR)
 """How the devices of a log can be put together."""
 
+
+def vdev_kind(name: str) -> t.Optional[Vdev]:
+    """Return how the devices of a vdev that ZFS calls so are put together; None for what is not made here."""
+    if name.startswith("/"):
+        return Vdev.STRIPE
+    return next((kind for kind in Vdev if kind is not Vdev.STRIPE and re.fullmatch(f"{kind}-[0-9]+", name)), None)
+
+
 PARITY: Mapping[Vdev, int] = {Vdev.RAIDZ1: 1, Vdev.RAIDZ2: 2, Vdev.RAIDZ3: 3}
 LEAST_WIDTH: Mapping[Vdev, int] = {Vdev.STRIPE: 1, Vdev.MIRROR: 2, Vdev.RAIDZ1: 3, Vdev.RAIDZ2: 4, Vdev.RAIDZ3: 5}
 """Of how many devices one vdev is made at least; fewer in a raidz would hold no more than a mirror."""
@@ -229,18 +237,21 @@ class Vdevs(t.NamedTuple):
 
 
 def read_status(text: str, pool: str) -> tuple[Vdevs, ...]:
-    """Return what a pool lies on from what `zpool status` says, where depth is told by indents; sections such as special are data."""
+    """Return what a pool lies on from what `zpool status` says, where depth is told by indents.
+
+    Vdevs of other sections (special, dedup) hold data; their names begin with that of the section and a blank.
+    """
     found: list[Vdevs] = []
     part: t.Optional[Part] = None
     lines = [line for line in text.partition("config:")[2].partition("errors:")[0].splitlines() if line.startswith("\t")]
     rows = [(len(line) - len(line.lstrip()), line.split()[0]) for line in lines if line.strip()]
-    margin = rows[0][0] if rows else 0
+    margin, section = rows[0][0] if rows else 0, ""
     for at, (indent, name) in enumerate(rows[1:], start=1):
         inside = at + 1 < len(rows) and rows[at + 1][0] > indent
         if indent == margin:
-            part = _ROLES.get(name) if name != pool else None
+            part, section = _ROLES.get(name) if name != pool else None, "" if name == pool or name in _ROLES else f"{name} "
         elif indent == margin + 2:
-            found.append(Vdevs(part, name if inside else _path(name), () if inside else (_path(name),)))
+            found.append(Vdevs(part, section + (name if inside else _path(name)), () if inside else (_path(name),)))
         elif not inside and found:
             found[-1] = found[-1]._replace(devices=(*found[-1].devices, _path(name)))
     return tuple(found)
@@ -253,6 +264,11 @@ def _path(name: str) -> str:
 def list_datasets(pool: str) -> tuple[str, ...]:
     """Return the command that says which datasets there are in an imported pool."""
     return ("zfs", "list", "-r", "-H", "-t", "filesystem,volume", "-o", "name,mounted,mountpoint", pool)
+
+
+def get_own_properties(pool: str) -> tuple[str, ...]:
+    """Return the command that says what was set on the datasets of a pool themselves, sizes in bytes."""
+    return ("zfs", "get", "-r", "-H", "-p", "-s", "local", "-o", "name,property,value", "all", pool)
 
 
 def get_properties(names: Sequence[str]) -> tuple[str, ...]:

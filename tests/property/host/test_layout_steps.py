@@ -123,9 +123,9 @@ def test_what_is_there_is_a_schema_with_which_nothing_is_to_be_done(schema: Plai
     host = SimulatedHost.with_disks(dict(DISK_SIZES))
     complete(host, parse_static_schema(schema), ids(disks_of(schema)))
     present = host.present()
-    found = adopt(present, present.disks)
+    found = adopt(present, present.disks, {pool.name: pool.datasets for pool in present.zpools})
     planned = plan_steps(parse_static_schema(found.schema), present)
     assert (planned.steps, planned.refusals) == ((), ())
-    for kind in ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "caches"):
+    for kind in ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "caches", "zpools"):
         listed = [entry for entry in schema.get(kind, ()) if kind != "parteds" or entry["partitions"]]
         assert sorted(entry["name"] for entry in found.schema.get(kind, ())) == sorted(entry["name"] for entry in listed)

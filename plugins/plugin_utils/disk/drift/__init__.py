@@ -5,6 +5,6 @@
 """What has become of a plan: a fleet's facts against the plans that were made for it.
 
 In come plans by host and the facts of now, both as plain data; out goes for each host whether it is as planned, and what is not, where.
-In reading order: files (plans and facts by host, in folders too), compare (one host), report (a fleet: counts, a table, and what a page
-shows).
+In reading order: files (plans and facts by host, in folders too), findings, compare (one host; zpools for its ZFS pools), report (a fleet:
+counts, a table, and what a page shows).
 """

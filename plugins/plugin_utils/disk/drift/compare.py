@@ -2,43 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One host's facts against its plan: what is alike, could grow, differs, is gone or new. Sizes are whole MiB."""
+"""One host's facts against its plan: disks and their partitions, arrays, volumes and caches. Sizes are whole MiB."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from ....module_utils.storage import cache, thin
 from ....module_utils.storage.filesystems import SWAP
 from ....module_utils.storage.lvm import mapper_node
 from ....module_utils.storage.zfs import MEMBER
 from ..static.host_files import SWAP_TARGET, below
+from .findings import Finding, State
+from .zpools import compare_zpools
 
 Plain = Mapping[str, t.Any]
-
-
-class State(StrEnum):
-    """How something is against its plan, the worst last."""
-
-    ALIKE = "alike"
-    COULD_GROW = "could_grow"
-    NEW = "new"
-    DIFFERS = "differs"
-    GONE = "gone"
-
-
-ORDER = tuple(State)
-
-
-class Finding(t.NamedTuple):
-    """One difference: `place` is a disk's id, or a volume as GROUP/NAME; `says` a sentence."""
-
-    place: str
-    state: State
-    says: str
 
 
 @dataclass(frozen=True)
@@ -71,7 +51,7 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
     left_out = [disk["disk_id"] for disk in plan.get("left_out_disks") or ()]
     wanted = {id(present[disk_id]) for disk_id in (*planned, *left_out) if disk_id in present}
     found += [_new(_named(disk["id"]), disk["size"]) for disk in facts["disks"] if id(disk) not in wanted]
-    return [*found, *_stacks(schema, facts, known, root)]
+    return [*found, *_stacks(schema, facts, known, root), *compare_zpools(schema, facts)]
 
 
 def _named(disk_id: t.Any) -> str:
@@ -93,7 +73,9 @@ def _known(schema: Plain) -> _Plan:
     }
     content |= {volume["name"]: "LVM2_member" for volume in schema.get("pvs") or ()}
     content |= {container["device"]: "crypto_LUKS" for container in schema.get("luks") or ()}
-    content |= {device: MEMBER for pool in schema.get("zpools") or () for vdev in pool["vdevs"] for device in vdev["devices"]}
+    vdevs = (vdev for pool in schema.get("zpools") or () for vdev in (*pool["vdevs"], *(pool.get("logs") or ())))
+    # What blkid says of a cache or a spare differs.
+    content |= {device: MEMBER for vdev in vdevs for device in vdev["devices"]}
     filesystems = {device: entry for entry in schema.get("fss") or () for device in entry.get("devices") or (entry["device"],)}
     return _Plan(content | {device: entry["fs_type"] for device, entry in filesystems.items()}, filesystems)
 

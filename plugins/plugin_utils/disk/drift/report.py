@@ -18,7 +18,8 @@ from ...common.words import listed
 from ..known_hardware import FACT
 from ..schema.hardware import parse_hardware
 from ..static.table import STATIC
-from .compare import ORDER, Finding, Plain, State, compare
+from .compare import Plain, compare
+from .findings import ORDER, Finding, State
 
 _MOST_NAMES = 5
 _OTHER_FORM = (KeyError, TypeError, AttributeError, ValueError)

@@ -492,7 +492,7 @@ def _create_zpool(host: SimulatedHost, step: kinds.CreateZpool) -> Pieces:
     blocks = [_clean(host, node) for node in step.devices]
     _need(all(pool.name != step.name for pool in host.present().zpools), f"there is a pool {step.name}")
     guid = new_uuid()
-    vdevs = tuple(_vdev(host, part, nodes) for part, nodes in _parts_of(step))
+    vdevs = tuple(_vdev(host, number, *part) for number, part in enumerate(_parts_of(step)))
     named = {name for part, _vdev_name, names in vdevs if part not in _UNNAMED for name in names}
     label = (step.name, len(named), (("", step.properties),), vdevs)
     for block in (block for block in blocks if block.name in named):
@@ -506,16 +506,14 @@ _UNNAMED = ("cache", "spare")
 """Devices of a pool that do not say which one they are of."""
 
 
-def _parts_of(step: kinds.CreateZpool) -> list[tuple[str, tuple[str, ...]]]:
-    data = [
-        ("", nodes if kind != "stripe" else (node,)) for kind, nodes in step.vdevs for node in (nodes if kind == "stripe" else nodes[:1])
-    ]
-    return [*data, *((part, nodes) for part, _kind, nodes in step.parts)]
+def _parts_of(step: kinds.CreateZpool) -> list[tuple[str, str, tuple[str, ...]]]:
+    data = [("", kind, nodes) for kind, nodes in step.vdevs if kind != "stripe"]
+    data += [("", kind, (node,)) for kind, nodes in step.vdevs if kind == "stripe" for node in nodes]
+    return [*data, *step.parts]
 
 
-def _vdev(host: SimulatedHost, part: str, nodes: t.Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
-    names = tuple(host.by_node(node).name for node in nodes)
-    return part, f"mirror-{names[0]}" if len(names) > 1 else nodes[0], names
+def _vdev(host: SimulatedHost, number: int, part: str, kind: str, nodes: t.Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
+    return part, f"{kind}-{number}" if kind != "stripe" else nodes[0], tuple(host.by_node(node).name for node in nodes)
 
 
 def _change_vdevs(host: SimulatedHost, pool: str, vdevs: t.Sequence[tuple[str, str, tuple[str, ...]]], new: t.Sequence[Block]) -> None:
@@ -535,7 +533,8 @@ def _extend_zpool(host: SimulatedHost, step: kinds.ExtendZpool) -> Pieces:
     blocks = [_clean(host, node) for node in step.devices]
     (pool,) = [known for known in host.present().zpools if known.name == step.name]
     there = [(str(vdev.part or ""), vdev.name, vdev.devices) for vdev in pool.vdevs]
-    _change_vdevs(host, step.name, [*there, *(_vdev(host, step.part, nodes) for _kind, nodes in step.vdevs)], blocks)
+    new = [_vdev(host, len(there) + at, step.part, kind, nodes) for at, (kind, nodes) in enumerate(step.vdevs)]
+    _change_vdevs(host, step.name, [*there, *new], blocks)
     yield
 
 

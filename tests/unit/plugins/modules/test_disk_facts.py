@@ -93,7 +93,7 @@ def test_what_is_returned_is_what_is_documented():
     ]
     returned["disks"]["holders"]["luks"] = _returned(luks[0])
 
-    assert returned == documented
+    assert returned == {key: keys for key, keys in documented.items() if key != "zpools"}
 
 
 def test_every_value_has_the_type_that_is_documented():

@@ -10,8 +10,11 @@ import copy
 import dataclasses
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import adopt
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Zpool
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Zpool, ZpoolPart
+from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, plan, refusal
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import SchemaMaker
 
@@ -182,3 +185,50 @@ def test_properties_of_the_creation_do_not_change(there):
     host = installed(maker)
     maker.schema["zpools"][0]["properties"] = {"casesensitivity": "insensitive"}
     assert f"casesensitivity is {there} and cannot be changed to insensitive" in refusal(host, maker.schema)
+
+
+def test_a_pool_is_taken_over_with_nothing_to_do():
+    maker = with_parts()
+    maker.schema["zpools"][0]["mount"] = "/tank"
+    host = installed(maker)
+    present = host.present()
+    own = {
+        "": {"mountpoint": "/tank"},
+        "home": {"compression": "lz4", "keylocation": "prompt"},
+        "home/user": {"quota": str(16 * 1024**2), "reservation": "1000"},
+    }
+    found = adopt(present, present.disks, {"tank": own})
+    assert found.notes == ()
+    (pool,) = found.schema["zpools"]
+    assert {key: len(pool[key]) for key in ("vdevs", "logs", "caches", "spares")} == {"vdevs": 1, "logs": 1, "caches": 1, "spares": 1}
+    assert pool["logs"][0]["type"] == pool["vdevs"][0]["type"] == "mirror"
+    assert pool["datasets"] == [
+        {"name": "home", "properties": {"compression": "lz4"}},
+        {"name": "home/user", "quota": 16},
+    ]
+    planned = plan_steps(parse_static_schema(found.schema), present)
+    assert (planned.refusals, planned.steps) == ((), ())
+    found.schema["zpools"][0]["datasets"].append({"name": "more"})
+    assert [step.says for step in plan_steps(parse_static_schema(found.schema), present).steps] == ["create the dataset tank/more"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "own", "says"),
+    [
+        ({"health": "DEGRADED"}, {}, "it is DEGRADED, or has vdevs of other kinds"),
+        ({"vdevs": (ZpoolPart(None, "special mirror-1", ("sda1", "sdb1")),)}, {}, "it is ONLINE, or has vdevs of other kinds"),
+        ({}, {"": {"mountpoint": "legacy"}}, "its mount point is legacy, which is for others"),
+    ],
+)
+def test_a_pool_that_a_schema_has_no_words_for_is_not_taken_over(changes, own, says):
+    present = installed(pooled()).present()
+    pools = tuple(dataclasses.replace(pool, **changes) for pool in present.zpools)
+    found = adopt(dataclasses.replace(present, zpools=pools), present.disks, {"tank": own})
+    assert "zpools" not in found.schema
+    assert f"the ZFS pool tank is left out of the schema, and stays as it is: {says}" in found.notes[0]
+
+
+def test_a_pool_is_taken_over_with_all_its_disks_only():
+    present = installed(pooled()).present()
+    found = adopt(present, [disk for disk in present.disks if disk.device.name == "sda"])
+    assert "not all of its devices are partitions of the schema" in found.notes[0]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.storage import zfs
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.zfs import (
     Shape,
     Vdev,
@@ -95,3 +96,46 @@ def test_properties() -> None:
     ]
     said = "tank\ttype\tfilesystem\ntank\tquota\t0\ntank/a b\tmountpoint\t/a b\nno row\n"
     assert read_properties(said) == {"tank": {"type": "filesystem", "quota": "0"}, "tank/a b": {"mountpoint": "/a b"}}
+
+
+STATUS = """  pool: tank
+ state: ONLINE
+ scrub: none requested
+config:
+
+\tNAME                STATE     READ WRITE CKSUM
+\ttank                ONLINE       0     0     0
+\t  mirror-0          ONLINE       0     0     0
+\t    disk/by-id/x0   ONLINE       0     0     0
+\t    spare-1         ONLINE       0     0     0
+\t      /dev/sdb1     FAULTED      0     0     0
+\t      /dev/sdc1     ONLINE       0     0     0
+\t  /dev/sdd1         ONLINE       0     0     0
+\tspecial
+\t  mirror-2          ONLINE       0     0     0
+\t    /dev/sde1       ONLINE       0     0     0
+\tlogs\t
+\t  mirror-1          ONLINE       0     0     0
+\t    /dev/sdf1       ONLINE       0     0     0
+\t    /dev/sdg1       ONLINE       0     0     0
+\tcache
+\t  disk/by-id/x4     ONLINE       0     0     0
+\tspares
+\t  /dev/sdc1         INUSE     currently in use
+
+errors: No known data errors
+"""
+
+
+def test_what_a_pool_lies_on_is_read_from_its_status() -> None:
+    assert [(vdev.part and str(vdev.part), vdev.name, vdev.devices) for vdev in zfs.read_status(STATUS, "tank")] == [
+        (None, "mirror-0", ("/dev/disk/by-id/x0", "/dev/sdb1", "/dev/sdc1")),
+        (None, "/dev/sdd1", ("/dev/sdd1",)),
+        (None, "special mirror-2", ("/dev/sde1",)),
+        ("log", "mirror-1", ("/dev/sdf1", "/dev/sdg1")),
+        ("cache", "/dev/disk/by-id/x4", ("/dev/disk/by-id/x4",)),
+        ("spare", "/dev/sdc1", ("/dev/sdc1",)),
+    ]
+    assert zfs.read_status("no pools available", "tank") == ()
+    kinds = [zfs.vdev_kind(name) for name in ("mirror-0", "raidz2-11", "/dev/sda1", "draid1:4d:6c:0s-0", "special mirror-2")]
+    assert kinds == [zfs.Vdev.MIRROR, zfs.Vdev.RAIDZ2, zfs.Vdev.STRIPE, None, None]

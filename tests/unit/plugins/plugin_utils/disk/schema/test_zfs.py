@@ -13,6 +13,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.static imp
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.zfs import PARTITION_TYPE, Shape, Vdev, room
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.compare import compare
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.zpools import compare_zpools
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import planned_layout, summary
@@ -241,3 +242,36 @@ def test_drift_looks_at_the_partitions_of_a_pool() -> None:
     assert not [finding for finding in compare(made, facts) if "tank" in finding.says]
     facts["disks"][0]["partitions"][0]["fs_type"] = "ext4"
     assert [finding for finding in compare(made, facts) if "zfs_member" in finding.says]
+
+
+def test_drift_looks_at_pools_and_datasets() -> None:
+    home = {"name": "home", "mount": "/home", "quota": "1 GiB", "properties": {"atime": False, "copies": 1}}
+    made = planned({**TANK, "size": 1000, "spares": 1, "datasets": [home]}, {**FAST, "id": "log", "log_of": "tank"}, disks=3)
+    vdevs = [("mirror-0", "data"), ("/dev/sda2", "log"), ("/dev/sdc1", "spare")]
+    own = {"mountpoint": "/home", "quota": str(1024**3), "atime": "off"}
+    tank: Plain = {
+        "name": "tank",
+        "guid": "1",
+        "health": "ONLINE",
+        "vdevs": [{"name": name, "part": part, "devices": []} for name, part in vdevs],
+        "datasets": [
+            {"name": "tank", "mounted": True, "mountpoint": "/tank", "properties": {}},
+            {"name": "tank/home", "mounted": True, "mountpoint": "/home", "properties": own},
+        ],
+    }
+
+    def found(*pools: Plain) -> list[str]:
+        return [f"{place}: {says}" for place, _state, says in compare_zpools(made["schema"], {"zpools": pools})]
+
+    assert found(tank) == list(compare_zpools(made["schema"], {})) == []
+    assert found() == ["tank: the ZFS pool is not there, or not imported"]
+    root, inner = tank["datasets"]
+    other = {**inner, "mountpoint": "/mnt", "properties": {**own, "quota": "5", "copies": "2"}}
+    assert found({**tank, "health": "DEGRADED", "vdevs": tank["vdevs"][:2], "datasets": [root, other]}) == [
+        "tank: the ZFS pool is DEGRADED",
+        "tank: the ZFS pool has no spares, in the plan 1",
+        "tank/home: the mount point is /mnt, in the plan /home",
+        "tank/home: copies is 2, in the plan 1",
+        f"tank/home: quota is 5, in the plan {1024**3}",
+    ]
+    assert found({**tank, "datasets": [root]}) == ["tank/home: the dataset is not there"]
