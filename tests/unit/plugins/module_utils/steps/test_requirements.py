@@ -43,7 +43,7 @@ KINDS = [kind for _name, kind in inspect.getmembers(step_kinds, inspect.isclass)
 
 def sample(kind):
     """A step of a kind with anything in it."""
-    values = {"vdevs": (), "properties": (), "names": ()}
+    values = {"vdevs": (), "properties": (), "names": (), "parts": ()}
     values |= {"type": "ext4", "sector": 512, "entries": (), "device": "/dev/sda1", "disk": "/dev/sda", "number": 1, "size": 4, "uuid": "u"}
     empty = {"tuple[str, ...]": ("/dev/sda1",), "tuple[int, ...]": (), "int": 0, "bool": False, "str": "x", "t.Optional[str]": None}
     named = ((field.name, field) for field in dataclasses.fields(kind))
