@@ -17,7 +17,7 @@ EXAMPLES, DRAWN = read()
 
 def test_the_guide_has_its_examples() -> None:
     assert len(EXAMPLES) == 25
-    assert len(DRAWN) == 11
+    assert len(DRAWN) == 12
 
 
 @pytest.mark.parametrize("example", [pytest.param(example, id=f"result-{at}") for at, example in enumerate(EXAMPLES, start=1)])
