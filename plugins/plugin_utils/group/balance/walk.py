@@ -98,10 +98,9 @@ class Walk:
         return running, len(down), excess_of(self.state, self.scorer.members), self.cost
 
     def down(self) -> list[int]:
-        """Return the instances that may move and whose primary does not answer, running ones first."""
-        models = self.state.facts.instances.models
+        """Return the instances that may move and whose primary does not answer."""
         found: list[int] = self.instances[self.state.dark[self.state.primary[self.instances]]].tolist()
-        return sorted(found, key=lambda instance: not models[instance].uses_memory)
+        return found
 
     def take_as_given(self) -> None:
         """Let nothing get worse than it is now; a failure may still strand what it would have at the start."""

@@ -58,6 +58,15 @@ def test_each_move_is_an_arrow_between_the_rows_of_its_nodes(inside):
     assert sum(count for _stage, count in picture.stages) == len(moves)
 
 
+def test_rows_are_the_nodes_that_moves_touch(across):
+    (picture,) = node_pictures(across["plan"])
+    touched = {node for move in across["plan"]["moves"] for end in ("from", "to") for node in move[end]}
+    everything = {node["node"] for node in across["plan"]["nodes"]}
+    assert touched < everything
+    assert {row.name for row in picture.rows} & everything == touched
+    assert {row.name for row in picture.still} == everything - touched
+
+
 def test_ends_that_share_a_row_lie_apart_and_do_not_cross(inside):
     (picture,) = node_pictures(inside["plan"])
     lines = [line for arrow in picture.arrows for line in arrow.lines]
