@@ -34,23 +34,20 @@ _PROOFS_OF_A_NODE = 5_000
 _NOBODY = np.zeros(0, dtype=np.int64)
 
 
-def stranded_memory(state: ClusterState, group: int, exact: bool, effort: Effort | None = None) -> dict[int, float]:
-    """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more.
-
-    An exact answer takes what it needs from the effort, by default PROOFS.
-    """
+def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:
+    """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more."""
     memory = state.facts.instances.memory
-    failures = node_failures(state, group, (effort or Effort(PROOFS)) if exact else Effort(0))
+    failures = node_failures(state, group, Effort(PROOFS if exact else 0))
     return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
 
 
-def strands_more_than(state: ClusterState, group: int, before: dict[int, float], effort: Effort | None = None) -> bool:
+def strands_more_than(state: ClusterState, group: int, before: dict[int, float]) -> bool:
     """Return whether the failure of a node of the group strands more than `before`, which is as from stranded_memory."""
 
     def more(after: dict[int, float]) -> bool:
         return any(memory > before.get(node, 0.0) for node, memory in after.items())
 
-    return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True, effort=effort))
+    return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True))
 
 
 def strands_more(before: ClusterState, after: ClusterState, group: int) -> bool:

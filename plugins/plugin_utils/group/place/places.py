@@ -98,22 +98,11 @@ class Places:
         return reasons + partner_reasons(self.secondaries, Verdict(self.second.limit[able], self.second.short[able]))
 
 
-def places_for(
-    state: ClusterState,
-    instance: int,
-    nodes: Integers,
-    rules: Rules = EXACT,
-    origin: Origin | None = None,
-    only: Integers | None = None,
-) -> Places:
-    """Return the places on `nodes`, all of one group if the instance comes from somewhere; it is never offered where it was.
-
-    Of one that comes from nowhere, `only` are the nodes that are looked at as primaries, by default all.
-    """
+def places_for(state: ClusterState, instance: int, nodes: Integers, rules: Rules = EXACT, origin: Origin | None = None) -> Places:
+    """Return the places on `nodes`, all of one group if the instance comes from somewhere; it is never offered where it was."""
     down = state.offline[nodes]
     online = nodes[~down]
-    first_ones = online if only is None else only
-    primaries, secondaries = (first_ones, online) if origin is None else origin.sides(state, online)
+    primaries, secondaries = (online, online) if origin is None else origin.sides(state, online)
     first = primary_verdict(state, instance, primaries, rules)
     second = None
     fits = first.fits[:, None]
