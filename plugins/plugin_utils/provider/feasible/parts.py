@@ -7,17 +7,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+import typing as t
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import partial
 
 from ...common.libraries import sa
 from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
-from ..candidates.index import build_index
-from ..ledger.read import Holding, read_numbers, read_sets
+from ..candidates.index import Member, Rows, Stock, index_rows
+from ..ledger.read import Holding, read_names_had, read_numbers
 from ..request.model import Request
-from ..world.model import Inventory, Provider, World
 from ..world.names import SHARING_TRAIT
 from .criteria import Sql, make_criteria, numbers_in, rows
 from .roots import Counts, Finder
@@ -104,26 +104,12 @@ def read_part(connection: sa.Connection, roots: Sequence[int], classes: Collecti
     `shares` is false where no provider of the ledger shares.
     """
     loaded = numbers_in({*roots, *(_shared_roots(connection, roots) if shares else ())})
-    columns = "SELECT id, uuid, name, generation, parent_id FROM resource_providers"
-    found = rows(connection, Sql(f"{columns} WHERE root_id IN ({loaded}) ORDER BY id"))
-    uuids = {number: uuid for number, uuid, _name, _generation, _parent in found}
-    stocks, used = _stocks(connection, uuids, classes, held)
-    traits, aggregates = read_sets(connection, uuids)
-    nothing: frozenset[str] = frozenset()
-    providers = tuple(
-        Provider(
-            uuid,
-            name,
-            None if parent is None else uuids[parent],
-            stocks.get(number, {}),
-            traits.get(number, nothing),
-            aggregates.get(number, nothing),
-            generation,
-        )
-        for number, uuid, name, generation, parent in found
-    )
-    index = build_index(World(providers), used)
-    return Part(index, [index.positions[uuids[root]] for root in roots])
+    members = "SELECT id, uuid, name, generation, parent_id FROM resource_providers"
+    found = rows(connection, Sql(f"{members} WHERE root_id IN ({loaded})"))
+    numbers = [row[0] for row in found]
+    index = index_rows(Rows(map(Member._make, found), _stocks(connection, numbers, classes, held), *read_names_had(connection, numbers)))
+    places = dict(zip((index.providers[start].key for start in index.tree_start.tolist()), index.tree_start.tolist(), strict=True))
+    return Part(index, [places[root] for root in roots])
 
 
 def _shared_roots(connection: sa.Connection, roots: Sequence[int]) -> set[int]:
@@ -137,22 +123,12 @@ def _shared_roots(connection: sa.Connection, roots: Sequence[int]) -> set[int]:
     return {root for (root,) in rows(connection, Sql(text, aggregates))}
 
 
-def _stocks(
-    connection: sa.Connection, uuids: Mapping[int, str], classes: Collection[str], held: Held
-) -> tuple[dict[int, dict[str, Inventory]], dict[tuple[str, str], int]]:
-    """Return inventories by provider's number, and what is in use by UUID and class."""
-    columns = "provider_id, resource_class, used, total, reserved, min_unit, max_unit, step_size, allocation_ratio"
+def _stocks(connection: sa.Connection, numbers: Collection[int], classes: Collection[str], held: Held) -> Sequence[Stock]:
+    """Return the inventories of some providers."""
+    columns = "provider_id, resource_class, used, capacity, min_unit, max_unit, step_size"
     among = ", ".join("?" * len(classes))
-    text = f"SELECT {columns} FROM inventories WHERE provider_id IN ({numbers_in(uuids)}) AND resource_class IN ({among})"
-    stocks: dict[int, dict[str, Inventory]] = defaultdict(dict)
-    used: dict[tuple[str, str], int] = {}
-    # A fleet has few kinds of inventory.
-    kinds: dict[tuple[object, ...], Inventory] = {}
-    for number, name, taken, *fields in rows(connection, Sql(text, tuple(classes))):
-        kind = tuple(fields)
-        inventory = kinds.get(kind)
-        if inventory is None:
-            inventory = kinds[kind] = Inventory(*kind)
-        stocks[number][name] = inventory
-        used[uuids[number], name] = taken - held.get((number, name), 0)
-    return stocks, used
+    text = f"SELECT {columns} FROM inventories WHERE provider_id IN ({numbers_in(numbers)}) AND resource_class IN ({among})"
+    found: Sequence[t.Any] = rows(connection, Sql(text, tuple(classes)))
+    if not held:
+        return found
+    return [(number, name, used - held.get((number, name), 0), *rest) for number, name, used, *rest in found]

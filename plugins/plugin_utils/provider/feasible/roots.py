@@ -26,7 +26,7 @@ _WALKED_AT_LEAST = 256
 _FEW = 16
 """One root in so many that will do is few: then all that do are looked for at once."""
 _MOST_SORTED = 20_000
-_COUNTED = (1_000, 100_000)
+_COUNTED = (1_024, 100_000)
 """How far criteria are counted to find the rarest."""
 
 
@@ -104,7 +104,7 @@ class Finder:
     def _are_at_most(self, limit: int) -> bool:
         """Whether a trait or an aggregate leaves no more roots than so many; where few are wanted, counting is not worth it."""
         return limit >= _WALKED_AT_LEAST and any(
-            self._count(atom, limit + 1) <= limit
+            self._count(atom, max(limit + 1, _COUNTED[0])) <= limit
             for criterion in self.criteria.wanted
             if not self._is_offered(criterion)
             for atom in criterion.atoms

@@ -115,9 +115,13 @@ def plain_usages(providers: Sequence[Provider], used: Mapping[tuple[str, str], i
     for provider in providers:
         found[provider.uuid] = {}
         for name in sorted(provider.inventories):
-            capacity, amount = provider.inventories[name].capacity, used.get((provider.uuid, name), 0)
-            found[provider.uuid][name] = {"capacity": capacity, "used": amount, "free": max(0, capacity - amount)}
+            found[provider.uuid][name] = plain_usage(provider.inventories[name].capacity, used.get((provider.uuid, name), 0))
     return found
+
+
+def plain_usage(capacity: int, used: int) -> dict[str, int]:
+    """Return how much of one inventory is used and free."""
+    return {"capacity": capacity, "used": used, "free": max(0, capacity - used)}
 
 
 def plain_totals(usages: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:

@@ -228,7 +228,7 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
         trait_sets = _sets_of(connection.exec_driver_sql("SELECT provider_id, trait FROM provider_traits"))
         aggregate_sets = _sets_of(connection.exec_driver_sql("SELECT provider_id, aggregate FROM provider_aggregates"))
     else:
-        trait_sets, aggregate_sets = read_sets(connection, numbers)
+        trait_sets, aggregate_sets = map(_sets_of, read_names_had(connection, numbers))
     nothing: frozenset[str] = frozenset()
     found = tuple(
         Provider(
@@ -248,8 +248,8 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
     return World(found, held, frozenset(known_traits) - STANDARD_TRAITS, frozenset(classes) - STANDARD_CLASSES, consumer_names, named)
 
 
-def read_sets(connection: sa.Connection, numbers: Collection[int]) -> tuple[dict[int, frozenset[str]], dict[int, frozenset[str]]]:
-    """Return the traits and the aggregates of providers, by their numbers; those that have none are left out."""
+def read_names_had(connection: sa.Connection, numbers: Collection[int]) -> tuple[list[t.Any], list[t.Any]]:
+    """Return (provider's number, trait) and (provider's number, aggregate) of all that some providers have."""
     found: tuple[list[t.Any], list[t.Any]] = ([], [])
     for part in batches(sorted(numbers)):
         among = f"WHERE provider_id IN ({_listed(part)})"
@@ -259,7 +259,7 @@ def read_sets(connection: sa.Connection, numbers: Collection[int]) -> tuple[dict
         )
         for every, rows in zip(found, _select_each(connection, texts), strict=True):
             every += rows
-    return _sets_of(found[0]), _sets_of(found[1])
+    return found
 
 
 def _rows(connection: sa.Connection, chosen: str, column: str, numbers: Collection[int] | None, order: str = "") -> Iterable[t.Any]:

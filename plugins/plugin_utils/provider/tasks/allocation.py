@@ -134,11 +134,8 @@ def _seen(index: Index, root: int, candidate: Candidate) -> list[Seen]:
 
 def _seen_at(index: Index, position: int) -> Seen:
     provider = index.providers[position]
-    above, parent = [], provider.parent
-    while parent is not None:
-        above.append(parent)
-        parent = index.providers[index.positions[parent]].parent
-    return Seen(provider.uuid, provider.name, provider.generation, tuple(above), provider.traits, provider.aggregates)
+    above = tuple(index.uuids[place] for place in index.ancestors(position))
+    return Seen(provider.uuid, provider.name, provider.generation, above, index.traits_of(position), index.aggregates_of(position))
 
 
 _OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation")

@@ -36,6 +36,7 @@ from ..ledger.read import (
     read_world,
 )
 from ..ledger.rehearsal import rehearsed
+from ..ledger.usages import Usages, read_total_usages, read_usages
 from ..request.groups import parse_group
 from ..world.model import Allocations, Provider, World
 from ..world.names import consumer_uuid
@@ -135,11 +136,21 @@ def _placed(providers: Sequence[Provider], world: World) -> list[Provider]:
 
 def _unknown(ledger: Ledger, references: Sequence[str], world: World, matching: t.Any = None) -> list[str]:
     """Return a sentence for each reference that means no provider."""
-    by_reference = _by_reference(world.providers)
-    missing = [reference for reference in references if find_reference(reference, by_reference) is None]
+    missing = _missing(references, world)
     if matching is not None and missing:
         # Its tree may be left out because nothing in it matches.
         missing = sorted(set(missing) - ledger.read(partial(read_numbers, references=missing)).keys())
+    return _without_provider(ledger, missing)
+
+
+def _missing(references: Sequence[str], world: World) -> list[str]:
+    """Return the references that mean no provider of a world."""
+    by_reference = _by_reference(world.providers)
+    return [reference for reference in references if find_reference(reference, by_reference) is None]
+
+
+def _without_provider(ledger: Ledger, missing: Sequence[str]) -> list[str]:
+    """Return a sentence for each reference that no provider has."""
     known = ledger.read(read_some_names) if missing else []
     return [f"there is no provider {reference!r}{suggest(str(reference), known)}" for reference in missing]
 
@@ -240,9 +251,6 @@ def _by_type(allocations: Mapping[str, Allocations], consumers: Mapping[str, Con
     return {kind: {"consumers": counts[kind], "usages": usages} for kind, usages in _by_owner(allocations, types).items()}
 
 
-Usages = Mapping[str, Mapping[str, int]]
-
-
 def look_up_usages(
     references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT, rehearsal: Path | None = None
 ) -> list[Usages]:
@@ -250,37 +258,36 @@ def look_up_usages(
 
     Raises InputError for unknown providers, Unavailable.
     """
-    world = _load(references, rehearsed(database, rehearsal), timeout)
-    usages = plain_usages(world.providers, world.usages())
-    if not references:
-        return [plain_totals(usages)]
-    return [usages[provider.uuid] for provider in _find_all(references, world)]
+    wanted = list(map(str, references))
+    with open_ledger(rehearsed(database, rehearsal), dry_run=True, timeout=timeout) as ledger:
+        if not wanted:
+            return [ledger.read(read_total_usages)]
+        found = ledger.read(partial(read_usages, references=wanted))
+        _refuse_missing(ledger, [reference for reference in wanted if reference not in found])
+    return [found[reference] for reference in wanted]
 
 
 def look_up_tree_usages(
     references: Sequence[str], database: str | None, timeout: float = DEFAULT_TIMEOUT, rehearsal: Path | None = None
 ) -> list[Usages]:
     """Return the same as look_up_usages, but that of each provider together with all below it."""
-    world = _load(references, rehearsed(database, rehearsal), timeout)
+    wanted = list(map(str, references))
+    if not wanted:
+        return look_up_usages(wanted, database, timeout, rehearsal)
+    with open_ledger(rehearsed(database, rehearsal), dry_run=True, timeout=timeout) as ledger:
+        world = ledger.read(partial(read_trees, references=wanted))
+        _refuse_missing(ledger, _missing(wanted, world))
     usages = plain_usages(world.providers, world.usages())
-    if not references:
-        return [plain_totals(usages)]
     children: dict[str | None, list[str]] = defaultdict(list)
     for provider in world.providers:
         children[provider.parent].append(provider.uuid)
-    return [plain_totals({uuid: usages[uuid] for uuid in _subtree(provider.uuid, children)}) for provider in _find_all(references, world)]
+    return [plain_totals({uuid: usages[uuid] for uuid in _subtree(provider.uuid, children)}) for provider in _find_all(wanted, world)]
 
 
-def _load(references: Sequence[str], database: str | None, timeout: float) -> World:
-    """Return the trees of the providers, or everything without any. Raises InputError for unknown ones."""
-    with open_ledger(database, dry_run=True, timeout=timeout) as ledger:
-        if not references:
-            return ledger.read(read_world)
-        world = ledger.read(lambda connection: read_trees(connection, list(map(str, references))))
-        unknown = _unknown(ledger, references, world)
-    if unknown:
-        raise InputError(Mistake("usages", says) for says in unknown)
-    return world
+def _refuse_missing(ledger: Ledger, missing: Sequence[str]) -> None:
+    """Raise InputError for references that mean no provider."""
+    if missing:
+        raise InputError(Mistake("usages", says) for says in _without_provider(ledger, missing))
 
 
 def _find_all(references: Sequence[str], world: World) -> list[Provider]:
