@@ -41,6 +41,7 @@ class Ledger:
     deadline: Deadline = field(default_factory=Deadline)
     watchdog: Watchdog | None = None
     outcome: Outcome = field(default_factory=Outcome)
+    snapshots: bool = True
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
@@ -67,7 +68,7 @@ class Ledger:
 
     @cached_property
     def _reader(self) -> KeptConnection:
-        return reading(self.engine)
+        return reading(self.engine, snapshots=self.snapshots)
 
     @cached_property
     def _writer(self) -> KeptConnection:
@@ -104,18 +105,24 @@ def _taken_back(work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection],
 
 @contextmanager
 def open_ledger(
-    database: str | None = None, policy: RetryPolicy = PATIENT, *, dry_run: bool = False, timeout: float = DEFAULT_TIMEOUT
+    database: str | None = None,
+    policy: RetryPolicy = PATIENT,
+    *,
+    dry_run: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+    snapshots: bool = True,
 ) -> Iterator[Ledger]:
     """Open a database (see parse_database), its tables made or brought up to date first.
 
     A dry run leaves even a database that is not there yet as it is, and works on an empty one in memory instead; so it is also the
-    way to open for reading only. `timeout` is for how many seconds the database may be waited for, all in all. Raises InputError for
-    what is no URL, Unavailable for what cannot be used.
+    way to open for reading only. `timeout` is for how many seconds the database may be waited for, all in all. `snapshots` is false
+    where each read asks one statement, which sees one moment by itself. Raises InputError for what is no URL, Unavailable for what
+    cannot be used.
     """
     url = parse_database(database)
     deadline, watchdog = Deadline(timeout), make_watchdog(url)
     engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
-    ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog)
+    ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots)
     try:
         yield _with_tables(ledger)
     finally:

@@ -27,13 +27,18 @@ from ..ledger.claims import Claim, Seen
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
 from ..ledger.plain import Plain, plain_claimed, plain_inventories
-from ..ledger.read import read_holdings, read_known_names, read_neighbourhood
+from ..ledger.read import read_holdings, read_neighbourhood
 from ..ledger.reshape import Reshaped, reshape
 from ..ledger.retry import RetryPolicy
-from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
-from ..world.names import KnownNames
-from .candidates import explain_in_database, parse_request, placed_groups, refuse_unknown_trees_in_database, search_options
+from .candidates import (
+    explain_in_database,
+    parse_request,
+    parse_request_in_database,
+    placed_groups,
+    refuse_unknown_trees_in_database,
+    search_options,
+)
 from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
 
@@ -87,7 +92,9 @@ def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed 
     if found is None:
         return None
     held, world = found
-    answer = held_candidate(world, held, _parse(request, world.known_names()), request["budget"])
+    with _inside_request():
+        asked = parse_request(request, world.known_names())
+    answer = held_candidate(world, held, asked, request["budget"])
     if answer.truncated:
         says = "the budget is too small to tell whether the consumer has what is requested, so nothing was changed; raise budget"
         raise NoSolution(says, {"held": held})
@@ -98,8 +105,8 @@ def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed 
 
 def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any]) -> Answer:
     """Return the best candidates. Raises NoSolution with `why` when there is none."""
-    asked = _parse(request, read_known_names(connection))
     with _inside_request():
+        asked = parse_request_in_database(connection, request)
         refuse_unknown_trees_in_database(connection, placed_groups(asked))
     asked = replace(asked, limit=asked.limit or _TRIED_AT_ONCE)
     holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
@@ -109,11 +116,6 @@ def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any])
         why = explain_in_database(asker, asked, answer) if request["explain_below"] else {}
         raise NoSolution(" ".join(why.get("says", ())) or "there is no candidate", {"why": why})
     return answer
-
-
-def _parse(request: Mapping[str, t.Any], known: KnownNames) -> Request:
-    with _inside_request():
-        return parse_request(request, known)
 
 
 @contextmanager

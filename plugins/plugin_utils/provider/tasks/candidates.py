@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from dataclasses import replace
 from pathlib import Path
 
-from ...common.errors import Mistakes, suggest
+from ...common.errors import InputError, Mistakes, suggest
 from ...common.fields import refuse_less
 from ...common.libraries import sa
 from ..candidates.find import Answer, SearchOptions, find_candidates
@@ -35,7 +35,7 @@ from ..request.groups import parse_groups
 from ..request.model import Group, Request, with_names
 from ..request.query import parse_query
 from ..world.model import World
-from ..world.names import KnownNames, why_no_uuid
+from ..world.names import KnownNames, known_names, why_no_uuid
 from ..world.parse import parse_world
 from .provider import timeout_of
 
@@ -61,7 +61,7 @@ def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path |
 
 
 def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
-    request = parse_request(arguments, read_known_names(connection))
+    request = parse_request_in_database(connection, arguments)
     refuse_unknown_trees_in_database(connection, placed_groups(request))
     asker = Asker(connection)
     answer = asker.find(request, search_options(arguments))
@@ -162,6 +162,14 @@ def parse_request(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
         return parse_groups(arguments, known)
     request = parse_query(arguments["query"], known)
     return request if arguments["limit"] is None else replace(request, limit=arguments["limit"])
+
+
+def parse_request_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> Request:
+    """Return the same; the database is asked for its own names only if the request has names that are not standard."""
+    try:
+        return parse_request(arguments, known_names())
+    except InputError:
+        return parse_request(arguments, read_known_names(connection))
 
 
 def _check_counts(arguments: Mapping[str, t.Any]) -> None:

@@ -259,7 +259,7 @@ def look_up_usages(
     Raises InputError for unknown providers, Unavailable.
     """
     wanted = list(map(str, references))
-    with open_ledger(rehearsed(database, rehearsal), dry_run=True, timeout=timeout) as ledger:
+    with open_ledger(rehearsed(database, rehearsal), dry_run=True, timeout=timeout, snapshots=False) as ledger:
         if not wanted:
             return [ledger.read(read_total_usages)]
         found = ledger.read(partial(read_usages, references=wanted))
