@@ -11,10 +11,11 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..plugin_utils.common.action import PlanningAction, failure
+from ..plugin_utils.common.action import PlanningAction, failure, folder_of_run
 from ..plugin_utils.common.errors import InputError, Mistake, Unavailable
 from ..plugin_utils.disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils.disk.known_hardware import FACT, known_hardware
+from ..plugin_utils.disk.learnt import Shelf
 from ..plugin_utils.disk.plan_files import difference, files_summary, plan_files, to_plain, write
 from ..plugin_utils.disk.planner import Objective, Planner, parse_reserve
 from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
@@ -52,7 +53,8 @@ class ActionModule(PlanningAction):
         eligible = parse_eligible(profile.get("eligible") if arguments["eligible"] is None else arguments["eligible"])
         known = {"profile": profile} if arguments["profile"] is not None else {}
         idle = parse_idle(profile.get("idle")) if known else None
-        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), eligible, idle)
+        shelf = Shelf(folder_of_run() / "bareon_disk_plan") if arguments["hosts"] is None else None
+        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), eligible, idle, shelf)
         if arguments["hosts"] is not None:
             # The inventory is no garbage, and to look for some in it again and again is a tenth of planning a fleet.
             gc.freeze()

@@ -44,12 +44,17 @@ def failure(message: str) -> dict[str, t.Any]:
     return {"failed": True, "msg": message}
 
 
+def folder_of_run() -> Path:
+    """Return the folder of this run of Ansible, which is its user's alone and is removed at its end."""
+    return Path(t.cast("t.Any", constants).DEFAULT_LOCAL_TMP)
+
+
 def rehearsal_folder(*, check_mode: bool) -> Path | None:
     """Return a folder that lasts as long as this run of Ansible, for what its tasks only rehearse; None where they do not all rehearse.
 
     A single task in check mode among others that make their changes is to see these changes.
     """
-    return Path(t.cast("t.Any", constants).DEFAULT_LOCAL_TMP) if check_mode and context.CLIARGS.get("check") else None
+    return folder_of_run() if check_mode and context.CLIARGS.get("check") else None
 
 
 class PlanningAction(ActionBase):

@@ -22,6 +22,7 @@ from ..common.units import format_mib
 from ..common.words import listed
 from .fair.solve import allocate_fair
 from .idle import idle_disks
+from .learnt import Learnt, Shelf
 from .model import Allocation, Hardware, Schema, Space, SpaceType
 from .problem.formulate import canonical_order, with_boot_partition
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
@@ -69,8 +70,6 @@ class _Unsolved:
     disk_ids: tuple[str, ...]
 
 
-_Problem = tuple[t.Hashable, ...]
-
 _FEW = 3
 _NEGLIGIBLE = 0.001
 
@@ -90,8 +89,12 @@ class Planner:
         reserve: int = 0,
         eligible: Collection[EligibleKind] = (),
         idle: str | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
-        """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks."""
+        """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks.
+
+        `shelf` has what other processes learnt of machines alike, for one that plans few machines itself.
+        """
         self._schema = schema
         self._idle = idle
         self._eligible = frozenset(eligible)
@@ -99,7 +102,8 @@ class Planner:
         self._objective = objective
         self._reserve = reserve
         self._reader = SchemaReader(schema)
-        self._known: dict[_Problem, _Solved | _Unsolved] = {}
+        self._shelf = shelf
+        self._learnt = Learnt()
 
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
         """Return the plan of one machine as plain data: `fingerprint`, `disks`, `schema`, `warnings`, `left_out_disks`; sizes are MiB.
@@ -110,7 +114,7 @@ class Planner:
         hardware = qualify(whole, self._eligible, self._kept, place)
         if self._objective is Objective.FAIR:
             hardware = reordered(hardware, canonical_order(hardware.disks))
-        schema, solved = self._with_mirrors(hardware)
+        schema, solved = self._looked_up(hardware)
         identity = fingerprint(whole)
         disks = sizes_by_disk(hardware, solved.schema, solved.allocation)
         idle = {} if self._idle is None else {"idle_disks": idle_disks(hardware, disks, self._schema, self._idle)}
@@ -126,11 +130,25 @@ class Planner:
             **idle,
         }
 
+    def _looked_up(self, hardware: Hardware) -> tuple[Schema, _Solved]:
+        """Return the schema and its solution; what no process had found before is left for the others."""
+        if self._shelf is None:
+            return self._with_mirrors(hardware)
+        options = (self._schema, self._objective, self._reserve)
+        name = repr((options, _shapes(hardware), [(disk.type, disk.facts.get("transport")) for disk in hardware.disks]))
+        self._learnt = self._shelf.read(name)
+        known = self._learnt.count
+        try:
+            return self._with_mirrors(hardware)
+        finally:
+            if self._learnt.count > known:
+                self._shelf.leave(name, self._learnt)
+
     def _with_mirrors(self, hardware: Hardware) -> tuple[Schema, _Solved]:
         """Return the schema and its solution with as many of the mirrors that are wanted where possible as there is room for."""
         alone: list[str] = []
         while True:
-            schema = self._reader.read(hardware, alone)
+            schema = self._reader.read(hardware, self._learnt, alone)
             try:
                 return schema, self._solved(hardware, schema)
             except NoSolution:
@@ -151,24 +169,27 @@ class Planner:
 
     def _solved(self, hardware: Hardware, schema: Schema) -> _Solved:
         """Solve, or take the answer to the same problem of another machine: the same evaluated schema on disks of the same sizes."""
-        shapes = tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
-        problem = (schema, shapes, hardware.firmware)
+        problem = (schema, *_shapes(hardware))
         ids = tuple(disk.id for disk in hardware.disks)
-        if problem not in self._known:
+        solutions: dict[t.Hashable, _Solved | _Unsolved] = self._learnt.solutions
+        if problem not in solutions:
             try:
                 solver = _SOLVERS[self._objective]
-                self._known[problem] = replace(
-                    _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve)), disk_ids=ids
-                )
+                solutions[problem] = replace(_solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve)), disk_ids=ids)
             except NoSolution as error:
-                self._known[problem] = _Unsolved(error, ids)
-        known = self._known[problem]
+                solutions[problem] = _Unsolved(error, ids)
+        known = solutions[problem]
         rename = _renamer(known.disk_ids, ids)
         if isinstance(known, _Unsolved):
             conflict = rename(known.error.conflict)
             conflict["remedies"] = [*conflict.get("remedies", ()), *_disks_to_take_in(hardware)]
             raise NoSolution(rename(str(known.error)), conflict)
         return replace(known, left_out=tuple(map(tuple, rename(known.left_out)))) if known.left_out else known
+
+
+def _shapes(hardware: Hardware) -> tuple[t.Hashable, ...]:
+    """Return what of a machine a solution depends on beside the evaluated schema."""
+    return hardware.firmware, tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
 
 
 def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:

@@ -21,7 +21,12 @@ from types import MappingProxyType
 Path = tuple[t.Any, ...]
 """Keys and indices that lead from the whole facts to a value."""
 
-_MISSING = object()
+
+class _Absent(Enum):
+    MISSING = "missing"
+
+
+_MISSING = _Absent.MISSING
 _SCALARS = frozenset({str, int, bool, float, type(None)})
 
 

@@ -21,40 +21,45 @@ from .yaql import Evaluator, is_expression
 _NAMING_DISKS = frozenset({"disks", "avoid_disks", "best_with_disks"})
 
 
+class Known(t.Protocol):
+    """What was learnt from machines before, and grows with every one."""
+
+    memory: Memory
+    schemas: dict[t.Hashable, Schema]
+
+
 class SchemaReader:
-    """What is known of one schema."""
+    """Reads one schema for machine after machine."""
 
     def __init__(self, schema: t.Any) -> None:
         self._schema = schema
-        self._memory = Memory()
-        self._known: dict[t.Hashable, Schema] = {}
         entries = schema if isinstance(schema, (list, tuple)) else ()
         values = [(str(key) in _NAMING_DISKS, value) for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
         self._expressions = [(of_disks, text) for of_disks, value in values for text in _texts(value) if is_expression(text)]
         plain = [text for of_disks, value in values if of_disks for text in _texts(value) if not is_expression(text)]
         self._names_disks = any(isinstance(text, str) for text in plain)
 
-    def read(self, hardware: Hardware, alone: Collection[str] = ()) -> Schema:
+    def read(self, hardware: Hardware, learnt: Known, alone: Collection[str] = ()) -> Schema:
         """Return the schema as it is for a machine; see parse_schema, also for what is raised."""
-        likeness = self._likeness(hardware, alone)
-        known = None if likeness is None else self._known.get(likeness)
+        likeness = self._likeness(hardware, learnt.memory, alone)
+        known = None if likeness is None else learnt.schemas.get(likeness)
         if known is not None:
             return known
-        schema = parse_schema(self._schema, hardware, self._memory, alone=alone)
+        schema = parse_schema(self._schema, hardware, learnt.memory, alone=alone)
         # Only now is known what the expressions give.
-        likeness = self._likeness(hardware, alone)
+        likeness = self._likeness(hardware, learnt.memory, alone)
         if likeness is not None:
-            self._known[likeness] = schema
+            learnt.schemas[likeness] = schema
         return schema
 
-    def _likeness(self, hardware: Hardware, alone: Collection[str]) -> t.Hashable:
+    def _likeness(self, hardware: Hardware, memory: Memory, alone: Collection[str]) -> t.Hashable:
         """Return what a machine has in common with all for which the schema comes to the same; None when that is not known.
 
         Names of disks are not in it, so neither the schema nor what its expressions give may have any.
         """
         if self._names_disks:
             return None
-        evaluate = Evaluator(hardware.facts, self._memory)
+        evaluate = Evaluator(hardware.facts, memory)
         results = []
         for of_disks, text in self._expressions:
             result = evaluate.recall(text)

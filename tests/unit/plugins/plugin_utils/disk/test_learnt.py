@@ -1,0 +1,69 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Processes that plan one machine each: what one found out serves the others, and changes no plan."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import learnt, planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.learnt import Learnt, Shelf
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+
+GENERAL = load_profile(pathlib.Path(__file__).resolve().parents[5] / "profiles" / "general.yml")
+SHAPES = [[("ssd", 228_936)], [("ssd", 457_862), ("hdd", 953_869), ("hdd", 953_869)], [("hdd", 953_869)] * 4]
+
+
+def machine(name: str, shape: t.Sequence[tuple[str, int]], ram: int = 65_536) -> dict[str, t.Any]:
+    disks = [{"id": f"{name}-{at}", "serial": f"S{name}{at}", "type": kind, "size": size} for at, (kind, size) in enumerate(shape)]
+    return {"ram": ram, "firmware": "uefi", "disks": disks}
+
+
+def test_plans_are_those_of_a_process_that_learnt_from_nobody(tmp_path: pathlib.Path) -> None:
+    for name, ram in (("a", 65_536), ("b", 65_536), ("c", 4096), ("d", 65_530)):
+        for shape in SHAPES:
+            facts = machine(name, shape, ram)
+            assert Planner(GENERAL, shelf=Shelf(tmp_path / "shelf")).plan(facts) == Planner(GENERAL).plan(facts)
+
+
+def test_for_the_twin_of_another_process_nothing_is_evaluated_or_solved(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Planner(GENERAL, shelf=Shelf(tmp_path)).plan(machine("a", SHAPES[1]))
+    monkeypatch.delattr(planner, "allocate_fair")
+    monkeypatch.setattr(learnt.Memory, "compute", None)
+    assert Planner(GENERAL, shelf=Shelf(tmp_path)).plan(machine("b", SHAPES[1]))["disks"][0]["disk_id"].startswith("b-")
+
+
+def test_other_options_have_their_own_plans(tmp_path: pathlib.Path) -> None:
+    shelf, facts = Shelf(tmp_path), machine("a", SHAPES[2])
+    sizes = [
+        sum(space["size"] for disk in Planner(GENERAL, reserve=reserve, shelf=shelf).plan(facts)["disks"] for space in disk["spaces"])
+        for reserve in (0, 1000)
+    ]
+    assert sizes[0] > sizes[1]
+
+
+def test_why_there_is_no_plan_is_told_of_the_twin_with_its_own_names(tmp_path: pathlib.Path) -> None:
+    for name in "ab":
+        schema, facts = [{"id": "x", "type": "partition", "min_size": 300_000}], machine(name, SHAPES[0])
+        with pytest.raises(NoSolution) as alone:
+            Planner(schema).plan(facts)
+        with pytest.raises(NoSolution) as told:
+            Planner(schema, shelf=Shelf(tmp_path)).plan(facts)
+        assert (str(told.value), told.value.conflict) == (str(alone.value), alone.value.conflict)
+
+
+def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").touch()
+    assert Planner(GENERAL, shelf=Shelf(tmp_path / "file" / "shelf")).plan(machine("a", SHAPES[0]))["disks"]
+
+
+def test_more_than_is_quickly_read_is_not_left(tmp_path: pathlib.Path) -> None:
+    known = Learnt(solutions=dict.fromkeys(range(33)))
+    Shelf(tmp_path).leave("much", known)
+    assert not list(tmp_path.iterdir())
