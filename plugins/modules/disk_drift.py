@@ -119,7 +119,7 @@ hosts:
     - For each host its C(state), the worst of its findings or V(alike), and C(findings).
     - A finding has a C(place), which is a disk's id, an array or GROUP/VOLUME, a C(state) and a sentence C(says).
     - The states are V(could_grow), where a disk has become larger or something is smaller than planned, V(new) for a disk that the plan
-      does not know, V(differs) and V(gone) for a disk that is not there any more.
+      does not know, V(differs), and V(gone) for a disk that is missing.
   returned: always
   type: dict
   sample:
@@ -139,17 +139,17 @@ summary:
   returned: always
   type: str
 left_out_hosts:
-  description: The hosts that nothing is known of.
+  description: The hosts about which nothing is known.
   returned: always
   type: list
   elements: str
 unplanned_hosts:
-  description: Those of O(hosts) that have no plan.
+  description: Those of O(hosts) without a plan.
   returned: always
   type: list
   elements: str
 warnings:
-  description: One sentence each on hosts that nothing is known of, and on hosts that have no plan.
+  description: A sentence for each host about which nothing is known, and for each host without a plan.
   returned: always
   type: list
   elements: str

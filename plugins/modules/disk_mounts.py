@@ -97,18 +97,18 @@ EXAMPLES = r"""
 RETURN = r"""
 ---
 backup_file:
-  description: The copy of O(fstab) as it was.
-  returned: when O(backup=true) and O(fstab) was there and has changed
+  description: The copy of O(fstab) as it was before.
+  returned: when O(backup=true) and an existing O(fstab) was changed
   type: str
   sample: /etc/fstab.2412.2026-11-22@10:41:07~
 mounted:
-  description: The mount points at which something was mounted that was not before, in check mode would be, in order.
+  description: The mount points where something was mounted, or in check mode would be, in order.
   returned: success
   type: list
   elements: str
   sample: [/srv/data, /srv/data/log]
 remounted:
-  description: The mount points that were mounted anew with other options, in check mode would be.
+  description: The mount points that were remounted with other options, or in check mode would be.
   returned: success
   type: list
   elements: str

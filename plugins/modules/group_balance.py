@@ -88,8 +88,7 @@ options:
 notes:
   - Instances with the disk templates C(plain) and C(file), those that are not to be balanced (C(auto_balance)), and mirrored ones whose
     nodes are both down do not move.
-  - A disk counts once for each node that it is copied to. Data is counted from where the disks are now to where they end up, whatever
-    the way between.
+  - A disk counts once for each node that it is copied to. Only the first and the last nodes of a disk count, not those on the way.
 seealso:
   - module: bareon.allocator.group_evacuate
     description: Empties nodes at any price.
@@ -108,7 +107,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ balance.summary.split('\\n') }}"
 
-- name: Tell what could be had for which data, of two groups, with at most two moves at a node at the same time
+- name: Compare what copying more data would gain in two groups, with at most two moves at a node at a time
   bareon.allocator.group_balance:
     source:
       type: ganeti_text
@@ -203,18 +202,18 @@ stays:
       description: Name of the disk.
       type: str
     storage:
-      description: The pool that it lies in.
+      description: The pool that it is in.
       type: str
     why:
       description: The reason.
       type: str
 blocked:
-  description: Disks for which a better storage was found, but no room on the way to it.
+  description: Disks that a better storage would take, but for which no order of moves has the room.
   type: list
   elements: str
   returned: with O(of=storage)
 complete:
-  description: Whether it is known that nothing is better; with hundreds of disks, that at most half a percent less could be copied.
+  description: Whether the plan is proven to be the best. With hundreds of disks, whether at most half a percent less could be copied.
   type: bool
   returned: with O(of=storage)
 scores:
@@ -251,27 +250,27 @@ groups:
       description: MiB that are copied.
       type: int
     blocked:
-      description: Instances for which a better place was found, but no way to it.
+      description: Instances that have a better place, but no order of moves gets them there within all limits.
       type: list
       elements: str
     restarts:
-      description: Instances that run and are stopped and started again on the way.
+      description: Running instances that their moves stop and start again.
       type: list
       elements: str
     offline:
-      description: Instances that still have a node that is down or drained.
+      description: Instances that are still on a node that is down or drained.
       type: list
       elements: str
     down:
-      description: Instances that stay down, as their node does not answer.
+      description: Instances that stay down because their node does not answer.
       type: list
       elements: str
     redundancy:
-      description: What failures of nodes strand on shared storage.
+      description: What node failures would strand on shared storage.
       type: dict
       contains:
         before:
-          description: MiB that could not restart, all failures together.
+          description: Memory of instances that could not restart, in MiB, summed over the failure of each node.
           type: int
         after:
           description: The same after the moves.
@@ -292,11 +291,11 @@ groups:
               type: int
         for:
           description: >-
-            What has got better by that, V(down) for instances that come up, V(limits) for limits that were broken, or else V(score).
+            What improves in return. V(down) are instances that start, V(limits) are limits that were broken; otherwise it is V(score).
           type: list
           elements: str
     refused:
-      description: Instances that stay where they should not, or could be better elsewhere but for N+1 on shared storage.
+      description: Instances that stay where they should not be, and those that only N+1 on shared storage keeps from a better place.
       type: list
       elements: dict
       contains:
@@ -304,21 +303,21 @@ groups:
           description: Name of the instance.
           type: str
         reasons:
-          description: What is in the way, for each node C(node), C(limit), C(short) and, where that is not enough, C(says).
+          description: Why, for each C(node), with the C(limit), how much is C(short) and, where that does not explain it, what it C(says).
           type: list
           elements: dict
     complete:
-      description: Whether the search came to its end in time.
+      description: Whether the search finished within O(time_limit).
       type: bool
 unfinished:
-  description: Groups for which there was no time.
+  description: Groups that were not planned because time ran out.
   type: list
   elements: str
   returned: with O(of=instances)
 pareto:
   description:
-    - For each group the plans that no other one beats in score, data and moves alike, the best score first.
-    - When the plan at O(data_price) is beaten by one at another price, that one is made.
+    - For each group, the plans that no other plan beats in score, data and number of moves at once, the best score first.
+    - If one at another price beats the plan at O(data_price), that one is taken.
   type: list
   elements: dict
   returned: when O(pareto) is set
@@ -327,7 +326,7 @@ pareto:
       description: Name of the group.
       type: str
     price:
-      description: The O(data_price) that leads to it.
+      description: The O(data_price) that it was planned with.
       type: float
     score:
       description: The group's score after it.
@@ -347,7 +346,7 @@ plan:
   returned: success
   contains:
     score_before:
-      description: Score of the whole cluster now; with O(of=storage) MiB that storages have too much or too little, all together.
+      description: Score of the whole cluster now; with O(of=storage), by how many MiB storages are too full or too empty, summed up.
       type: float
     score_after:
       description: The same afterwards.
@@ -366,13 +365,13 @@ plan:
             V(failover_and_replace), V(replace_both), or, with O(of=storage), V(move_disk).
           type: str
         disk:
-          description: Of a V(move_disk) the name of the disk.
+          description: For V(move_disk), the name of the disk.
           type: str
         from_storage:
-          description: Of a V(move_disk) the pool that it leaves.
+          description: For V(move_disk), the pool that the disk leaves.
           type: str
         to_storage:
-          description: Of a V(move_disk) the pool that it goes to.
+          description: For V(move_disk), the pool that the disk goes to.
           type: str
         from:
           description: Its nodes before.
@@ -389,7 +388,7 @@ plan:
           description: MiB that are copied.
           type: int
         steps:
-          description: What the move consists of, in order.
+          description: The steps of the move, in order.
           type: list
           elements: dict
           contains:
@@ -415,7 +414,7 @@ plan:
               description: The C(gnt-instance) command.
               type: str
         after:
-          description: Positions of the moves that must be done before.
+          description: Positions of the moves that must be done first.
           type: list
           elements: int
         commands:
@@ -442,10 +441,10 @@ plan:
           description: Its group.
           type: str
         offline:
-          description: Whether it takes nothing, being down or drained.
+          description: Whether it takes no instances because it is down or drained.
           type: bool
         state:
-          description: V(up), V(drained) or V(offline). One that is drained works, but takes nothing new.
+          description: V(up), V(drained) or V(offline). A drained node works, but takes nothing new.
           type: str
         capacity:
           description: Its memory and disk in MiB, and how many virtual CPUs it may carry.

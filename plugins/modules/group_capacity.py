@@ -103,7 +103,7 @@ spec:
   type: dict
   returned: success
 count:
-  description: How many fit into all groups together that take new instances.
+  description: How many fit into all groups that take new instances, together.
   type: int
   returned: success
 groups:
@@ -116,13 +116,14 @@ groups:
       description: Name of the group.
       type: str
     alloc_policy:
-      description: Whether it takes instances by itself. A group that is V(unallocable) is not part of RV(count).
+      description: Its allocation policy. RV(count) leaves groups out that are V(unallocable).
       type: str
     count:
       description: How many fit.
       type: int
     limits:
-      description: What keeps the next one out, with the number of nodes (or pairs of nodes for mirrored instances) at which it does.
+      description: >-
+        The limits that keep the next one out, each with the number of nodes, or pairs of nodes for mirrored instances, where it does.
       type: dict
     nodes:
       description: Number of new primaries by node.
@@ -145,7 +146,7 @@ groups:
       returned: with O(want)
       contains:
         nodes:
-          description: How many nodes are enough, or null when no number of them would do.
+          description: How many nodes are enough, or null if no number would be.
           type: int
         least:
           description:
@@ -153,7 +154,7 @@ groups:
               between may be enough, too.
           type: int
         like:
-          description: The node that they are like, one of the group's most usual make. Null for a group without nodes.
+          description: The node that they are like, one of the group's most common kind. Null for a group without nodes.
           type: str
         each:
           description: What such a node has, as C(memory), C(disk) and C(cpus); null like RV(groups[].add.like).

@@ -91,7 +91,7 @@ candidates:
       description: What its online nodes have free.
       type: dict
     reclaims:
-      description: Its free memory, disk and CPUs as shares of all there is, summed up; the group with the most is chosen.
+      description: Its free memory, disk and CPUs, each as a share of the cluster's, added up. The group with the highest sum is chosen.
       type: float
     moves:
       description: How many moves empty it.

@@ -120,7 +120,7 @@ unplaced:
       description: Name of the instance.
       type: str
     reasons:
-      description: What is in the way on each node, as M(bareon.allocator.group_place) returns it.
+      description: What prevents it on each node, as M(bareon.allocator.group_place) returns it.
       type: list
       elements: dict
 plan:

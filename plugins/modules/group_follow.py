@@ -19,11 +19,11 @@ description:
     O(threshold), and then until O(target), in runs that are O(cooldown) apart, each with as few moves as that takes. What is O(urgent)
     is repaired at once.
   - It runs on the controller, and moves nothing itself. The role P(bareon.allocator.group_moves#role) carries RV(plan) out.
-  - What one run has to know of those before it is kept in O(state_file). Which moves have been carried out is seen from the cluster. So
+  - What a run must know about earlier ones is kept in O(state_file). The cluster shows which moves have been carried out. So
     a run may be cut off at any moment, and the next one goes on. Without a change of the cluster or the clock, a second run
     changes nothing.
   - A group that no move helps is searched again only when something has changed. What is measured counts as changed by about a percent.
-  - Moves never lead back and forth. Each plan makes less wrong than there was, or as little with a better score.
+  - Moves never go back and forth. After each plan there are fewer problems than before, or as many with a better score.
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.scored
@@ -33,9 +33,9 @@ extends_documentation_fragment:
 options:
   state_file:
     description:
-      - The file on the controller in which it is kept what was decided. It is made in the first run, and replaced as a whole.
-      - A file with other content is refused. Without it, all is as in the first run.
-      - It belongs to one run at a time, with all tasks of its play. A file beside it, with C(.lock) after its name, names that process.
+      - The file on the controller that keeps what was decided. The first run creates it. It is always replaced as a whole.
+      - A file with other content is refused. If it is missing, the run is treated as the first.
+      - One run at a time holds it, until its play ends. A file beside it, with C(.lock) after its name, names the process.
         Other runs fail until it has ended. Check mode needs no lock.
     type: path
     required: true
@@ -53,8 +53,8 @@ options:
     default: imbalance
   resources:
     description:
-      - What an imbalance looks at. V(memory) and V(disk) are shares of what a node has, V(cpus) are virtual CPUs as a share of what the
-        group's policy allows, or, without one, of the CPUs. V(cpu_load) is measured CPU load as a share of the CPUs, for loads that are
+      - What an imbalance is measured in. V(memory) and V(disk) are shares of what a node has, V(cpus) are virtual CPUs as a share of what
+        the group's policy allows, or, without one, of the CPUs. V(cpu_load) is measured CPU load as a share of the CPUs, for loads that are
         measured in CPUs.
     type: list
     elements: str
@@ -62,11 +62,11 @@ options:
     default: [memory, cpus]
   threshold:
     description:
-      - Beyond this measure a group is balanced. Default is V(0.15), which are 15 points of a percentage, for an imbalance. A score must be
+      - A group beyond this measure is balanced. For an imbalance, the default is V(0.15), or 15 percentage points. For a score, it must be
         given.
     type: float
   target:
-    description: Down to this measure it is balanced then. Default is half of O(threshold).
+    description: The measure at which balancing stops. Default is half of O(threshold).
     type: float
   confirm:
     description: For how many seconds a group must be beyond the threshold before it is balanced.
@@ -82,8 +82,8 @@ options:
     default: 21600
   urgent:
     description:
-      - What is repaired in every run, at any time of the day and without a cooldown, with as few moves as it takes, however many these are.
-      - V(down) are instances whose node does not answer, V(drained) are those that have a node that is drained or down. V(limits) are
+      - What every run repairs, at any time and without a cooldown. It takes as few moves as possible, with no limit on their number.
+      - V(down) are instances whose node does not answer, V(drained) are those with a node that is drained or down. V(limits) are
         limits that are broken, such as memory, CPUs, tags and rules, V(n1) is N+1; on shared storage it is not urgent with
         O(redundancy=off).
       - In a run that repairs a group, no other group is balanced.
@@ -92,13 +92,13 @@ options:
     choices: [down, drained, limits, n1]
     default: [down, drained, limits, n1]
   windows:
-    description: When groups may be balanced. Default is always. Moves that are left of an earlier run wait for a window as well.
+    description: When groups may be balanced. Default is always. Moves left over from an earlier run also wait for a window.
     type: list
     elements: dict
     default: []
     suboptions:
       days:
-        description: On which days a window begins. Default is on all.
+        description: On which days a window begins. Default is every day.
         type: list
         elements: str
         choices: [mon, tue, wed, thu, fri, sat, sun]
@@ -107,7 +107,7 @@ options:
         type: str
         required: true
       to:
-        description: When it ends, on the next day if that is not after its beginning.
+        description: When it ends. If that is not after O(windows[].from), it ends on the next day.
         type: str
         required: true
   timezone:
@@ -115,7 +115,7 @@ options:
     type: str
   act:
     description:
-      - Whether moves are planned. Without it, it is only noted which moves have been carried out, as is best done right after them, so that
+      - Whether moves are planned. If not, the run only notes which moves have been carried out. Do so right after them, so that
         the cooldown begins then.
     type: bool
     default: true
@@ -193,13 +193,13 @@ groups:
       type: str
     action:
       description: >-
-        V(calm), V(wait), V(balance), V(repair), V(resume) for moves that are left of an earlier run, or V(stuck) if something is wrong
-        or uneven and no move helps.
+        V(calm), V(wait), V(balance), V(repair), V(resume) for moves that are left over from an earlier run, or V(stuck) if something is
+        wrong or uneven and no move helps.
       type: str
     why:
       description: >-
-        What it waits for. V(confirm) is whether it stays uneven, V(cooldown) the time since the last moves, V(window) a window,
-        V(repairs) other groups that are repaired, V(moves) other moves of this run, V(look) a run with O(act).
+        What it waits for. V(confirm) is to see whether it stays uneven, V(cooldown) is time since the last moves, V(window) is the next
+        window, V(repairs) is the repair of other groups, V(moves) are other moves of this run, and V(look) is a run with O(act).
       type: str
     until:
       description: Until when it waits, if that is known.
@@ -215,7 +215,7 @@ groups:
       description: Its score.
       type: float
     urgent:
-      description: What is wrong, of O(urgent).
+      description: Which of O(urgent) are wrong.
       type: list
       elements: str
     moves:
@@ -228,15 +228,15 @@ groups:
       description: All of this as a sentence.
       type: str
 resumed:
-  description: Whether RV(plan) is that of an earlier run. It is the very same, so that the journal of the role goes on with it.
+  description: Whether RV(plan) is that of an earlier run. It is unchanged, so the role continues its journal.
   type: bool
   returned: success
 plan:
-  description: The moves, as RV(bareon.allocator.group_balance#module:plan); without any where nothing is to be done.
+  description: The moves, as RV(bareon.allocator.group_balance#module:plan). There are none if nothing has to be done.
   type: dict
   returned: success
 next:
-  description: When the first of the groups that wait is due, if that is known.
+  description: When the first waiting group is due, if that is known.
   type: str
   returned: success
 summary:

@@ -116,7 +116,7 @@ score:
   returned: success
   sample: 12.7610216
 score_mode:
-  description: The O(score) it was computed by.
+  description: The O(score) that it was computed with.
   type: str
   returned: success
   sample: htools
@@ -131,7 +131,7 @@ metrics:
       type: str
       sample: free_mem_cv
     weight:
-      description: What its value is multiplied by.
+      description: The factor of its value.
       type: float
       sample: 0.5
     value:
@@ -162,7 +162,7 @@ health:
       description: Nodes whose instances on shared storage could not all restart elsewhere.
       type: int
     rules:
-      description: Nodes where a rule does not hold.
+      description: Nodes where a rule is broken.
       type: int
       returned: when there are any
     policy:
@@ -237,10 +237,10 @@ nodes:
       description: Its group.
       type: str
     offline:
-      description: Whether it takes nothing, being offline or drained.
+      description: Whether it takes no instances because it is offline or drained.
       type: bool
     state:
-      description: V(up), V(drained) or V(offline). One that is drained works, but takes nothing new, and all is to leave it.
+      description: V(up), V(drained) or V(offline). A drained node works, but takes nothing new, and everything should leave it.
       type: str
     master:
       description: Whether it is the master.
@@ -249,7 +249,7 @@ nodes:
       description: Whether it fails N+1.
       type: bool
     n1_short:
-      description: Memory that it lacks for that.
+      description: How much memory it lacks for N+1.
       type: int
     total_memory:
       description: All memory.
@@ -315,13 +315,13 @@ pools:
       description: How many instances use it.
       type: int
     total:
-      description: Its size; of internal pools in all nodes together.
+      description: Its size; for internal pools, the sum over all nodes.
       type: int
     free:
       description: What is free.
       type: int
 problems:
-  description: All that is wrong.
+  description: Every problem.
   type: list
   elements: dict
   returned: success

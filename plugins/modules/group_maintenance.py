@@ -47,7 +47,7 @@ options:
     default: false
   full_evacuation:
     description:
-      - Whether secondaries leave the nodes, too, so that they are empty. Takes copying disks, and keeps N+1, CPUs and tags.
+      - Whether secondaries leave the nodes, too, so that they are empty. This copies disks, and keeps N+1, CPUs and tags.
     type: bool
     default: false
   non_redundant:
@@ -116,12 +116,12 @@ sets:
       description: A plan that brings what RV(sets[].plan) moves back when the nodes are up again.
       type: dict
 left_out:
-  description: Nodes that cannot be down even alone, each with the C(instance) that is in the way and what it C(says).
+  description: Nodes that cannot be down even by themselves, each with the C(instance) that prevents it and the reason in C(says).
   type: list
   elements: dict
   returned: success
 summary:
-  description: The sets of nodes with what is moved away and back, as a table to read, and who keeps nodes out of them.
+  description: The sets of nodes with what is moved away and back, as a table to read, and which instances keep nodes out of them.
   type: str
   returned: success
 """

@@ -110,7 +110,7 @@ solutions:
       description: Name of the instance.
       type: str
     groups:
-      description: Every group that can take it, best first. The instances that follow count on the first.
+      description: Every group that can take it, best first. The first one counts as chosen when the next instances are placed.
       type: list
       elements: dict
       contains:
@@ -118,7 +118,7 @@ solutions:
           description: Name of the group.
           type: str
         alloc_policy:
-          description: Its policy of allocation.
+          description: Its allocation policy.
           type: str
         nodes:
           description: The primary, and the secondary if it needs one.
@@ -132,7 +132,7 @@ solutions:
           type: list
           elements: int
         free_after:
-          description: Internal storage that its nodes have left after, in MiB.
+          description: Internal storage that its nodes have left, in MiB.
           type: int
     rejected:
       description: Every group that cannot take it.
@@ -143,7 +143,7 @@ solutions:
           description: Name of the group.
           type: str
         reasons:
-          description: What is in the way on each node.
+          description: What prevents it on each node.
           type: list
           elements: dict
           contains:

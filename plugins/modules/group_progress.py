@@ -46,7 +46,7 @@ options:
     description:
       - The nodes of instances as they are now, by name, the primary first. Each is a list, or text in which C(|), commas or blanks
         separate them. Instances that the plan does not move may be included.
-      - Steps whose result already exists count as done. If an instance is on nodes that are not on the rest of its way, the task fails,
+      - Steps whose result already exists count as done. If an instance is on nodes that its remaining steps do not pass, the task fails,
         since the plan was made for another state.
     type: dict
   storages:
@@ -87,7 +87,7 @@ options:
     type: int
     default: 1
   per_node:
-    description: How many of them a node may take part in. V(0) is any number.
+    description: How many of them may involve the same node. V(0) means any number.
     type: int
     default: 0
 attributes:
@@ -100,7 +100,7 @@ attributes:
       - What is left is shown as RV(rounds).
   idempotent:
     details:
-      - An outcome that is noted already changes nothing.
+      - An outcome that was recorded before changes nothing.
 seealso:
   - module: bareon.allocator.group_evacuate
 """
@@ -154,7 +154,7 @@ rounds:
       description: Name of the instance.
       type: str
     kind:
-      description: What is done, V(migrate), V(failover), V(replace_disks), or another word that the plan has.
+      description: What is done, V(migrate), V(failover), V(replace_disks), or another kind that the plan has.
       type: str
     from:
       description: The nodes before.
@@ -174,10 +174,10 @@ rounds:
       description: Ganeti's command, if the plan has one.
       type: str
     job:
-      description: The job that carries it out already, if any.
+      description: The job that is already carrying it out, if any.
       type: str
     disk:
-      description: Of a step that moves a disk what it is called. It goes from the storage C(from_storage) to C(to_storage).
+      description: For a step that moves a disk, the name of the disk. It goes from the storage C(from_storage) to C(to_storage).
       type: str
     says:
       description: The step in words.
@@ -214,7 +214,7 @@ remaining:
   elements: dict
   returned: success
 summary:
-  description: The same in words.
+  description: What is done, what failed and what is left, in words.
   type: str
   returned: success
 """

@@ -142,7 +142,7 @@ load_score_after:
   type: float
   returned: with O(by=load)
 groups:
-  description: What is wrong with each group, and what becomes of it.
+  description: The problems of each group, and what the plan does about them.
   type: list
   elements: dict
   returned: success
@@ -151,11 +151,11 @@ groups:
       description: Name of the group.
       type: str
     healthy:
-      description: Whether nothing is wrong with it now.
+      description: Whether it has no problems now.
       type: bool
       returned: with O(by=health)
     peers:
-      description: Groups that could take at least one of its instances by their storage.
+      description: Groups whose storage would take at least one of its instances.
       type: list
       elements: str
       returned: with O(by=health)
@@ -176,7 +176,7 @@ groups:
       returned: with O(by=health)
     causes:
       description: >-
-        Instances that are in the way, each with its C(cause), V(offline), V(secondary), V(primary) or V(shared).
+        Instances that cause the problems, each with its C(cause), V(offline), V(secondary), V(primary) or V(shared).
       type: list
       elements: dict
       returned: with O(by=health)
@@ -199,7 +199,7 @@ groups:
       type: bool
       returned: with O(by=health)
     complete:
-      description: Whether O(time_limit) was enough to try all that is to be tried; V(false) says that a longer one may find more.
+      description: Whether everything was tried within O(time_limit). If not, a longer one may find more.
       type: bool
       returned: with O(by=health)
     remains:
@@ -217,7 +217,7 @@ groups:
           description: Name of the instance.
           type: str
         says:
-          description: What keeps it.
+          description: Why it stays.
           type: str
         groups:
           description: The groups that share its storage.
@@ -228,7 +228,7 @@ groups:
               description: Name of the group.
               type: str
             nearest:
-              description: The node and limit for which least is missing, and how much, as C(node), C(limit) and C(short).
+              description: Where the least is missing, and how much, as C(node), C(limit) and C(short).
               type: dict
             reasons:
               description: Every node's reason, as M(bareon.allocator.group_place) returns it.
@@ -243,7 +243,7 @@ groups:
       type: dict
       returned: with O(by=load)
     pressure:
-      description: Load beside capacity, where 1 is that of the whole cluster.
+      description: Load relative to capacity, where 1 is that of the whole cluster.
       type: dict
       returned: with O(by=load)
     outlier:
@@ -263,7 +263,8 @@ plan:
   type: dict
   returned: success
 summary:
-  description: What is wrong with each group and what becomes of it, who finds no place, and the moves, as tables to read.
+  description: >-
+    The problems of each group and what the plan does about them, which instances find no place, and the moves, as tables to read.
   type: str
   returned: success
 """

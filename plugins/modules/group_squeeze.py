@@ -76,7 +76,7 @@ power_on:
   elements: str
   returned: success
 lacking:
-  description: Nodes that lack the minimal room even with all nodes on standby.
+  description: Nodes that lack the minimal room even after all standby nodes are powered on.
   type: list
   elements: str
   returned: success
@@ -85,12 +85,12 @@ plan:
   type: dict
   returned: success
 commands_before:
-  description: Commands that bring nodes on.
+  description: Commands that bring standby nodes back, to run before RV(plan).
   type: list
   elements: str
   returned: success
 commands_after:
-  description: Commands that take nodes off and mark them as on standby.
+  description: Commands that take nodes off and mark them as standby, to run after RV(plan).
   type: list
   elements: str
   returned: success

@@ -90,7 +90,7 @@ def squeeze_summary(answer: Plain) -> str:
         for key, says in (
             ("power_off", "can be switched off"),
             ("power_on", "must be switched on"),
-            ("lacking", "lack what is wanted"),
+            ("lacking", "still lack the minimal room"),
         )
         if answer[key]
     ]
