@@ -99,7 +99,7 @@ options:
             type: bool
             default: false
           drained:
-            description: Whether it works, but takes nothing new, and all is to leave it. What runs there is migrated live.
+            description: Whether it works, but takes nothing new, and everything should leave it. What runs there is migrated live.
             type: bool
             default: false
           master:
