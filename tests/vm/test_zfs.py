@@ -10,6 +10,7 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.zpools import compare_zpools
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 
@@ -104,6 +105,14 @@ def test_zfs_pools_are_made_changed_and_mounted_again(image: Path, layout_start:
         assert host.apply(changed["schema"])["steps"] == []
 
         wipe = [disk.link for disk in DISKS]
+        # Taken over as if it were made by hand: there is nothing to do, and nothing differs.
+        adopted = host.adopt(DISKS)["schema"]
+        assert sorted(pool["name"] for pool in adopted["zpools"]) == ["pair", "tank"]
+        assert host.foresee(adopted)["steps"] == []
+        facts = host.facts()
+        assert [pool["health"] for pool in facts["zpools"]] == ["ONLINE"] * 2
+        for planned in (changed["schema"], adopted):
+            assert list(compare_zpools(planned, facts)) == []
         # What the schema has no more stays, and goes where that is asked for; the pool keeps its data.
         assert host.apply(without["schema"], wipe=wipe)["steps"] == []
         steps = host.apply(without["schema"], wipe=wipe, keep_unlisted=False)["steps"]
