@@ -66,6 +66,11 @@ def test_demo_plans_the_machine_that_it_runs_on_and_all_samples(tmp_path):
     assert all(json.dumps(line, ensure_ascii=False) in text for line in told)
     for host in yaml.safe_load(SAMPLE.read_text(encoding="utf-8"))["all"]["children"]["sample"]["hosts"]:
         assert re.search(rf"^{host} .* [0-9]+% ", written["plans.txt"], re.MULTILINE)
+    # A mirror, a disk that is left out, with its reason, and disks that stay idle, with what would use them.
+    assert any("raid1 on 2 disks     /boot" in line for line in told)
+    assert any(re.fullmatch(r"app-mixed: usb-\S+ is left out, as it is on USB; eligible: \[usb\] takes it in", line) for line in told)
+    idle = told.index("app-mixed: 4 of 3.64 TiB each stay idle:")
+    assert {"type": "raid", "level": "raid6", "legs": "all"}.items() <= json.loads(told[idle + 1].removeprefix("  - ")).items()
     next_steps = told[told.index("Three commands to try next:") + 1 :]
     assert all((ROOT / playbook).exists() for line in next_steps for playbook in re.findall(r"playbooks/\S+", line))
     assert len(next_steps) == 3
