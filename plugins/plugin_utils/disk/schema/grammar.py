@@ -4,8 +4,8 @@
 
 """YAQL's engine, with the tables of its parser read from a file.
 
-YAQL has PLY compute the LALR tables of its grammar whenever an engine is made, which takes longer than all else that a first plan
-does. `grammar.json` holds them beside the grammar that they were computed from (`make grammar` writes it). Where the installed YAQL
+YAQL has PLY compute the LALR tables of its grammar whenever an engine is made, which takes several times as long as a small plan.
+`grammar.json` holds them beside the grammar that they were computed from (`make grammar` writes it). Where the installed YAQL
 has another grammar, it computes its own tables, as ever.
 """
 
