@@ -77,7 +77,7 @@ def test_what_makes_no_sense_is_told_at_once() -> None:
         )
     assert {mistake.place: mistake.says for mistake in caught.value.mistakes} == {
         "schema[0].spares": "raid0 does not survive the loss of a disk, so a spare is of no use; leave spares out",
-        "schema[1].spares": "makes no sense for the type partition; it is for raid",
+        "schema[1].spares": "makes no sense for the type partition; it is for raid, zpool",
         "schema[2].spares": "is -1; must be a whole number, 0 or more",
         "schema[3].legs": "all is 2 here without 2 spares; raid5 needs 3 disks or more",
     }
