@@ -100,7 +100,7 @@ def _make_both(walk: Walk, wanted: Sequence[tuple[int, MoveKind, int]]) -> bool:
 
 def _chain_all(walk: Walk) -> None:
     """Try chains from the least bad moves."""
-    best = walk.best(walk.instances, walk.narrowed(NOBODY))
+    best = walk.best_near(walk.instances, NOBODY)
     improved, failed = False, 0
     for row in best.order().tolist():
         if walk.late() or failed == _PATIENCE:
@@ -109,7 +109,7 @@ def _chain_all(walk: Walk) -> None:
         # What the first look told is stale once a chain has been made.
         now, position = best, row
         if improved:
-            now, position = walk.best(best.instances[row : row + 1], walk.narrowed(best.target[row : row + 1])), 0
+            now, position = walk.best_near(best.instances[row : row + 1], best.target[row : row + 1]), 0
         if np.isfinite(now.cost[position]) and _follow(walk, now.move(walk.state, position), float(now.cost[position])):
             improved, failed = True, 0
 
@@ -120,7 +120,7 @@ def _follow(walk: Walk, move: Move, cost: float) -> bool:
     made = [walk.go(move, cost)]
     while len(made) < _DEPTH:
         touched = np.array([node for move in made for node in (*move.source, *move.target)])
-        best = walk.best(_near(walk, made), walk.narrowed(touched))
+        best = walk.best_near(_near(walk, made), touched)
         order = best.order()
         if not len(order):
             break

@@ -138,7 +138,7 @@ def _mended(walk: Walk) -> Iterator[None]:
 def _mend_one(walk: Walk) -> bool:
     """Make the best move if a limit is broken by less after it; return whether it is."""
     broken = excess_of(walk.state, walk.scorer.members)
-    best = walk.best(walk.instances, walk.narrowed(NOBODY))
+    best = walk.best_near(walk.instances, NOBODY)
     before, flags = walk.cost, walk.state.fails_n1.copy()
     for row in best.order()[:_PLACES].tolist():
         move = walk.go(best.move(walk.state, row), float(best.cost[row]))

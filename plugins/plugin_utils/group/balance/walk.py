@@ -24,6 +24,7 @@ from ..neighbourhood.excess import Mending, MovedExcess, excess_of
 from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator
 from ..neighbourhood.price import Home, PlacementPrice, Prices
+from ..neighbourhood.spreads import SpreadValues
 from .hbal import candidates
 from .model import BalanceOptions, Redundancy, Refused
 from .queue import MoveQueue
@@ -120,14 +121,14 @@ class Walk:
 
     def settle(self) -> None:
         """Make single moves, the best first."""
-        self.repeat(lambda: self._sweep(self.narrowed(NOBODY)))
+        self.repeat(lambda: self._sweep(self.best_near(self.instances, NOBODY)))
 
     def descend(self) -> None:
         """Make single moves to any of the nodes."""
         self.repeat(self._sweep_everywhere, LITTLE_EVERYWHERE)
 
     def _sweep_everywhere(self) -> None:
-        if self._sweep(self.evaluator):
+        if self._sweep(self.best(self.instances, self.evaluator)):
             self.settle()
 
     def repeat(self, improve: Callable[[], object], little: float = LITTLE) -> None:
@@ -139,9 +140,8 @@ class Walk:
                 return
             last = self.cost
 
-    def _sweep(self, evaluator: MoveEvaluator) -> bool:
-        """Look at all instances and make the moves worth at least half as much as the best of them; return whether there are any."""
-        best = self.best(self.instances, evaluator)
+    def _sweep(self, best: BestMoves) -> bool:
+        """Make the moves worth at least half as much as the best of those of all instances; return whether there are any."""
         queue = MoveQueue.of(best, self.cost, len(self.state.primary))
         least = max(self.options.min_gain, queue.promise / 2)
         made = self._make_first(best, self.options.min_gain)
@@ -152,7 +152,7 @@ class Walk:
     def _make_next(self, queue: MoveQueue, least: float) -> bool:
         """Make one of the moves that promise most and keep it, at least `least`; return whether there is one."""
         while len(instances := queue.next(least, _TOGETHER)):
-            best = self.best(instances, self.narrowed(queue.targets[instances]))
+            best = self.best_near(instances, queue.targets[instances])
             queue.tell(best, self.cost)
             if self._make_first(best, least):
                 if self.is_large() and not self._counts_together():
@@ -208,9 +208,19 @@ class Walk:
         self.state.fails_n1[:] = flags
         self.cost = cost
 
-    def best(self, instances: Integers, evaluator: MoveEvaluator) -> BestMoves:
+    def best(self, instances: Integers, evaluator: MoveEvaluator, values: SpreadValues | None = None) -> BestMoves:
         price = self.price()
-        return evaluator.best(evaluator.at(self.state, self.cost - price.now), instances, price)
+        return evaluator.best(evaluator.at(self.state, self.cost - price.now, values), instances, price)
+
+    def best_near(self, instances: Integers, targets: Integers) -> BestMoves:
+        """Return the best moves to the nodes that most invite them and to some others; to all where there are few."""
+        if not self.is_large():
+            return self.best(instances, self.evaluator)
+        values = self.evaluator.values(self.state)
+        wanted = np.zeros(len(self.state.offline) + 1, dtype=bool)
+        wanted[targets] = True
+        wanted[self.evaluator.inviting(values, _INVITING)] = True
+        return self.best(instances, self.evaluator.narrowed(np.flatnonzero(wanted[:-1] & self.evaluator.board.online)), values)
 
     def evaluated(self, evaluator: MoveEvaluator) -> Evaluation:
         return evaluator.at(self.state, self.cost - self.price().now)
@@ -218,12 +228,3 @@ class Walk:
     def price(self) -> PlacementPrice | Mending:
         price = PlacementPrice.of(self.state, self.home, self._prices)
         return Mending(price, MovedExcess.of(self.state, self.scorer.members, self.mending)) if len(self.mending) else price
-
-    def narrowed(self, targets: Integers) -> MoveEvaluator:
-        """Return a look at moves to the nodes that most invite them and to some others; to all where there are few."""
-        if not self.is_large():
-            return self.evaluator
-        wanted = np.zeros(len(self.state.offline) + 1, dtype=bool)
-        wanted[targets] = True
-        wanted[self.evaluator.inviting(self.state, _INVITING)] = True
-        return self.evaluator.narrowed(np.flatnonzero(wanted[:-1] & self.evaluator.board.online))

@@ -18,6 +18,7 @@ those of Ganeti's hbal; p and s are an instance's primary and secondary, t is th
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 
 from ...common.libraries import np
@@ -50,7 +51,7 @@ class Block:
         """Whether these have secondaries."""
         return bool(len(self.secondary)) and self.secondary[0] != NOWHERE
 
-    @property
+    @functools.cached_property
     def order(self) -> Integers:
         """Return [R]: 0, 1, 2 ..."""
         return np.arange(len(self.instances))
@@ -68,13 +69,15 @@ class Board:
     """[N]: whether the node is one of them."""
     tagged: Booleans
     """[I]: whether the instance has exclusion tags."""
+    open: bool
+    """Whether every node accepts instances of every other."""
 
     @classmethod
     def of(cls, state: ClusterState, scorer: Scorer) -> Board:
         """Return the board of a scorer's online members."""
         column = _columns(scorer.online, len(state.offline))
         tagged = np.array([bool(tags) for tags in state.facts.instances.exclusion], dtype=bool)
-        return cls(scorer.online, column, column != NOWHERE, tagged)
+        return cls(scorer.online, column, column != NOWHERE, tagged, bool(state.facts.nodes.accepts.all()))
 
     def narrowed(self, targets: Integers) -> Board:
         """Return a board with some of the targets only."""
@@ -93,11 +96,12 @@ class Board:
                 found.append(Block(rows, state.primary[rows], state.secondary[rows]))
         return found
 
-    def hide(self, values: Floats, rows: Integers, nodes: Integers) -> None:
-        """Make the cells of a [R, T] array infinite where row `rows[k]` meets node `nodes[k]`."""
-        columns = self.column[nodes]
-        known = (nodes != NOWHERE) & (columns != NOWHERE)
-        values[rows[known], columns[known]] = np.inf
+    def at_home(self, block: Block) -> tuple[Integers, Integers]:
+        """Return the rows and columns of the cells, [R, T], at which an instance is already."""
+        rows, nodes = np.concatenate([block.order, block.order]), np.concatenate([block.primary, block.secondary])
+        columns = np.where(nodes == NOWHERE, NOWHERE, self.column[nodes])
+        known = np.flatnonzero(columns != NOWHERE)
+        return rows[known], columns[known]
 
 
 def _columns(targets: Integers, nodes: int) -> Integers:
@@ -134,13 +138,22 @@ class KeptMemory:
         left[block.order, primary] -= memory
         without = np.where(keeps, left.max(axis=1), state.reserved[secondary])
         here = state.reserved[targets]
+        cells, flat = len(state.peers), state.peers.ravel()
+        of_primary = flat.take(targets * cells + primary[:, None])
+        of_primary += amount
+        of_secondary = flat.take(targets * cells + secondary[:, None])
+        of_secondary += amount
+        for_target = state.peers[primary].take(targets, axis=1)
+        for_target += amount
+        instead = left.take(targets, axis=1)
+        instead += amount
         return cls(
             secondary_without=without,
             primary_after_failover=np.maximum(state.reserved[primary], state.peers[primary, secondary] + memory),
-            target_of_primary=np.maximum(here, state.peers[np.ix_(targets, primary)].T + amount),
-            target_of_secondary=np.maximum(here, state.peers[np.ix_(targets, secondary)].T + amount),
-            primary_of_target=np.maximum(state.reserved[primary][:, None], state.peers[np.ix_(primary, targets)] + amount),
-            secondary_of_target=np.maximum(without[:, None], left[:, targets] + amount),
+            target_of_primary=np.maximum(here, of_primary, out=of_primary),
+            target_of_secondary=np.maximum(here, of_secondary, out=of_secondary),
+            primary_of_target=np.maximum(state.reserved[primary][:, None], for_target, out=for_target),
+            secondary_of_target=np.maximum(without[:, None], instead, out=instead),
         )
 
 

@@ -69,6 +69,8 @@ class ExchangeEvaluator:
     def __init__(self, evaluation: Evaluation, price: PlacementPrice | Mending, arrivals: Floats | None) -> None:
         self._evaluation, self._state, self._price, self._arrivals = evaluation, evaluation.state, price, arrivals
         self._without = _kept_without(evaluation.state)
+        # Tables of one memory order are looked up and added up much faster.
+        self._peers_by_primary = np.ascontiguousarray(evaluation.state.peers.T)
 
     def best(self, ones: Integers, others: Integers, least: float) -> list[Exchange]:
         """Return of every one the exchange with another that promises most, if that is at least `least`, the most promising first."""
@@ -119,11 +121,17 @@ class ExchangeEvaluator:
 
     def _kept_of_primaries(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
         """Return [R, C] twice: MiB that the secondaries of each keep when the primaries are exchanged."""
-        state = self._state
-        memory = state.facts.instances.reserves
-        at_one = state.peers[np.ix_(state.secondary[ones], state.primary[others])] + memory[ones][:, None]
-        at_other = state.peers[np.ix_(state.secondary[others], state.primary[ones])].T + memory[others]
+        memory = self._state.facts.instances.reserves
+        at_one, at_other = self._kept_for_each_other(ones, others)
+        at_one += memory[ones][:, None]
+        at_other += memory[others]
         return self._at_least(at_one, at_other, ones, others)
+
+    def _kept_for_each_other(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+        """Return [R, C] twice: MiB that the secondary of each keeps for the primary of the other now."""
+        state = self._state
+        at_one = state.peers[state.secondary[ones]].take(state.primary[others], axis=1)
+        return at_one, self._peers_by_primary[state.primary[ones]].take(state.secondary[others], axis=1)
 
     def _at_least(self, at_one: Floats, at_other: Floats, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
         """Return the same, but no less than what is kept without the instances."""
@@ -134,9 +142,12 @@ class ExchangeEvaluator:
         """Return [R, C] twice: MiB that the secondaries keep when they are exchanged."""
         state = self._state
         memory = state.facts.instances.reserves
-        same = state.primary[ones][:, None] == state.primary[others]
-        at_one = state.peers[np.ix_(state.secondary[ones], state.primary[others])] + memory[others] - same * memory[ones][:, None]
-        at_other = state.peers[np.ix_(state.secondary[others], state.primary[ones])].T + memory[ones][:, None] - same * memory[others]
+        at_one, at_other = self._kept_for_each_other(ones, others)
+        at_one += memory[others]
+        at_other += memory[ones][:, None]
+        rows, columns = np.nonzero(state.primary[ones][:, None] == state.primary[others])
+        at_one[rows, columns] -= memory[ones][rows]
+        at_other[rows, columns] -= memory[others][columns]
         return self._at_least(at_one, at_other, ones, others)
 
 

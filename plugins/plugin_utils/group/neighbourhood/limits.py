@@ -65,18 +65,18 @@ class MovedLimits:
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
         """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
         state, targets = self._state, self._board.targets
-        accepts = state.facts.nodes.accepts
         p, s = block.primary, block.secondary
         rescued = self._rescued[p]
         is_dark = self._dark[p] & (not self._like_hbal)
-        passes = accepts[np.ix_(p, targets)] | is_dark[:, None]
-        hard, soft = self._primary_at(block, needs, targets)
+        passes = self._accepted(p, targets) | is_dark[:, None]
+        stored, pressed = self._storage_at(block, needs, targets), self._pressure_at(block, needs, targets)
+        hard, soft = self._primary_at(block, needs, targets, stored, pressed)
         primary_at_t = hard & (soft | rescued[:, None])
         if kept is None:
             return {MoveKind.FAILOVER_TO_ANY: primary_at_t & passes}
-        hard_mirror, soft_mirror = self._mirror_at(block, needs, targets)
+        hard_mirror, soft_mirror = stored, self._mirror_at(block, needs, targets, pressed)
         usable = ~state.offline[s]
-        failover = usable & (accepts[p, s] | is_dark) & self._primary_at_s(block, kept, needs, rescued)
+        failover = usable & (state.facts.nodes.accepts[p, s] | is_dark) & self._primary_at_s(block, kept, needs, rescued)
         copies = ~is_dark
         rescued_mirror = state.offline[s] & self._like_hbal
         to_t = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_primary) | rescued_mirror[:, None])
@@ -87,15 +87,22 @@ class MovedLimits:
             MoveKind.FAILOVER: failover & self._mirror_at_p(block, needs, kept.primary_after_failover[:, None], rescued)[:, 0],
             MoveKind.REPLACE_SECONDARY: (copies & self._stays(block))[:, None] & to_t,
             MoveKind.REPLACE_AND_FAILOVER: copies[:, None] & passes & hard & soft & back_at_p,
-            MoveKind.REPLACE_PRIMARY: failover[:, None] & accepts[np.ix_(s, targets)] & primary_at_t & (s_of_t | rescued[:, None]),
+            MoveKind.REPLACE_PRIMARY: failover[:, None] & self._accepted(s, targets) & primary_at_t & (s_of_t | rescued[:, None]),
             MoveKind.FAILOVER_AND_REPLACE: failover[:, None] & to_t_of_s,
         }
 
-    def _primary_at(self, block: Block, needs: Needs, nodes: Integers) -> tuple[Booleans, Booleans]:
-        """Return whether hard and soft limits let the instances be primaries of nodes that they are not on, [R, T]."""
+    def _accepted(self, homes: Integers, nodes: Integers) -> Booleans:
+        """Return [R, T], or [1, 1] when all are: whether nodes accept instances that run on others."""
+        accepts = self._state.facts.nodes.accepts
+        return np.ones((1, 1), dtype=bool) if self._board.open else accepts[np.ix_(homes, nodes)]
+
+    def _primary_at(self, block: Block, needs: Needs, nodes: Integers, stored: Booleans, soft: Booleans) -> tuple[Booleans, Booleans]:
+        """Return whether hard and soft limits let the instances be primaries of nodes that they are not on, [R, T].
+
+        `stored` and `soft` are what those of storage say.
+        """
         facts, rows = self._state.facts.instances, block.instances
-        hard = self._fits(needs.uses, needs.real, Quantity.MEMORY, nodes) & self._storage_at(block, needs, nodes)
-        soft = self._pressure_at(block, needs, nodes)
+        hard = self._fits(needs.uses, needs.real, Quantity.MEMORY, nodes) & stored
         spare = self._keepable[nodes] - self._state.reserved[nodes]
         soft = soft & ((needs.uses[:, None] <= spare) | self._excused[nodes] | ~needs.real[:, None])
         soft &= self._fits(facts.as_primary[Quantity.CPUS, rows], needs.real, Quantity.CPUS, nodes)
@@ -115,12 +122,13 @@ class MovedLimits:
                 hard[row] &= self._apart or joins(self._state, int(rows[row]), nodes)
         return hard, soft
 
-    def _mirror_at(self, block: Block, needs: Needs, nodes: Integers) -> tuple[Booleans, Booleans]:
-        """Return whether hard and soft limits but N+1 let nodes that they are not on be their secondaries, [R, T]."""
+    def _mirror_at(self, block: Block, needs: Needs, nodes: Integers, soft: Booleans) -> Booleans:
+        """Return whether soft limits but N+1 let nodes that they are not on be their secondaries, [R, T]; `soft` are those of storage."""
         rows = block.instances
-        soft = self._pressure_at(block, needs, nodes) & self._fits(needs.kept, needs.real, Quantity.MEMORY, nodes)
+        soft = soft & self._fits(needs.kept, needs.real, Quantity.MEMORY, nodes)
         every = np.ones(len(rows), dtype=bool)
-        return self._storage_at(block, needs, nodes), soft & self._fits(self._kept_planned(rows), every, Quantity.MEMORY_PLANNED, nodes)
+        result: Booleans = soft & self._fits(self._kept_planned(rows), every, Quantity.MEMORY_PLANNED, nodes)
+        return result
 
     def _kept_planned(self, rows: Integers) -> Floats:
         """Return [R]: what a secondary keeps for them, now or, for those that are forthcoming, later."""

@@ -28,7 +28,7 @@ from .board import WITH_TARGET, Block, Board, KeptMemory, Needs
 from .limits import MovedLimits, MoveRules
 from .penalties import MovedPenalties
 from .reserves import MovedReserves
-from .spreads import MovedSpreads, SpreadTable
+from .spreads import MovedSpreads, SpreadTable, SpreadValues
 
 KINDS = (MoveKind.FAILOVER, *WITH_TARGET, MoveKind.FAILOVER_TO_ANY)
 
@@ -98,17 +98,21 @@ class MoveEvaluator:
         narrow.board = self.board.narrowed(targets)
         return narrow
 
-    def inviting(self, state: ClusterState, most: int) -> Integers:
-        """Return some of the targets, `most` at most: those where primaries, and those where secondaries, make the score fall most."""
-        targets = self.board.targets
-        first = [np.argsort(slope[targets], kind="stable")[: most // 2] for slope in self._spreads.slopes(state)]
-        return targets[np.union1d(*first)]
+    def values(self, state: ClusterState) -> SpreadValues:
+        """Return what `inviting` and `at` have in common."""
+        return self._spreads.values(state)
 
-    def at(self, state: ClusterState, score: float) -> Evaluation:
+    def inviting(self, values: SpreadValues, most: int) -> Integers:
+        """Return some of the targets, `most` at most, some twice: where primaries, and where secondaries, make the score fall most."""
+        targets = self.board.targets
+        first = [np.argsort(slope[targets], kind="stable")[: most // 2] for slope in self._spreads.slopes(values)]
+        return targets[np.concatenate(first)]
+
+    def at(self, state: ClusterState, score: float, values: SpreadValues | None = None) -> Evaluation:
         """Return what is the same for all moves from a state with that score; it must not change while the evaluation is used."""
         return Evaluation(
             state=state,
-            spreads=self._spreads.at(state, self.board.targets),
+            spreads=self._spreads.at(self.values(state) if values is None else values, self.board.targets),
             reserves=MovedReserves(state, self.scorer, self.board),
             penalties=MovedPenalties(state, self.scorer, self.board),
             limits=MovedLimits(state, self.board, self._rules),
@@ -144,14 +148,15 @@ class MoveEvaluator:
         allowed = evaluation.limits.allowed(block, kept, needs)
         costs = self._scores(evaluation, block, kept, needs)
         shape = len(block.instances), len(self.board.targets)
+        at_home = self.board.at_home(block)
         for kind in list(costs):
             if not self._options.offers(kind):
                 del costs[kind]
-                continue
-            costs[kind] = _masked(costs[kind], allowed[kind], shape[:1] if kind == MoveKind.FAILOVER else shape)
-            if kind != MoveKind.FAILOVER:
-                self.board.hide(costs[kind], block.order, block.primary)
-                self.board.hide(costs[kind], block.order, block.secondary)
+            elif kind == MoveKind.FAILOVER:
+                costs[kind] = _masked(costs[kind], allowed[kind], shape[:1])
+            else:
+                costs[kind] = _masked(costs[kind], allowed[kind], shape)
+                costs[kind][at_home] = np.inf
         price.add(costs, block, self.board)
         return costs
 
@@ -161,8 +166,8 @@ class MoveEvaluator:
         changes = evaluation.penalties.changes(block, kept, needs)
         fixed = evaluation.score - one.still - both.still
         if kept is None:
-            total = one.primary_to_target + both.primary_to_target + changes[MoveKind.FAILOVER_TO_ANY]
-            return {MoveKind.FAILOVER_TO_ANY: total + fixed}
+            spreads, reserved = {MoveKind.FAILOVER_TO_ANY: one.primary_to_target + both.primary_to_target}, {}
+            return _added(spreads, reserved, changes, fixed)
         reserved = evaluation.reserves.after(block, kept)
         fixed -= evaluation.reserves.still
         spreads = {
@@ -172,7 +177,7 @@ class MoveEvaluator:
             MoveKind.FAILOVER_AND_REPLACE: both.primary_to_target + one.primary_to_secondary[:, None],
             MoveKind.FAILOVER: both.still + one.primary_to_secondary,
         }
-        return {kind: spread + reserved[kind] + changes[kind] + fixed for kind, spread in spreads.items()}
+        return _added(spreads, reserved, changes, fixed)
 
 
 @dataclass(frozen=True)
@@ -187,25 +192,36 @@ class Evaluation:
     score: float
 
 
+def _added(spreads: dict[MoveKind, Floats], reserved: dict[MoveKind, Floats], changes: dict[MoveKind, Floats], fixed: float) -> dict[MoveKind, Floats]:
+    """Return the sum of all parts of the score; kinds that some of them do not concern are left out there."""
+    return {
+        kind: sum((part[kind] for part in (reserved, changes) if kind in part), start=spread) + fixed for kind, spread in spreads.items()
+    }
+
+
 def _masked(costs: Floats, allowed: Booleans, shape: tuple[int, ...]) -> Floats:
     """Return costs in full shape, infinite where a limit is in the way."""
-    masked = np.full(shape, np.inf)
-    np.copyto(masked, costs, where=np.broadcast_to(allowed, shape))
-    return masked
+    masked = np.where(allowed, costs, np.inf)
+    return masked if masked.shape == shape else np.broadcast_to(masked, shape).copy()
 
 
 def _reduced(block: Block, costs: dict[MoveKind, Floats], board: Board) -> BestMoves:
     """Return the first cheapest move of each instance: by target, then by kind, a failover before all."""
     rows = block.order
-    best = np.full(len(rows), np.inf)
-    kinds = np.zeros(len(rows), dtype=np.int64)
-    columns = np.full(len(rows), len(board.targets))
-    for kind, values in costs.items():
-        column = values.argmin(axis=1) if values.ndim > 1 else np.full(len(rows), NOWHERE)
-        cost = values[rows, column] if values.ndim > 1 else values
-        number = KINDS.index(kind)
-        better = (cost < best) | ((cost == best) & ((column < columns) | ((column == columns) & (number < kinds))))
-        best = np.where(better, cost, best)
-        kinds, columns = np.where(better, number, kinds), np.where(better, column, columns)
-    targets = np.where(columns == NOWHERE, NOWHERE, board.targets[np.minimum(columns, len(board.targets) - 1)])
-    return BestMoves(block.instances, best, kinds, targets)
+    kinds = [kind for kind in KINDS if kind in costs]
+    if not kinds:
+        return BestMoves(block.instances, np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.int64), np.full(len(rows), NOWHERE))
+    cost = np.empty((len(kinds), len(rows)))
+    column = np.full(cost.shape, NOWHERE)
+    for number, kind in enumerate(kinds):
+        values = costs[kind]
+        if values.ndim > 1:
+            column[number] = values.argmin(axis=1)
+            values = values[rows, column[number]]
+        cost[number] = values
+    best = cost.min(axis=0)
+    column[cost > best] = len(board.targets)
+    # Of equal ones the first is taken, and kinds are in their order.
+    first = column.argmin(axis=0)
+    targets = np.append(board.targets, NOWHERE)[column[first, rows]]
+    return BestMoves(block.instances, best, np.array([KINDS.index(kind) for kind in kinds])[first], targets)

@@ -29,13 +29,16 @@ class MovedPenalties:
         self._counts = counts * board.online
         self._failed = self._counts * scorer.failing(state)
         self._tags = _TagPenalties(state, scorer, board)
+        self._one_fails = bool(self._failed.any())
+        self._plain = not (state.offline.any() or self._tags.any)
 
     def changes(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
-        """Return the weighted change of every move's sums; `kept` is None for a block that is not mirrored."""
-        found = self._without_n1(block, needs)
+        """Return the weighted change of every move's sums, without kinds of which none changes any; `kept` is None if not mirrored."""
+        found = {} if self._plain and self._board.online[block.primary].all() else self._without_n1(block, needs)
         # Also for moves that keep N+1: the score takes a node with exactly what it must keep for one that fails.
         for kind, change in self._n1(block, kept, needs).items():
-            found[kind] = found[kind] + change
+            if change.any():
+                found[kind] = found[kind] + change if kind in found else change
         return found
 
     @property
@@ -117,7 +120,10 @@ class MovedPenalties:
 
     def _at(self, nodes: Integers, memory: Floats, kept: Floats, arrivals: float) -> Floats:
         """Return the change at `nodes` when they have that memory free and kept, and so many instances more."""
-        after = (self._counts[nodes] + arrivals * self._board.online[nodes]) * self._short(memory, kept)
+        short = self._short(memory, kept)
+        if not self._one_fails and not short.any():
+            return np.zeros(1)
+        after = (self._counts[nodes] + arrivals * self._board.online[nodes]) * short
         change: Floats = WEIGHTS["n1_cnt"] * (after - self._failed[nodes])
         return change
 

@@ -58,11 +58,14 @@ class Home:
 
     def data(self, state: ClusterState) -> int:
         """Return MiB that the shortest way to a state copies."""
-        mirrored = np.flatnonzero(((state.secondary != NOWHERE) | state.facts.instances.along) & self.moved(state))
-        disk = state.facts.instances.disk[mirrored]
-        second = state.secondary[mirrored]
-        copies = self.is_new(mirrored, state.primary[mirrored]) + self.is_new(mirrored, second) * (second != NOWHERE)
-        return int(disk @ copies)
+        return self.copied(state, ((state.secondary != NOWHERE) | state.facts.instances.along) & self.moved(state))
+
+    def copied(self, state: ClusterState, which: Booleans) -> int:
+        """Return the same for some instances, [I], whose disks go along."""
+        moved = np.flatnonzero(which)
+        second = state.secondary[moved]
+        copies = self.is_new(moved, state.primary[moved]) + self.is_new(moved, second) * (second != NOWHERE)
+        return int(state.facts.instances.disk[moved] @ copies)
 
     def is_new(self, instances: Integers, nodes: Integers) -> Floats:
         """Return 1 where an instance was not on the node at first, else 0."""
@@ -92,7 +95,8 @@ class PlacementPrice:
         each = np.where(state.facts.instances.stopped_to_move, prices.restart, prices.primary)
         leaving = float(each @ (state.primary != home.primary))
         mirrored = (state.secondary != NOWHERE) | state.facts.instances.along
-        return cls(home, prices, each, state.facts.instances.disk, mirrored, home.moved(state), home.data(state), leaving)
+        moved = home.moved(state)
+        return cls(home, prices, each, state.facts.instances.disk, mirrored, moved, home.copied(state, mirrored & moved), leaving)
 
     @property
     def now(self) -> float:
@@ -116,8 +120,8 @@ class PlacementPrice:
     def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Floats:
         """Return [R, C]: the change of the price when instances exchange the nodes that they are on, `primary` or secondary ones."""
         nodes, row = np.unique(here, return_inverse=True)
-        change = self._instead(ones, here, np.arange(there.max(initial=0) + 1), primary=primary)[:, there]
-        change += self._instead(others, there, nodes, primary=primary).T[row]
+        change = self._instead(ones, here, np.arange(there.max(initial=0) + 1), primary=primary).take(there, axis=1)
+        change += np.ascontiguousarray(self._instead(others, there, nodes, primary=primary).T)[row]
         return change
 
     def _instead(self, instances: Integers, before: Integers, nodes: Integers, *, primary: bool) -> Floats:

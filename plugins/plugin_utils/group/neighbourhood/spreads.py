@@ -5,7 +5,8 @@
 """The spreads of a score after every single move: each standard deviation as one product of small matrices and a root.
 
     table = SpreadTable.of(state, scorer)             # once: which metrics there are
-    spreads = table.at(state, targets)                # for the moves from one state to these nodes
+    values = table.values(state)                      # of one state
+    spreads = table.at(values, targets)               # for the moves from it to these nodes
     spreads.one_role(block), spreads.both_roles(block)
 
 A move takes something off one node and puts it on another. With a metric's values centred on their mean, c, of n nodes
@@ -55,14 +56,26 @@ class SpreadTable:
         alone = [spread for spread in scorer.spreads if not _both_roles(state, spread)]
         return cls(_Metrics.of(state, alone), _Metrics.of(state, shared))
 
-    def at(self, state: ClusterState, targets: Integers) -> MovedSpreads:
-        """Return the spreads of one state."""
-        return MovedSpreads(_Centred.of(self.one_role, state, targets), _Centred.of(self.both_roles, state, targets))
+    def values(self, state: ClusterState) -> SpreadValues:
+        """Return the metrics' values in one state."""
+        return SpreadValues(self.one_role.centred(state), self.both_roles.centred(state))
 
-    def slopes(self, state: ClusterState) -> tuple[Floats, Floats]:
+    def at(self, values: SpreadValues, targets: Integers) -> MovedSpreads:
+        """Return the spreads of the state that has these values."""
+        return MovedSpreads(_Centred.of(self.one_role, values.one_role, targets), _Centred.of(self.both_roles, values.both_roles, targets))
+
+    def slopes(self, values: SpreadValues) -> tuple[Floats, Floats]:
         """Return [N] each: by how much the spreads rise, about, when an average instance comes to a node as primary, as secondary."""
-        both = self.both_roles.slope(state)
-        return self.one_role.slope(state) + both, both
+        both = self.both_roles.slope(values.both_roles)
+        return self.one_role.slope(values.one_role) + both, both
+
+
+@dataclass(frozen=True)
+class SpreadValues:
+    """The values of metrics in one state less their mean, [K, N] each."""
+
+    one_role: Floats
+    both_roles: Floats
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,8 @@ class _Metrics:
     """[M, K, I]"""
     average: Floats
     """[K, N]: by how much the value of a node rises when an average instance comes."""
+    right: Floats
+    """[K, 1 + 3 M, N]: what a target contributes to the variances, but for its value."""
 
     @classmethod
     def of(cls, state: ClusterState, spreads: Sequence[Spread]) -> _Metrics:
@@ -135,7 +150,11 @@ class _Metrics:
         member = np.array([spread.member for spread in kept], dtype=bool).reshape(len(kept), nodes)
         offset = np.array([spread.offset for spread in kept]).reshape(len(kept), nodes)
         average = (need.sum(axis=2)[:, :, None] / max(1, instances) * rate).sum(axis=0)
-        return cls(np.array(weights), member.sum(axis=1).astype(float), member, offset, quantity, rate, need, average)
+        count = member.sum(axis=1).astype(float)
+        parts = [np.ones((len(kept), nodes))]
+        for rates in rate:
+            parts += [rates**2 * (1 - 1 / count[:, None]), 2 * rates, -2 / count[:, None] * rates]
+        return cls(np.array(weights), count, member, offset, quantity, rate, need, average, np.stack(parts, axis=1))
 
     def centred(self, state: ClusterState) -> Floats:
         """Return [K, N]: the values of a state less their mean."""
@@ -144,9 +163,8 @@ class _Metrics:
         centred: Floats = (values - (values.sum(axis=1) / self.count)[:, None]) * self.member
         return centred
 
-    def slope(self, state: ClusterState) -> Floats:
+    def slope(self, centred: Floats) -> Floats:
         """Return [N]: how fast the weighted deviations rise with the needs of an average instance; 0 for those that are 0."""
-        centred = self.centred(state)
         deviation = np.sqrt(np.einsum("kn,kn->k", centred, centred) / self.count)
         steep = np.divide(self.weight, self.count * deviation, out=np.zeros(len(self.weight)), where=deviation > 0)
         slope: Floats = (steep[:, None] * centred * self.average).sum(axis=0)
@@ -164,25 +182,22 @@ class _Centred:
     """[K, 1 + 3 M, T]: what a target contributes to the variances."""
 
     @classmethod
-    def of(cls, metrics: _Metrics, state: ClusterState, targets: Integers) -> _Centred:
-        centred = metrics.centred(state)
-        count = metrics.count[:, None]
-        here = centred[:, targets]
-        parts = [np.ones_like(here)]
-        for rate in metrics.rate[:, :, targets]:
-            parts += [rate**2 * (1 - 1 / count), 2 * rate * here, -2 / count * rate]
-        return cls(metrics, centred, np.einsum("kn,kn->k", centred, centred), np.stack(parts, axis=1))
+    def of(cls, metrics: _Metrics, centred: Floats, targets: Integers) -> _Centred:
+        right = metrics.right.take(targets, axis=2)
+        right[:, 2::3] *= centred.take(targets, axis=1)[:, None]
+        return cls(metrics, centred, np.einsum("kn,kn->k", centred, centred), right)
 
     def transfers(self, block: Block, from_secondary: bool) -> Transfers:
         metrics = self.metrics
         still = metrics.weight * np.sqrt(self.squares / metrics.count)
-        need = metrics.need[:, :, block.instances]
+        need = metrics.need.take(block.instances, axis=2)
         loud = need.any(axis=(0, 2))
         quiet = float(still[~loud].sum())
         numbers = np.flatnonzero(loud)
-        to_target = self._to_targets(need, block.primary, numbers, quiet)
-        from_s = self._to_targets(need, block.secondary, numbers, quiet) if from_secondary else to_target
-        return Transfers(to_target, from_s, self._to_nodes(need, block, loud) + quiet, float(still.sum()))
+        taken = self._taken(need, block.primary)
+        to_target = self._to_targets(need, taken, numbers, quiet)
+        from_s = self._to_targets(need, self._taken(need, block.secondary), numbers, quiet) if from_secondary else to_target
+        return Transfers(to_target, from_s, self._to_nodes(need, taken, block, loud) + quiet, float(still.sum()))
 
     def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
         """Return [R, C]: the change of the weighted deviations when instances exchange the nodes that they are on."""
@@ -219,13 +234,13 @@ class _Centred:
 
     def _taken(self, need: Floats, nodes: Integers) -> tuple[Floats, Floats]:
         """Return [K, R]: what leaves `nodes` as a change of their values, and n times the variance's part for it."""
-        change = -(need * self.metrics.rate[:, :, nodes]).sum(axis=0)
-        return change, self.squares[:, None] + change * (change + 2 * self.centred[:, nodes])
+        change = -(need * self.metrics.rate.take(nodes, axis=2)).sum(axis=0)
+        return change, self.squares[:, None] + change * (change + 2 * self.centred.take(nodes, axis=1))
 
-    def _to_targets(self, need: Floats, nodes: Integers, numbers: Integers, quiet: float) -> Floats:
-        """Return [R, T]: the weighted deviations with the needs taken off `nodes` and put on each target."""
+    def _to_targets(self, need: Floats, taken: tuple[Floats, Floats], numbers: Integers, quiet: float) -> Floats:
+        """Return [R, T]: the weighted deviations with the needs taken off nodes (`_taken`) and put on each target."""
         count = self.metrics.count[:, None]
-        change, base = self._taken(need, nodes)
+        change, base = taken
         scale = self.metrics.weight[:, None] ** 2 / count
         parts = [scale * (base - change**2 / count)]
         for amount in need:
@@ -239,14 +254,14 @@ class _Centred:
             total += np.sqrt(variance, out=variance)
         return total
 
-    def _to_nodes(self, need: Floats, block: Block, loud: Booleans) -> Floats:
+    def _to_nodes(self, need: Floats, taken: tuple[Floats, Floats], block: Block, loud: Booleans) -> Floats:
         """Return [R]: the weighted deviations of the metrics that are `loud`, with the needs taken from p to s."""
         if not block.mirrored:
             return np.zeros(len(block.instances))
         count = self.metrics.count[:, None]
-        taken, base = self._taken(need, block.primary)
-        put = (need * self.metrics.rate[:, :, block.secondary]).sum(axis=0)
-        variance = (base + put * (put + 2 * self.centred[:, block.secondary]) - (taken + put) ** 2 / count) / count
+        change, base = taken
+        put = (need * self.metrics.rate.take(block.secondary, axis=2)).sum(axis=0)
+        variance = (base + put * (put + 2 * self.centred.take(block.secondary, axis=1)) - (change + put) ** 2 / count) / count
         deviations = self.metrics.weight[:, None] * np.sqrt(np.maximum(variance, 0.0))
         result: Floats = deviations[loud].sum(axis=0)
         return result
