@@ -31,6 +31,7 @@ from .rules import Slots, collect_slots
 from .tags import TagRules, chosen, read_rules, received
 
 Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 

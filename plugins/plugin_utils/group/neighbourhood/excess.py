@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import Facts, Floats, Integers, Quantity
+from ..cluster.arrays import Facts, Floats, Integers, Quantity, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import LIMITED, TOLERANCE, capacity, counted_as_used
@@ -142,6 +142,6 @@ class Mending:
             if kind in costs:
                 costs[kind] += _WEIGHT * (self.excess.total + change)
 
-    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Floats:
+    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Singles:
         """Return about what exchanges change of the price; what they mend is seen when they are made."""
         return self.price.exchanged(ones, here, others, there, primary=primary)

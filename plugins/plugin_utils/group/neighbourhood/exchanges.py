@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Floats, Integers
+from ..cluster.arrays import NOWHERE, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from .board import BLOCK_CELLS, Board
@@ -68,9 +68,11 @@ class ExchangeEvaluator:
 
     def __init__(self, evaluation: Evaluation, price: PlacementPrice | Mending, arrivals: Floats | None) -> None:
         self._evaluation, self._state, self._price, self._arrivals = evaluation, evaluation.state, price, arrivals
-        self._without = _kept_without(evaluation.state)
-        # Tables of one memory order are looked up and added up much faster.
-        self._peers_by_primary = np.ascontiguousarray(evaluation.state.peers.T)
+        self._without = _kept_without(evaluation.state).astype(np.float32)
+        # Estimates need no more than seven digits, and tables of one memory order are looked up and added up much faster.
+        self._peers = evaluation.state.peers.astype(np.float32)
+        self._peers_by_primary = np.ascontiguousarray(self._peers.T)
+        self._memory = evaluation.state.facts.instances.reserves.astype(np.float32)
 
     def best(self, ones: Integers, others: Integers, least: float) -> list[Exchange]:
         """Return of every one the exchange with another that promises most, if that is at least `least`, the most promising first."""
@@ -92,7 +94,7 @@ class ExchangeEvaluator:
         known: Integers = instances[(nodes != NOWHERE) & ~self._state.offline[nodes]]
         return known
 
-    def _changes(self, ones: Integers, others: Integers, role: Role) -> Floats:
+    def _changes(self, ones: Integers, others: Integers, role: Role) -> Singles:
         """Return [R, C]: about how score and price change with each exchange; infinite where there is none."""
         moving, staying = self._state.primary, self._state.secondary
         change_of, kept_of, keepers = self._evaluation.spreads.exchanged_primaries, self._kept_of_primaries, staying
@@ -119,29 +121,28 @@ class ExchangeEvaluator:
         change[same] = np.inf
         return change
 
-    def _kept_of_primaries(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+    def _kept_of_primaries(self, ones: Integers, others: Integers) -> tuple[Singles, Singles]:
         """Return [R, C] twice: MiB that the secondaries of each keep when the primaries are exchanged."""
-        memory = self._state.facts.instances.reserves
         at_one, at_other = self._kept_for_each_other(ones, others)
-        at_one += memory[ones][:, None]
-        at_other += memory[others]
+        at_one += self._memory[ones][:, None]
+        at_other += self._memory[others]
         return self._at_least(at_one, at_other, ones, others)
 
-    def _kept_for_each_other(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+    def _kept_for_each_other(self, ones: Integers, others: Integers) -> tuple[Singles, Singles]:
         """Return [R, C] twice: MiB that the secondary of each keeps for the primary of the other now."""
         state = self._state
-        at_one = state.peers[state.secondary[ones]].take(state.primary[others], axis=1)
+        at_one = self._peers[state.secondary[ones]].take(state.primary[others], axis=1)
         return at_one, self._peers_by_primary[state.primary[ones]].take(state.secondary[others], axis=1)
 
-    def _at_least(self, at_one: Floats, at_other: Floats, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+    def _at_least(self, at_one: Singles, at_other: Singles, ones: Integers, others: Integers) -> tuple[Singles, Singles]:
         """Return the same, but no less than what is kept without the instances."""
         np.maximum(at_one, self._without[ones][:, None], out=at_one)
         return at_one, np.maximum(at_other, self._without[others], out=at_other)
 
-    def _kept_by_secondaries(self, ones: Integers, others: Integers) -> tuple[Floats, Floats]:
+    def _kept_by_secondaries(self, ones: Integers, others: Integers) -> tuple[Singles, Singles]:
         """Return [R, C] twice: MiB that the secondaries keep when they are exchanged."""
         state = self._state
-        memory = state.facts.instances.reserves
+        memory = self._memory
         at_one, at_other = self._kept_for_each_other(ones, others)
         at_one += memory[others]
         at_other += memory[ones][:, None]

@@ -166,8 +166,7 @@ class MoveEvaluator:
         changes = evaluation.penalties.changes(block, kept, needs)
         fixed = evaluation.score - one.still - both.still
         if kept is None:
-            spreads, reserved = {MoveKind.FAILOVER_TO_ANY: one.primary_to_target + both.primary_to_target}, {}
-            return _added(spreads, reserved, changes, fixed)
+            return _added({MoveKind.FAILOVER_TO_ANY: one.primary_to_target + both.primary_to_target}, {}, changes, fixed)
         reserved = evaluation.reserves.after(block, kept)
         fixed -= evaluation.reserves.still
         spreads = {
@@ -192,7 +191,9 @@ class Evaluation:
     score: float
 
 
-def _added(spreads: dict[MoveKind, Floats], reserved: dict[MoveKind, Floats], changes: dict[MoveKind, Floats], fixed: float) -> dict[MoveKind, Floats]:
+def _added(
+    spreads: dict[MoveKind, Floats], reserved: dict[MoveKind, Floats], changes: dict[MoveKind, Floats], fixed: float
+) -> dict[MoveKind, Floats]:
     """Return the sum of all parts of the score; kinds that some of them do not concern are left out there."""
     return {
         kind: sum((part[kind] for part in (reserved, changes) if kind in part), start=spread) + fixed for kind, spread in spreads.items()

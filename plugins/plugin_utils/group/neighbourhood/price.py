@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
+from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from .board import Block, Board
@@ -117,11 +117,13 @@ class PlacementPrice:
             for table in costs.values():
                 table[~self.moved[block.instances]] = np.inf
 
-    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Floats:
-        """Return [R, C]: the change of the price when instances exchange the nodes that they are on, `primary` or secondary ones."""
+    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers, *, primary: bool) -> Singles:
+        """Return [R, C], in single precision: how the price changes when instances exchange `primary` or else secondary nodes."""
         nodes, row = np.unique(here, return_inverse=True)
-        change = self._instead(ones, here, np.arange(there.max(initial=0) + 1), primary=primary).take(there, axis=1)
-        change += np.ascontiguousarray(self._instead(others, there, nodes, primary=primary).T)[row]
+        mine = self._instead(ones, here, np.arange(there.max(initial=0) + 1), primary=primary).astype(np.float32)
+        theirs = self._instead(others, there, nodes, primary=primary).T.astype(np.float32, order="C")
+        change = mine.take(there, axis=1)
+        change += theirs[row]
         return change
 
     def _instead(self, instances: Integers, before: Integers, nodes: Integers, *, primary: bool) -> Floats:

@@ -12,7 +12,7 @@ Q + x(x + 2 c_x) + y(y + 2 c_y) - (x + y)^2 / n, as in spreads.py.
 from __future__ import annotations
 
 from ...common.libraries import np
-from ..cluster.arrays import NOWHERE, Floats, Integers
+from ..cluster.arrays import NOWHERE, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import WEIGHTS, Scorer, centred_values
@@ -48,20 +48,21 @@ class MovedReserves:
             MoveKind.FAILOVER_AND_REPLACE: self._scores(targets, kept.target_of_secondary, left, without),
         }
 
-    def exchanged(self, kept: Floats, kept_there: Floats, nodes: Integers, nodes_there: Integers) -> Floats:
+    def exchanged(self, kept: Singles, kept_there: Singles, nodes: Integers, nodes_there: Integers) -> Singles:
         """Return [R, C]: the change of the score's part when `nodes` [R] keep `kept` and `nodes_there` [C] keep `kept_there`, [R, C] each.
 
-        Nodes that are NOWHERE do not count.
+        Nodes that are NOWHERE do not count. Estimates in single precision.
         """
-        one = kept - self._kept[nodes][:, None]
-        one *= (self._rate[nodes] * (nodes != NOWHERE))[:, None]
-        other = kept_there - self._kept[nodes_there]
-        other *= self._rate[nodes_there] * (nodes_there != NOWHERE)
+        precision = np.float32
+        one = kept - self._kept[nodes].astype(precision)[:, None]
+        one *= (self._rate[nodes] * (nodes != NOWHERE))[:, None].astype(precision)
+        other = kept_there - self._kept[nodes_there].astype(precision)
+        other *= (self._rate[nodes_there] * (nodes_there != NOWHERE)).astype(precision)
         both = one + other
-        variance = one + 2 * self._centred[nodes][:, None]
+        variance = one + (2 * self._centred[nodes]).astype(precision)[:, None]
         variance *= one
         variance += self._squares
-        variance += np.multiply(other + 2 * self._centred[nodes_there], other, out=other)
+        variance += np.multiply(other + (2 * self._centred[nodes_there]).astype(precision), other, out=other)
         variance -= np.multiply(both, both / self._count, out=one)
         variance *= WEIGHTS["reserved_mem_cv"] ** 2 / self._count
         np.maximum(variance, 0.0, out=variance)

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...common.libraries import np
-from ..cluster.arrays import Booleans, Floats, Integers
+from ..cluster.arrays import Booleans, Floats, Integers, Singles
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer, Spread, centred_values
 from .board import Block
@@ -93,11 +93,11 @@ class MovedSpreads:
         """Return the spreads of what a primary and a secondary need alike."""
         return self._both_roles.transfers(block, from_secondary=block.mirrored)
 
-    def exchanged_primaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+    def exchanged_primaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Singles:
         """Return [R, C]: the change when each of `ones`, primary on `here`, and each of `others`, primary on `there`, exchange nodes."""
         return self._one_role.exchanged(ones, here, others, there) + self._both_roles.exchanged(ones, here, others, there)
 
-    def exchanged_secondaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
+    def exchanged_secondaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Singles:
         """Return the same for secondaries."""
         return self._both_roles.exchanged(ones, here, others, there)
 
@@ -199,10 +199,11 @@ class _Centred:
         from_s = self._to_targets(need, self._taken(need, block.secondary), numbers, quiet) if from_secondary else to_target
         return Transfers(to_target, from_s, self._to_nodes(need, taken, block, loud) + quiet, float(still.sum()))
 
-    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Floats:
-        """Return [R, C]: the change of the weighted deviations when instances exchange the nodes that they are on."""
+    def exchanged(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Singles:
+        """Return [R, C], in single precision: how the weighted deviations change when instances exchange the nodes that they are on."""
         metrics = self.metrics
-        change, variance = np.zeros((len(ones), len(others))), np.empty((len(ones), len(others)))
+        change = np.zeros((len(ones), len(others)), dtype=np.float32)
+        variance = np.empty_like(change)
         for number in np.flatnonzero(np.ptp(metrics.need[:, :, others], axis=2).any(axis=0)).tolist():
             left, right = self._exchanged(number, ones, here, others, there)
             np.matmul(left.T, right, out=variance)
@@ -211,7 +212,7 @@ class _Centred:
             change -= metrics.weight[number] * np.sqrt(self.squares[number] / metrics.count[number])
         return change
 
-    def _exchanged(self, number: int, ones: Integers, here: Integers, others: Integers, there: Integers) -> tuple[Floats, Floats]:
+    def _exchanged(self, number: int, ones: Integers, here: Integers, others: Integers, there: Integers) -> tuple[Singles, Singles]:
         """Return [F, R] and [F, C], whose product is a metric's squared weighted deviation after each exchange.
 
         The value of the one node changes by (n' - n) rate, that of the other by (n - n') rate', if the instances need n and n': each is
@@ -230,7 +231,7 @@ class _Centred:
         left = np.concatenate([at_one, _products(own, own), -2 / count * _products(mine, own)])
         right = np.concatenate([_products(theirs, theirs), at_other, _products(theirs, their_own)])
         left *= metrics.weight[number] ** 2 / count
-        return left.reshape(-1, len(ones)), right.reshape(-1, len(others))
+        return left.reshape(-1, len(ones)).astype(np.float32), right.reshape(-1, len(others)).astype(np.float32)
 
     def _taken(self, need: Floats, nodes: Integers) -> tuple[Floats, Floats]:
         """Return [K, R]: what leaves `nodes` as a change of their values, and n times the variance's part for it."""

@@ -70,7 +70,8 @@ def test_exchanges_gain_what_they_promise(seed, kind):
         if (trial.fails_n1 != state.fails_n1).any():
             continue
         gain = before + price.now - scorer.score(trial) - PlacementPrice.of(trial, home, prices).now
-        assert gain == pytest.approx(exchange.gain, abs=1e-9), exchange
+        # Estimates are made in single precision.
+        assert gain == pytest.approx(exchange.gain, abs=1e-6 * before), exchange
         checked += 1
     assert checked > 3
 
