@@ -17,6 +17,7 @@ from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Integers
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState
+from ..metrics.limits import Bounds
 from ..metrics.score import Scorer
 from ..metrics.shared_redundancy import SharedReserve
 from ..metrics.together import sets_together
@@ -41,7 +42,7 @@ LITTLE = 0.01
 LITTLE_EVERYWHERE = 0.1
 """The same for looks at all nodes of large groups, which are dear."""
 _SMALL = 24
-"""Nodes of groups in which other ways are tried when N+1 on shared storage has been in the way."""
+"""Nodes of groups in which other ways are tried where N+1 on shared storage has been in the way, or instances stay down."""
 
 NOBODY = np.zeros(0, dtype=np.int64)
 
@@ -88,15 +89,23 @@ class Walk:
         dark = np.append(self.state.offline, False)
         return bool((dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]).any())
 
+    def is_small(self) -> bool:
+        """Return whether there are so few nodes that several ways can be tried."""
+        return len(self.evaluator.board.targets) <= _SMALL
+
     def is_hindered(self) -> bool:
         """Return whether N+1 on shared storage has been in the way in a group that is small enough to try other ways."""
-        return bool(self.refused) and len(self.evaluator.board.targets) <= _SMALL
+        return bool(self.refused) and self.is_small()
 
     def rank(self) -> tuple[int, int, float, float]:
         """Return how good the placement is, the less the better: who is down, what is broken, then its cost."""
         down = self.down()
         running = sum(self.state.facts.instances.models[instance].uses_memory for instance in down)
         return running, len(down), excess_of(self.state, self.scorer.members), self.cost
+
+    def stranded(self) -> float:
+        """Return MiB on shared storage that the failures of all nodes would strand, each by itself; 0 if that is not looked at."""
+        return 0.0 if self.reserve is None else float(SharedReserve.of(self.state, self._group).allowed.sum())
 
     def down(self) -> list[int]:
         """Return the instances that may move and whose primary does not answer."""
@@ -194,6 +203,19 @@ class Walk:
                 self.made.append(move)
                 return True
             self.back([move], before, flags)
+        return False
+
+    def try_move(self, move: Move, bounds: Bounds) -> bool:
+        """Make a move whatever it gains, if the instance is where it starts and its nodes keep the bounds; return whether it is made."""
+        if self.state.place_of(move.instance) != move.source:
+            return False
+        before, flags = self.cost, self.state.fails_n1.copy()
+        self.state.place(move.instance, *move.target)
+        self.cost = self.scorer.score(self.state) + self.price().now
+        if bounds.holds(self.state, {*move.source, *move.target} - {NOWHERE}) and self.strands_no_more():
+            self.made.append(move)
+            return True
+        self.back([move], before, flags)
         return False
 
     def go(self, move: Move, cost: float) -> Move:
