@@ -74,6 +74,8 @@ SHARED = [
     {"nodes": 4, "memscale": 2.0, "extags": True, "seed": 113},
     {"nodes": 7, "memscale": 2.2, "seed": 111},
     {"nodes": 8, "memscale": 1.5, "homog": True, "seed": 109},
+    {"nodes": 5, "memscale": 2.0, "extags": True, "seed": 1052},
+    {"nodes": 6, "offline": 2, "memscale": 2.2, "odd": True, "seed": 1050},
 ]
 """Small clusters on shared storage, most of them with dead nodes and too little memory for all."""
 

@@ -16,6 +16,9 @@ First things come first: instances that are down because their node is, then lim
 score. No limit gets worse than it was, neither on any node nor, on shared storage, for any failure (metrics.shared_redundancy),
 but for what comes before it: what is down is started where soft limits break when there is no other way, and N+1 on shared
 storage may get worse for both of them, if that is not to be kept (`Redundancy`).
+
+In small groups where instances stay down, or N+1 on shared storage is in the way, other ways are tried, too: other prices, other
+instances first, and hbal's moves as a start.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 
+from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from .chains import refine
@@ -55,7 +59,8 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
         if search.is_large() or search.late() or not (search.leaves_behind() or search.is_hindered()):
             break
         search = min(search, _searched(state, group, options, until, watch, _descending(price, usual), first), key=lambda one: one.rank())
-    if not search.late() and search.is_small() and not search.sets and (search.leaves_behind() or search.is_hindered()):
+    stuck = search.is_small() and (search.leaves_behind() or search.is_hindered())
+    if stuck and not (search.late() or search.sets or options.prices.limited):
         search = _better(_searched_from_hbal(state, group, options, until, watch), search)
     moved = search.home.moved(search.state)
     met = dict.fromkeys(move.instance for move in search.made)
@@ -109,14 +114,15 @@ def _finished(search: Walk) -> Walk:
 
 
 def _searched_from_hbal(state: ClusterState, group: int, options: BalanceOptions, until: float | None, watch: Watch | None) -> Walk:
-    """Return a search that goes on from where hbal ends, but for its moves that break a limit."""
+    """Return a search that goes on from where hbal's moves of instances on shared storage lead, without those that break a limit."""
     search = Walk(state.copy(), group, options, until, watch)
     search.walled = options.redundancy == Redundancy.KEEP
     bounds = Bounds.of_start(state)
     for step in steps_like_hbal(state.copy(), group, HbalOptions(options.moves, options.evacuation_only)):
         if search.late():
             break
-        search.try_move(step.move, bounds)
+        if step.move.kind == MoveKind.FAILOVER_TO_ANY:
+            search.try_move(step.move, bounds)
     search.walled = search.reserve is not None
     search.take_as_given()
     search.settle()

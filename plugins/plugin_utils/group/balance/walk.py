@@ -172,8 +172,7 @@ class Walk:
 
     def _counts_together(self) -> bool:
         """Return whether moves on different nodes may rule each other out: by what all of them may cost, or by who is to be with whom."""
-        limited = self._prices.most_data is not None or self._prices.most_moves is not None
-        return limited or bool(self.sets) or len(self.mending) > 0
+        return self._prices.limited or bool(self.sets) or len(self.mending) > 0
 
     def _make_beside(self, best: BestMoves, least: float) -> None:
         """Make further moves of a look whose nodes no move has touched since: what they gain and may do is about as it was."""

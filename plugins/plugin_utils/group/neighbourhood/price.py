@@ -38,6 +38,11 @@ class Prices:
     most_data: int | None = None
     most_moves: int | None = None
 
+    @property
+    def limited(self) -> bool:
+        """Return whether there is a limit to all that is moved together."""
+        return self.most_data is not None or self.most_moves is not None
+
 
 @dataclass(frozen=True)
 class Home:

@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Solved, solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import search as balance_module
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.super_cluster import PRICES
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.loads import with_loads
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Load
@@ -243,4 +245,11 @@ def test_other_ways_are_tried_where_n1_on_shared_storage_is_in_the_way(monkeypat
     cluster = parse_text(generate(nodes=4, template="mixed", seed=113, memscale=2, extags=True, homog=True).text())
     best = balanced(cluster)["groups"][0]
     monkeypatch.setattr(balance_module, "_OTHER_PRICES", ())
+    monkeypatch.setattr(balance_module, "_better", lambda one, usual: usual)
     assert balanced(cluster)["groups"][0]["score_after"] > best["score_after"] + 0.5
+
+
+def test_no_worse_than_hbal_where_n1_on_shared_storage_is_in_the_way_of_tags():
+    cluster = parse_text(generate(nodes=6, template="ext", extags=True, seed=1115).text())
+    theirs = plan_group(Assignment(cluster, 0, HbalOptions()))
+    assert balanced(cluster)["groups"][0]["score_after"] <= 1.01 * theirs.score_after
