@@ -49,7 +49,7 @@ def test_archive_holds_what_users_need_and_no_more(archive: Path) -> None:
         *(f"tests/sanity/{path.name}" for path in (ROOT / "tests" / "sanity").iterdir()),
     }
     assert not [name for name in files if name.startswith(("docs/development/", "docs/site/", "changelogs/fragments/"))]
-    for folder in ("plugins", "profiles", "roles", "playbooks", "docs/images"):
+    for folder in ("plugins", "profiles", "roles", "playbooks", "docs/how_to", "docs/tutorials"):
         ours = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"}
         assert ours <= files
 
