@@ -8,8 +8,9 @@
 
 Placement answers through its WSGI application (no HTTP server, no Keystone, SQLite file, warm). With a limit, we answer as one task does:
 the ledger is opened, read as far as it must be, and searched, all of it counted; importing libraries is not in it, since Ansible imports
-them once. Without a limit, and where there is nothing to find, an index answers that holds everything already, as a world given inline is
-searched; `cold` adds reading all of the ledger and building that index. Exits with 1 when a target is missed.
+them once. A claim by request is one task, too, and two requests to Placement: a search with limit 1, and a PUT. Without a limit, and where
+there is nothing to find, an index answers that holds everything already, as a world given inline is searched; `cold` adds reading all of
+the ledger and building that index. Exits with 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
+import uuid
 from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -30,6 +32,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidat
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.allocation import run_provider_allocation
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.candidates import run_provider_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider import worlds as made
@@ -42,6 +45,8 @@ TIMES_FASTER = {
     ("nested", "limit 1"): 20,
     ("flat", "limit 1000"): 5,
     ("nested", "limit 1000"): 5,
+    ("flat", "claim"): 20,
+    ("nested", "claim"): 20,
     ("flat", "unlimited"): 15,
     ("nested", "unlimited"): 25,
     ("flat", "none"): 20,
@@ -74,6 +79,39 @@ def ask_ledger(url, query, limit):
     return run_provider_candidates({**asked, "distinct": "mappings", "explain_below": 0, "summaries": False})["candidates"]
 
 
+def claim_ours(url, query):
+    """Do what one task does that claims what a request asks for, for a new consumer."""
+    nothing = (
+        "allocations",
+        "generations",
+        "candidates",
+        "inventories",
+        "consumers",
+        "project",
+        "user",
+        "consumer_type",
+        "consumer_generation",
+    )
+    asked = {
+        **dict.fromkeys(nothing),
+        "consumer": str(uuid.uuid4()),
+        "state": "present",
+        "retries": 40,
+        "request": {**ANYTHING, "query": query},
+    }
+    assert run_provider_allocation({**asked, "database": url, "world": None, "timeout": 60.0}, dry_run=False)["changed"]
+    return ["claimed"]
+
+
+def claim_placement(peer, query):
+    """Have Placement find one candidate and take it; return its answer to the search."""
+    status, body = peer.ask_text(f"{query}&limit=1")
+    (found,) = json.loads(body)["allocation_requests"]
+    allocations = {provider: entry["resources"] for provider, entry in found["allocations"].items()}
+    assert peer.claim(str(uuid.uuid4()), allocations) == 204
+    return status, body
+
+
 def stored(world, folder):
     """Return the URL of a ledger that holds a world."""
     url = f"sqlite:///{pathlib.Path(folder) / 'ledger.sqlite'}"
@@ -101,6 +139,11 @@ def compare(peer, name, hosts, repeat):
             ours, candidates = cpu_seconds(partial(ask_us, index, query), max(repeat, 5))
             theirs, answer = cpu_seconds(partial(peer.ask_text, query), repeat)
             yield row_of(name, hosts, kind, None, candidates, answer, theirs, ours, loading + ours, "unlimited" if candidates else "none")
+        for kind, query in queries.items():
+            if kind != "zero":
+                ours, candidates = cpu_seconds(partial(claim_ours, url, query), max(repeat, 5))
+                theirs, answer = cpu_seconds(partial(claim_placement, peer, query), repeat)
+                yield row_of(name, hosts, kind, "claim", candidates, answer, theirs, ours, ours, "claim")
 
 
 def row_of(name, hosts, kind, limit, candidates, answer, theirs, ours, cold, target):
