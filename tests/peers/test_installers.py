@@ -22,13 +22,19 @@ import uuid
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import disko, ignition, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
-from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan, profile_plan, profiles, whole_plan
+from ansible_collections.bareon.allocator.tests.support.disk.planned import (
+    data_plan,
+    make_plan,
+    profile_plan,
+    profiles_of_all_targets,
+    whole_plan,
+)
 
 Plain = dict[str, t.Any]
 
 MIB = 1024**2
 SECTOR = 512
-ENTRIES = [*(profile_plan(name) for name in profiles()), data_plan(), whole_plan("uefi"), whole_plan("bios")]
+ENTRIES = [*(profile_plan(name) for name in profiles_of_all_targets()), data_plan(), whole_plan("uefi"), whole_plan("bios")]
 
 
 def tool(name: str, package: str) -> str:

@@ -44,6 +44,7 @@ HARDWARE: dict[str, list[Disk]] = {
     "kafka-jbod": [*SYSTEM, *HDDS[:3]],
     "kubernetes-node": [*SYSTEM, MORE_SSDS[0]],
     "kvm-host": [*SYSTEM, *MORE_SSDS],
+    "lab-host": [*SYSTEM, *MORE_SSDS],
     "software-raid-boot": MORE_SSDS[:2],
     "web-vm": [Disk("VIRTUAL", 10 * GIB, "scsi", block=4096)],
 }

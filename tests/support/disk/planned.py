@@ -31,6 +31,7 @@ _SHAPES = {
     "kafka-jbod": [*_SYSTEM, *_HDDS[:3]],
     "kubernetes-node": [*_SYSTEM, _SSDS[0]],
     "kvm-host": [*_SYSTEM, *_SSDS],
+    "lab-host": [*_SYSTEM, *_SSDS],
     "software-raid-boot": _SSDS[:2],
 }
 
@@ -38,6 +39,11 @@ _SHAPES = {
 def profiles() -> list[str]:
     """Return the names of all profiles."""
     return sorted(path.stem for path in PROFILES.glob("*.yml"))
+
+
+def profiles_of_all_targets() -> list[str]:
+    """Return the names of the profiles that every target can make: not those with thin pools."""
+    return [name for name in profiles() if name != "lab-host"]
 
 
 def hardware(shape: t.Sequence[tuple[str, int]], firmware: str = "uefi") -> Plain:

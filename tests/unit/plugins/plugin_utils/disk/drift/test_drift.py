@@ -14,7 +14,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.compare import compare
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.report import drift
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.html import FleetHost, fleet_page
-from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, profiles, whole_plan
+from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, profiles_of_all_targets, whole_plan
 
 Plain = dict[str, t.Any]
 Change = t.Callable[[Plain], None]
@@ -58,7 +58,9 @@ def as_planned(plan: Plain) -> Plain:
     return {"disks": disks}
 
 
-@pytest.mark.parametrize("plan", [*(profile_plan(name) for name in profiles()), data_plan(), whole_plan("uefi"), whole_plan("bios")])
+@pytest.mark.parametrize(
+    "plan", [*(profile_plan(name) for name in profiles_of_all_targets()), data_plan(), whole_plan("uefi"), whole_plan("bios")]
+)
 def test_what_was_carried_out_is_alike(plan: Plain) -> None:
     assert compare(plan, as_planned(plan)) == []
 

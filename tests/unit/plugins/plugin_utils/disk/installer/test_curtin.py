@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
-from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, profiles, whole_plan
+from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, profiles_of_all_targets, whole_plan
 
 Plain = dict[str, t.Any]
 
@@ -93,7 +93,7 @@ def used(plan: Plain) -> list[Plain]:
 
 @pytest.mark.parametrize("version", curtin.VERSIONS)
 @pytest.mark.parametrize("firmware", ["uefi", "bios"])
-@pytest.mark.parametrize("profile", profiles())
+@pytest.mark.parametrize("profile", profiles_of_all_targets())
 def test_profiles_are_as_documented_and_as_planned(profile: str, firmware: str, version: str) -> None:
     plan = profile_plan(profile, firmware)
     check(plan, storage(plan, version=version))

@@ -19,7 +19,7 @@ from ansible_collections.bareon.allocator.tests.support.disk.planned import (
     hardware,
     make_plan,
     profile_plan,
-    profiles,
+    profiles_of_all_targets,
     whole_plan,
 )
 
@@ -178,7 +178,7 @@ def check(plan: Plain, devices: Plain) -> None:
 
 
 @pytest.mark.parametrize("firmware", ["uefi", "bios"])
-@pytest.mark.parametrize("profile", profiles())
+@pytest.mark.parametrize("profile", profiles_of_all_targets())
 def test_profiles_are_of_diskos_types(profile: str, firmware: str) -> None:
     plan = profile_plan(profile, firmware)
     check(plan, module(plan))

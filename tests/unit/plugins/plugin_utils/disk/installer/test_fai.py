@@ -17,7 +17,7 @@ from ansible_collections.bareon.allocator.tests.support.disk.planned import (
     hardware,
     make_plan,
     profile_plan,
-    profiles,
+    profiles_of_all_targets,
     whole_plan,
 )
 
@@ -39,7 +39,7 @@ def sections(text: str) -> dict[str, list[list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("profile", profiles())
+@pytest.mark.parametrize("profile", profiles_of_all_targets())
 def test_sizes_and_mounts_are_those_of_the_plan(profile: str) -> None:
     plan = profile_plan(profile)
     made = written(plan, lossy=True)

@@ -17,7 +17,7 @@ from ansible_collections.bareon.allocator.tests.support.disk.planned import (
     hardware,
     make_plan,
     profile_plan,
-    profiles,
+    profiles_of_all_targets,
     whole_plan,
 )
 from pykickstart.parser import KickstartParser
@@ -81,7 +81,7 @@ def check(plan: Plain, handler: t.Any, lost: t.Container[str] = ()) -> None:
 
 
 @pytest.mark.parametrize("firmware", ["uefi", "bios"])
-@pytest.mark.parametrize("profile", profiles())
+@pytest.mark.parametrize("profile", profiles_of_all_targets())
 def test_profiles_are_read_as_planned(profile: str, firmware: str) -> None:
     plan = profile_plan(profile, firmware)
     for version, grammars in GRAMMARS.items():

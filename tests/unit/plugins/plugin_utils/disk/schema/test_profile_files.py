@@ -54,6 +54,7 @@ MACHINES = {
     "ceph-osd": {"app-mixed", "ceph-hdd", "jbod-60", "sas-4kn", "vm-virtio"},
     "ceph-osd-nvme": {"ceph-nvme", "nvme-1u", "gpu-node", "database", "hci-node", "web-1u"},
     "kvm-host": ALL - ONE_DISK - {"vm-virtio"},
+    "lab-host": ALL - ONE_DISK - {"vm-virtio"},
     "kubernetes-node": ALL - SMALL,
     "elasticsearch-hot": ALL - SMALL,
     "elasticsearch-warm": ALL - ONE_DISK - {"vm-virtio"},
