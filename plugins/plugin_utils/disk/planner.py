@@ -135,7 +135,9 @@ class Planner:
         if self._shelf is None:
             return self._with_mirrors(hardware)
         options = (self._schema, self._objective, self._reserve)
-        name = repr((options, _shapes(hardware), [(disk.type, disk.facts.get("transport")) for disk in hardware.disks]))
+        # Together with what schemas mostly ask of, so that little is read under one name.
+        asked = (hardware.facts.get("ram"), [(disk.type, disk.facts.get("transport")) for disk in hardware.disks])
+        name = repr((options, _shapes(hardware), asked))
         self._learnt = self._shelf.read(name)
         known = self._learnt.count
         try:
