@@ -146,6 +146,12 @@ def test_report_names_hosts_that_cannot_be_reached(tmp_path):
     assert page.count('<details class="shape"') == 1
 
 
+def test_report_fails_where_nothing_is_planned_at_all(tmp_path):
+    text = play("report", tmp_path, failed=True, bareon_hosts="nuc", bareon_profile="databse")
+    assert "did you mean database?" in text
+    assert not (tmp_path / "layouts.html").exists()
+
+
 def test_report_takes_the_profile_of_a_user_as_plan_does(tmp_path):
     schema = [{"id": "all", "type": "partition", "mount": "/srv"}]
     (tmp_path / "mine.yml").write_text(json.dumps({"why": {"all": "Because we say so."}, "schema": schema}), encoding="utf-8")
