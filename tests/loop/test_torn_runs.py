@@ -4,12 +4,13 @@
 
 """Power cuts that lose, reorder and tear what disks had not flushed, under whole runs of playbooks/apply.yml on loop devices.
 
-What tests/vm/test_torn.py does in machines, with arrays, LUKS and LVM, is done here without any, so that a handful of cuts takes two
+What tests/vm/test_torn.py does in machines, with arrays, LUKS and LVM, is done here without any, so that some sixty cuts take two
 minutes: partitions and file systems only. A block server keeps every write and flush; qemu-storage-daemon makes a file of each of its
-disks, and a loop device is made of that.
+disks, and a loop device is made of that. There are several sets of disks, and each is cut by itself, so that one run of the playbook
+completes them all.
 
-TEST_TORN_SEEDS says how many seeds there are (4), TEST_TORN_FIRST with which to begin; each seed has two cuts, the second one of the run
-that completed the first.
+TEST_TORN_SEEDS says how many seeds there are (4), TEST_TORN_FIRST with which to begin, TEST_TORN_SETS how many sets of disks (8). Each seed
+has two cuts of every set, the second one of the run that completed the first.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import time
 import typing as t
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -38,18 +40,41 @@ FIRST = int(os.environ.get("TEST_TORN_FIRST", "0"))
 CUTS = 2
 
 SIZE = 400 * MIB
-SECTORS = {"one": 512, "two": 4096}
-"""The disks, by name, with their sectors."""
-PROFILE = [
-    {"id": "boot", "type": "partition", "size": 64, "mount": "/boot", "fs_type": "ext4", "disks": "yaql=$.disks.take(1)"},
-    {"id": "root", "type": "partition", "size": 100, "mount": "/", "fs_type": "ext4", "disks": "yaql=$.disks.take(1)"},
-    {"id": "data", "type": "partition", "size": 150, "mount": "/data", "fs_type": "btrfs", "disks": "yaql=$.disks.skip(1)"},
-    {"id": "logs", "type": "partition", "size": 60, "mount": "/logs", "fs_type": "ext4", "disks": "yaql=$.disks.skip(1)"},
-]
-GROWN = [{"id": "root", "size": 160}, {"id": "logs", "size": 120}]
-MOUNTS = sorted(str(space["mount"]) for space in PROFILE)
+SETS = {number: {f"one-{number}": 512, f"two-{number}": 4096} for number in range(int(os.environ.get("TEST_TORN_SETS", "8")))}
+"""Pairs of disks, by name, with their sectors."""
+SECTORS = {name: sector for members in SETS.values() for name, sector in members.items()}
 
 Plain = dict[str, t.Any]
+
+
+def _mounts(number: int) -> dict[str, str]:
+    """Return where the spaces of a set are mounted; the first set has the root of them all."""
+    root = f"/{number}" if number else ""
+    return {"root": root or "/", **{name: f"{root}/{name}" for name in ("boot", "data", "logs")}}
+
+
+def _profile(devices: Mapping[str, str]) -> list[Plain]:
+    return [
+        {
+            "id": f"{name}-{number}",
+            "type": "partition",
+            "size": size,
+            "mount": _mounts(number)[name],
+            "fs_type": kind,
+            "disks": [devices[disk]],
+        }
+        for number, (one, two) in SETS.items()
+        for name, size, kind, disk in (
+            ("boot", 64, "ext4", one),
+            ("root", 100, "ext4", one),
+            ("data", 150, "btrfs", two),
+            ("logs", 60, "ext4", two),
+        )
+    ]
+
+
+GROWN: list[Plain] = [{"id": f"{name}-{number}", "size": size} for number in SETS for name, size in (("root", 160), ("logs", 120))]
+MOUNTS = sorted(mount for number in SETS for mount in _mounts(number).values())
 
 
 class Bench:
@@ -61,7 +86,7 @@ class Bench:
         self._folder = folder
         self._daemon: subprocess.Popen[bytes] | None = None
         self.devices = {name: run("losetup", "--find", "--show", self._placeholder(name)).strip() for name in SECTORS}
-        (folder / "profile.yml").write_text(json.dumps(PROFILE), encoding="utf-8")
+        (folder / "profile.yml").write_text(json.dumps(_profile(self.devices)), encoding="utf-8")
         self._release()
 
     def _placeholder(self, name: str) -> str:
@@ -177,12 +202,13 @@ def _await(ready: t.Callable[[], bool], complaint: str) -> None:
 
 
 class Stories:
-    """Two runs: one makes all anew, on a disk with a former life and a blank one, the other one makes what is there larger."""
+    """Two runs: one makes all anew, on disks with a former life and blank ones, the other one makes what is there larger."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         bench.plug({name: Served(SIZE) for name in SECTORS})
-        run("mkfs.ext4", "-q", "-F", bench.devices["one"])
+        for one, _two in SETS.values():
+            run("mkfs.ext4", "-q", "-F", bench.devices[one])
         old = bench.unplug()
         self.signatures = {name: bench.signature(name, disk) for name, disk in old.items()}
         self.new = self._keep(old, list(bench.devices.values()), [], Safe({}, frozenset()))
@@ -218,17 +244,20 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Stories]:
 
 
 def _cut(run_of: Run, chance: random.Random) -> tuple[State, Safe]:
-    """Return the disks after a power cut, and what has to be on them."""
-    count = torn_disks.moment(run_of.events, chance)
-    done = run_of.events[:count]
-    disks = {
-        name: Served(disk.size, torn_disks.after_cut(disk.content, torn_disks.of_disks(done, [name]), SECTORS[name], chance))
-        for name, disk in run_of.disks.items()
-    }
-    return disks, Safe(
-        run_of.after.identities if count >= run_of.reported else run_of.before.identities,
-        run_of.after.files if count >= run_of.synced else run_of.before.files,
-    )
+    """Return the disks after a power cut of each set by itself, and what has to be on them."""
+    disks, identities, files = dict(run_of.disks), dict(run_of.before.identities), set(run_of.before.files)
+    for number, members in SETS.items():
+        mine = [(at, event) for at, event in enumerate(run_of.events) if event.disk in members]
+        count = torn_disks.moment([event for _at, event in mine], chance) if mine else 0
+        done = [event for _at, event in mine[:count]]
+        for name, sector in members.items():
+            content = torn_disks.after_cut(run_of.disks[name].content, torn_disks.of_disks(done, [name]), sector, chance)
+            disks[name] = Served(SIZE, content)
+        behind = mine[count - 1][0] + 1 if count else 0
+        mounts = _mounts(number).values()
+        identities.update({mount: run_of.after.identities[mount] for mount in mounts if behind >= run_of.reported})
+        files.update(mount for mount in mounts if behind >= run_of.synced and mount in run_of.after.files)
+    return disks, Safe(identities, frozenset(files))
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))

@@ -38,8 +38,9 @@ class Remains:
 
 
 def find_remains(host: Host, device: str, size: int, head: int = 0) -> t.Optional[Remains]:
-    """Return the first thing that shows a device of `size` bytes not to be blank behind the `head`; None when nothing does."""
+    """Return what shows a device of `size` bytes not to be blank behind the `head`: an error of reading, or else the first data; or None."""
     pattern = b""
+    found: t.Optional[Remains] = None
     for start, length in _regions(size, head):
         try:
             content = host.read_bytes(device, start, length)
@@ -47,9 +48,9 @@ def find_remains(host: Host, device: str, size: int, head: int = 0) -> t.Optiona
             return Remains(start, error.strerror or "error")
         pattern = pattern or content[:_PATTERN_BYTES]
         expected = pattern * (len(content) // _PATTERN_BYTES + 1)
-        if content != expected[: len(content)]:
-            return Remains(start + next(at for at, (one, other) in enumerate(zip(content, expected)) if one != other))
-    return None
+        if found is None and content != expected[: len(content)]:
+            found = Remains(start + next(at for at, (one, other) in enumerate(zip(content, expected)) if one != other))
+    return found
 
 
 def begun_table(host: Host, device: str, size: int, sector: int) -> t.Optional[str]:

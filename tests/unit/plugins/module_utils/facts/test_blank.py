@@ -50,9 +50,10 @@ def test_raw_data_in_the_middle_is_met_by_a_sample(size: int, share: float) -> N
     assert "unknown data at" in found.words
 
 
-@pytest.mark.parametrize("offset", [0, 1024, MIB, SIZE - 512])
-def test_what_cannot_be_read_is_not_blank(offset: int) -> None:
-    found = remains({offset: OSError(5, "Input/output error")})
+@pytest.mark.parametrize("data", [{}, {0: b"data"}])
+@pytest.mark.parametrize("offset", [512, 1024, MIB, SIZE - 512])
+def test_what_cannot_be_read_is_not_blank_whatever_is_before_it(offset: int, data: dict[int, bytes]) -> None:
+    found = remains({**data, offset: OSError(5, "Input/output error")})
     assert found is not None
     assert found.error == "Input/output error"
     assert "unreadable at" in found.words
