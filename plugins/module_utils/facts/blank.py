@@ -38,7 +38,7 @@ class Remains:
 
 
 def find_remains(host: Host, device: str, size: int, head: int = 0) -> t.Optional[Remains]:
-    """Return what shows a device of `size` bytes not to be blank behind the `head`: an error of reading, or else the first data; or None."""
+    """Return what shows a device of `size` bytes not to be blank behind the `head`: an error of reading, else the first data, or None."""
     pattern = b""
     found: t.Optional[Remains] = None
     for start, length in _regions(size, head):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from ..facts.signatures import parse_probe, probe_command
 from ..storage.btrfs import TOP_LEVEL, list_commands, make_options, read_subvolumes
-from ..storage.filesystems import FILESYSTEMS, SWAP, fill
+from ..storage.filesystems import FILESYSTEMS, SWAP, Growth, fill
 from .kinds import CreateSubvolumes, GrowFilesystem, LimitSubvolumes, MakeFilesystem, MakeSwap
 from .machine import LONG_PATIENCE, Machine, StepFailed
 
 _MOUNTED = 'set -e; mount -o nosuid,nodev,noexec{} -- "$1" "$2"; shift; at="$1"; shift; {}; umount "$at"'
-_IN_A_MOUNT_OF_ITS_OWN = _MOUNTED.format("", '"$@"')
+_IN_A_MOUNT_OF_ITS_OWN = _MOUNTED.format("", '"$@" || { umount "$at"; exit 1; }')
 """A shell's words, run in a mount namespace: were it killed, no mount would stay."""
 
 _EACH_DEVICE = (
@@ -61,13 +61,17 @@ def make_swap(step: MakeSwap, machine: Machine) -> None:
 
 
 def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
-    """Let the filesystem take its whole device: where it is mounted, else after a check, or mounted for it where only that works."""
+    """Let the filesystem take its whole device: where it is mounted, or mounted for it after a check.
+
+    Where that does not work it grows unmounted. Of an ext4 this is no journal's matter: a power cut can leave what e2fsck -p does not mend.
+    The kernel lets few containers grow one that is mounted.
+    """
     growth = FILESYSTEMS[step.type].growth
     if growth is None or not (growth.mounted or step.mountpoint is None):
         raise StepFailed(f"the {step.type} on {step.device} cannot be grown{' while it is mounted' if growth else ''}")
-    if step.mountpoint is None and growth.unmounted:
-        if growth.check:
-            machine.change(fill(growth.check, device=step.device), patience=LONG_PATIENCE, accepted=growth.checked)
+    if step.mountpoint is None and growth.check:
+        _look_through(step.device, growth, machine)
+    if not growth.mounted:
         machine.change(fill(growth.unmounted, device=step.device), patience=LONG_PATIENCE)
         return
     place = step.mountpoint or _EMPTY_FOLDER
@@ -75,7 +79,19 @@ def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
     if step.several:
         growing = ["sh", "-c", _EACH_DEVICE, "sh", place]
     apart = ["unshare", "--mount", "--", "sh", "-c", _IN_A_MOUNT_OF_ITS_OWN, "sh", step.device, place]
-    machine.change(growing if step.mountpoint else [*apart, *growing], patience=LONG_PATIENCE)
+    try:
+        machine.change(growing if step.mountpoint else [*apart, *growing], patience=LONG_PATIENCE)
+    except StepFailed:
+        if step.mountpoint or not growth.unmounted:
+            raise
+        # It was mounted since the check.
+        _look_through(step.device, growth, machine)
+        machine.change(fill(growth.unmounted, device=step.device), patience=LONG_PATIENCE)
+
+
+def _look_through(device: str, growth: Growth, machine: Machine) -> None:
+    """Check a filesystem that is not mounted; raises StepFailed where it has errors that need somebody to decide."""
+    machine.change(fill(growth.check, device=device), patience=LONG_PATIENCE, accepted=growth.checked)
 
 
 def shrink_filesystem(device: str, kind: str, size: int, machine: Machine) -> None:
@@ -83,7 +99,7 @@ def shrink_filesystem(device: str, kind: str, size: int, machine: Machine) -> No
     row = FILESYSTEMS[kind]
     if row.growth is None or not row.shrink:
         raise StepFailed(f"the {kind} on {device} cannot be shrunk")
-    machine.change(fill(row.growth.check, device=device), patience=LONG_PATIENCE, accepted=row.growth.checked)
+    _look_through(device, row.growth, machine)
     if _size(machine, device, kind) > size:
         machine.change(fill(row.shrink, device=device, kib=str(size // 1024)), patience=LONG_PATIENCE)
     found = _size(machine, device, kind)

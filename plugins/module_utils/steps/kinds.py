@@ -526,7 +526,7 @@ class MakeSwap(Step):
 class GrowFilesystem(Step):
     """Let an ext*, xfs or btrfs take the whole of its device.
 
-    `mountpoint` is where it is mounted, else None: xfs and btrfs are mounted then for the time of the growing, in a place of their own.
+    `mountpoint` is where it is mounted, else None: it is mounted then for the time of the growing, in a place of its own.
     `several`: it is a btrfs on several devices, and takes the whole of each.
     """
 

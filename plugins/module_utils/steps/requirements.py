@@ -149,10 +149,9 @@ def _tools_to_grow(step: kinds.GrowFilesystem) -> tuple[str, ...]:
     growth = FILESYSTEMS[step.type].growth
     if growth is None:
         return ()
-    if step.mountpoint is None and growth.unmounted:
-        return tuple(command[0] for command in (growth.unmounted, growth.check) if command)
-    apart = () if step.mountpoint else ("unshare", "mount")
-    return tuple(command[0] for command in (growth.mounted,) if command) + apart
+    apart = ("unshare", "mount") if growth.mounted and not step.mountpoint else ()
+    commands = (growth.mounted or growth.unmounted, () if step.mountpoint else growth.check)
+    return tuple(command[0] for command in commands if command) + apart
 
 
 def _tools_to_shrink(step: kinds.ShrinkLogicalVolume) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ class Measure:
 class Growth:
     """How a file system takes the whole of a device that has grown.
 
-    `mounted` and `unmounted` are the commands, empty where it does not work that way; one that grows only mounted is mounted for it, one
-    that grows only unmounted is not grown while it is in use. `check` comes before `unmounted`; its codes of success are `checked`.
+    `mounted` and `unmounted` are the commands, empty where it does not work that way; one that grows mounted is mounted for it, one that
+    grows only unmounted is not grown while it is in use. `check` comes before where it is not mounted; its codes of success are `checked`.
     `slack` are bytes at the end of a device that are not worth growing: some make no group that is too small.
     """
 

@@ -405,12 +405,22 @@ def test_filesystems_that_are_not_mounted_grow_apart():
     machine = RecordingMachine(failing={"e2fsck": 1})
     for kind in ("ext3", "xfs", "btrfs"):
         steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", kind, None), machine)
-    assert machine.commands[:2] == ["e2fsck -f -p /dev/sda1", "resize2fs /dev/sda1"]
-    assert machine.commands[2].startswith("unshare --mount -- sh -c ")
+    assert machine.commands[0] == "e2fsck -f -p /dev/sda1"
+    assert all(command.startswith("unshare --mount -- sh -c ") for command in machine.commands[1:])
+    assert machine.commands[1].endswith(" sh /dev/sda1 /mnt resize2fs /dev/sda1")
     assert machine.commands[2].endswith(" sh /dev/sda1 /mnt xfs_growfs -d /mnt")
     assert machine.commands[3].endswith(" sh /dev/sda1 /mnt btrfs filesystem resize max /mnt")
     with pytest.raises(StepFailed, match="e2fsck"):
         steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", "ext4", None), RecordingMachine(failing={"e2fsck": 4}))
+
+
+def test_an_ext4_that_may_not_grow_while_it_is_mounted_grows_unmounted():
+    machine = RecordingMachine(failing={"unshare": 1})
+    steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", "ext4", None), machine)
+    assert [command.split(maxsplit=1)[0] for command in machine.commands] == ["e2fsck", "unshare", "e2fsck", "resize2fs"]
+    for kind, mountpoint, failing in (("xfs", None, "unshare"), ("ext4", "/srv", "resize2fs")):
+        with pytest.raises(StepFailed):
+            steps_filesystem.grow_filesystem(GrowFilesystem("/dev/sda1", kind, mountpoint), RecordingMachine(failing={failing: 1}))
 
 
 def test_what_grows_only_unmounted_is_checked_and_grown_and_never_while_it_is_mounted():

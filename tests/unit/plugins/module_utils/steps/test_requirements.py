@@ -82,7 +82,7 @@ def test_lvm_is_one_package():
     ("kind", "mountpoint", "tools"),
     [
         ("ext4", "/srv", ("resize2fs",)),
-        ("ext4", None, ("resize2fs", "e2fsck")),
+        ("ext4", None, ("resize2fs", "e2fsck", "unshare", "mount")),
         ("xfs", "/srv", ("xfs_growfs",)),
         ("xfs", None, ("xfs_growfs", "unshare", "mount")),
         ("btrfs", None, ("btrfs", "unshare", "mount")),
