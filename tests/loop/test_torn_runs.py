@@ -80,8 +80,9 @@ def _profile(devices: Mapping[str, str]) -> list[Plain]:
     ]
 
 
-# An ext4 that is not mounted is mounted to grow, for without its journal a cut may break it; few containers may do that.
-LARGER = (("data", 220), *((("root", 160),) if _may_grow_what_is_mounted() else ()))
+# An ext4 that is not mounted is mounted to grow, for without its journal a cut may break it; few containers may do that. No kernel has a
+# Btrfs grow to less than 256 MiB.
+LARGER = (("data", 300), *((("root", 160),) if _may_grow_what_is_mounted() else ()))
 GROWN: list[Plain] = [{"id": f"{name}-{number}", "size": size} for number in SETS for name, size in LARGER]
 MOUNTS = sorted(mount for number in SETS for mount in _mounts(number).values())
 
