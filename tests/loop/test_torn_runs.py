@@ -4,12 +4,12 @@
 
 """Power cuts that lose, reorder and tear what disks had not flushed, under whole runs of playbooks/apply.yml on loop devices.
 
-What tests/vm/test_torn.py does in machines, with arrays, LUKS and LVM, is done here without any, so that some thirty cuts take a few
+What tests/vm/test_torn.py does in machines, with arrays, LUKS and LVM, is done here without any, so that two dozen cuts take a few
 minutes: partitions and file systems only. A block server keeps every write and flush; qemu-storage-daemon makes a file of each of its
 disks, and a loop device is made of that. There are several sets of disks, and each is cut by itself, so that one run of the playbook
 completes them all.
 
-TEST_TORN_SEEDS says how many seeds there are (2), TEST_TORN_FIRST with which to begin, TEST_TORN_SETS how many sets of disks (8). Each seed
+TEST_TORN_SEEDS says how many seeds there are (2), TEST_TORN_FIRST with which to begin, TEST_TORN_SETS how many sets of disks (6). Each seed
 has two cuts of every set, the second one of the run that completed the first.
 """
 
@@ -40,7 +40,7 @@ FIRST = int(os.environ.get("TEST_TORN_FIRST", "0"))
 CUTS = 2
 
 SIZE = 400 * MIB
-SETS = {number: {f"one-{number}": 512, f"two-{number}": 4096} for number in range(int(os.environ.get("TEST_TORN_SETS", "8")))}
+SETS = {number: {f"one-{number}": 512, f"two-{number}": 4096} for number in range(int(os.environ.get("TEST_TORN_SETS", "6")))}
 """Pairs of disks, by name, with their sectors."""
 SECTORS = {name: sector for members in SETS.values() for name, sector in members.items()}
 
