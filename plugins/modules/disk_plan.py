@@ -88,7 +88,10 @@ options:
         type: float
         default: 1.0
       disks:
-        description: The disks that the space must lie on, as IDs or as an expression that gives disks. Default is all disks.
+        description:
+          - The disks that the space must lie on, as IDs or as an expression that gives disks. Default is all disks.
+          - Volumes lie anywhere on the disks of their V(vg), so it is the V(vg) that this is set on. What must lie on other disks than the
+            rest goes into another V(vg).
         type: raw
       avoid_disks:
         description: The disks that the space must not lie on.
@@ -97,6 +100,8 @@ options:
         description:
           - The disks that the space prefers, or a list of expressions, the most preferred disks first.
           - If a space does not fit there, it lies elsewhere, and a warning says how many MiB do.
+          - On a volume in a V(vg) this only takes part in choosing disks and sizes. LVM is not told of it and puts the volume anywhere in
+            the V(vg), as a warning says. Set it on the V(vg) instead.
         type: raw
       contains:
         description:

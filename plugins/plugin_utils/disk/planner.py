@@ -198,31 +198,39 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     # Loaded here, for it is seldom asked for, and Ansible compiles what it loads in every run.
     from .ordered.convert import allocate_ordered
 
-    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve))
+    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve), tuple(_untold_preferences(schema)))
 
 
 def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
-    ignored = _ignored_preferences(schema)
+    untold = tuple(_untold_preferences(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:
-        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), ignored)
+        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), untold)
     try:
-        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve), ignored)
+        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve), untold)
     except NoSolution:
         allocation = allocate_fair(hardware, schema, reserve=reserve)
         added = bootable.spaces[-1]
         warning = f"there is no room for the {added.type} that the {hardware.firmware} firmware needs to start from these disks"
-        return _Solved(schema, allocation, (*ignored, warning))
+        return _Solved(schema, allocation, (*untold, warning))
 
 
-def _ignored_preferences(schema: Schema) -> tuple[str, ...]:
-    """Return warnings about volumes that like other disks best than their group; LVM places them within the group as it likes."""
-    groups = {space.id: space for space in schema.spaces}
-    return tuple(
-        f"{space.place}.best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on {space.volume_group!r}"
-        for space in schema.spaces
-        if space.volume_group is not None and space.preferred_disks != groups[space.volume_group].preferred_disks and len(space.allowed) > 1
-    )
+def _untold_preferences(schema: Schema) -> Iterator[str]:
+    """Give a warning for every group with volumes that like other disks best than it does: LVM is not told where they are to lie."""
+    arrays = {space.id for space in schema.spaces if space.type is SpaceType.RAID}
+    for group in schema.spaces:
+        liking = [
+            space.id
+            for space in schema.spaces
+            if space.volume_group == group.id and space.preferred_disks != group.preferred_disks and len(space.allowed) > 1
+        ]
+        # Of a group on arrays the planner says that it does not choose its disks at all.
+        if liking and not arrays & set(group.contains):
+            names = listed(liking)
+            yield (
+                f"{group.id}: the disks and sizes of the plan follow best_with_disks of {names}, but LVM is not told of it and puts volumes"
+                f" anywhere in {group.id}; set it on {group.id}, or put {names} into another vg"
+            )
 
 
 _SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int], _Solved]] = {

@@ -302,12 +302,43 @@ def test_a_vg_on_disks_of_different_blocks_is_a_warning() -> None:
     assert plan(kept_apart, facts)["warnings"] == []
 
 
-def test_a_preference_within_a_vg_is_a_warning() -> None:
+@BOTH
+def test_preferences_within_a_vg_are_a_warning(objective: Objective) -> None:
     facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
-    planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", best_with_disks=SSD), lv("b")], facts)
+    volumes = [lv("a", best_with_disks=SSD), lv("b"), lv("c", best_with_disks=SSD)]
+    planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b", "c"]}, *volumes], facts, objective)
     assert planned["warnings"] == [
-        "schema[1].best_with_disks: an lv lies anywhere on the disks of its vg, so this does nothing; set it on 'g'"
+        "g: the disks and sizes of the plan follow best_with_disks of a and c, but LVM is not told of it and puts volumes anywhere in g;"
+        " set it on g, or put a and c into another vg"
     ]
+
+
+@BOTH
+@pytest.mark.parametrize("preferring", ["vg", "all its volumes"])
+def test_a_preference_of_a_whole_vg_is_none(objective: Objective, preferring: str) -> None:
+    facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
+    of_group, of_volumes = ({"best_with_disks": SSD}, {}) if preferring == "vg" else ({}, {"best_with_disks": SSD})
+    group = {"id": "g", "type": "vg", "contains": ["a", "b"], **of_group}
+    volumes = [lv(name, min_size=100, max_size=200, **of_volumes) for name in ("a", "b")]
+    assert plan([group, *volumes], facts, objective)["warnings"] == []
+
+
+def test_a_preference_within_a_vg_on_an_array_is_one_warning() -> None:
+    facts = {"disks": [{"id": "sda", "size": 1000, "type": "hdd"}, {"id": "sdb", "size": 1000, "type": "ssd"}]}
+    array, group = {"id": "r", "type": "raid", "level": "raid1"}, {"id": "g", "type": "vg", "contains": ["r", "a", "b"]}
+    planned = plan([array, group, lv("a", best_with_disks=SSD), lv("b")], facts)
+    assert planned["warnings"] == ["a: the vg g does not choose its disks, so those of a have no effect"]
+
+
+@BOTH
+@pytest.mark.parametrize(("key", "disks_of_it"), [("disks", ["sdb"]), ("avoid_disks", ["sda"])])
+def test_a_volume_that_has_to_lie_on_some_disks_of_its_vg_is_a_mistake(objective: Objective, key: str, disks_of_it: list[str]) -> None:
+    with pytest.raises(InputError, match=rf"schema\[1\]\.{key}: a volume lies on the disks of its vg; set this on 'g'"):
+        plan(
+            [{"id": "g", "type": "vg", "contains": ["a", "b"]}, lv("a", **{key: disks_of_it}), lv("b")],
+            disks(sda=1000, sdb=1000),
+            objective,
+        )
 
 
 def test_full_disks_without_a_table_are_a_warning() -> None:
