@@ -272,8 +272,7 @@ class Allocation:
     belong to a vg (position in Schema.spaces -> MiB, a multiple of the extent), of thin pools with all that they keep for
     themselves. `proven` is False when a limit ended the search; `gap` is then by how much the spaces (positions) of `open_level`
     might be larger, relative to what they are. `off_preferred` is MiB of each space (position) that no preferred disk had room
-    for. `volume_disks` are the disks whose PVs an lv is to be made on, for the vgs in which lvs keep to different disks; made in
-    that order they fit, as long as these sets are nested or disjoint.
+    for.
     """
 
     pieces: tuple[Piece, ...]
@@ -283,4 +282,3 @@ class Allocation:
     open_level: tuple[int, ...] = ()
     off_preferred: Mapping[int, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    volume_disks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

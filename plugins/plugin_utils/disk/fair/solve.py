@@ -83,7 +83,6 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
     return Allocation(
         pieces=_with_kept(problem, ordered),
         volumes=_volumes(schema, problem, sizes),
-        volume_disks=_volume_disks(problem, sizes),
         proven=found.proven,
         gap=found.gap,
         open_level=tuple(dict.fromkeys(space for at in found.open_at if (space := problem.demands[at].space) is not None)),
@@ -140,22 +139,6 @@ def _volumes(schema: Schema, problem: Problem, sizes: Sizes) -> Mapping[int, int
         if demand.space is not None and schema.spaces[demand.space].volume_group is not None:
             volumes[demand.space] = steps * demand.unit
     return dict(sorted(volumes.items()))
-
-
-def _volume_disks(problem: Problem, sizes: Sizes) -> Mapping[int, tuple[int, ...]]:
-    """Return the disks of every lv whose vg has sections, narrowest section first: in that order nothing is in the way of another."""
-    sections: dict[int, list[int]] = {}
-    for position, pool in enumerate(problem.pools):
-        sections.setdefault(pool.space, []).append(position)
-    several = [position for positions in sections.values() if len(positions) > 1 for position in positions]
-    there = {position: sorted({problem.areas[area].disk for pool, area in sizes.pvs if pool == position}) for position in several}
-    disks: dict[int, tuple[int, ...]] = {}
-    for position in sorted(several, key=lambda at: (len(there[at]), at)):
-        for volume in problem.pools[position].volumes:
-            space = problem.demands[volume].space
-            if space is not None:
-                disks[space] = tuple(there[position])
-    return disks
 
 
 def _off_preferred(problem: Problem, placement: Placement, sizes: Sizes) -> Mapping[int, int]:
