@@ -19,39 +19,66 @@ from .schema.alike import groups_of_alike
 from .schema.functions import data_disks
 
 Plain = dict[str, t.Any]
+_Source = tuple[str, Sequence[Mapping[str, t.Any]]]
+_Group = tuple[tuple[int, ...], Plain | None]
 
 _LEAST = 1024
 """Smaller disks are told of without an override: no file system of use fits."""
 _WIDEST_ARRAY = 16
 """On more disks than this a third one fails while the second is built up again."""
 _BELOW = "/srv/"
+_DECISIVE = ("type", "transport", "size", "logical_block", "removable", "read_only")
+"""All that groups, overrides and `dataDisks` ask of the facts of disks, but for their names."""
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def idle_disks(hardware: Hardware, disks: Sequence[Mapping[str, t.Any]], schema: Sequence[Mapping[str, t.Any]], remark: str) -> list[Plain]:
-    """Return the disks of a plan that nothing lies on, those that are alike together, as plain data.
+class IdleDisks:
+    """Finds the disks on which plans from one schema put nothing, on machine after machine; of those alike it asks once."""
 
-    `disks` are those of the plan, `schema` is what it was made from, `remark` what the profile says of such disks. Each has
-    `disk_ids`, `size` (MiB of the smallest), `remark` and `override`, a space that takes them all; None for tiny ones.
-    """
-    used = {disk["disk_id"] for disk in disks if disk["spaces"]}
-    positions = [at for at, disk in enumerate(hardware.disks) if disk.id not in used]
+    def __init__(self, schema: t.Any, remark: str) -> None:
+        """`schema` is what plans are made from, `remark` what its profile says of such disks."""
+        self._schema, self._remark = schema, remark
+        self._known: dict[str, list[_Group]] = {}
+
+    def of(self, hardware: Hardware, disks: Sequence[Mapping[str, t.Any]]) -> list[Plain]:
+        """Return the disks of a plan that nothing lies on, those that are alike together, as plain data; `disks` are those of the plan.
+
+        Each has `disk_ids`, `size` (MiB of the smallest), `remark` and `override`, a space that takes them all; None for tiny ones.
+        """
+        used = {disk["disk_id"] for disk in disks if disk["spaces"]}
+        positions = [at for at, disk in enumerate(hardware.disks) if disk.id not in used]
+        if not positions:
+            return []
+        likeness = repr((positions, [[(key, disk.facts[key]) for key in _DECISIVE if key in disk.facts] for disk in hardware.disks]))
+        if likeness not in self._known:
+            self._known[likeness] = _groups(hardware, positions, self._schema)
+        return [self._plain(hardware, *group) for group in self._known[likeness]]
+
+    def _plain(self, hardware: Hardware, group: Sequence[int], override: Plain | None) -> Plain:
+        ids = [hardware.disks[at].id for at in group]
+        # What no expression selects is named, which differs from machine to machine.
+        named = None if override is None else {**override, "disks": override["disks"] or sorted(ids)}
+        return {"disk_ids": ids, "size": min(hardware.disks[at].size for at in group), "remark": self._remark, "override": named}
+
+
+def _groups(hardware: Hardware, positions: Sequence[int], schema: Sequence[Mapping[str, t.Any]]) -> list[_Group]:
+    """Return groups of idle disks (positions), each with its override."""
     taken = {str(space.get("id")).strip() for space in schema} | {str(space.get("mount")).removeprefix(_BELOW) for space in schema}
-    found = []
+    sources = _sources([disk.facts for disk in hardware.disks])
+    found: list[_Group] = []
     for group in groups_of_alike(hardware.disks, positions):
-        members = [hardware.disks[at] for at in group]
-        override = _override(hardware, members, taken)
+        override = _override(sources, [hardware.disks[at] for at in group], taken)
         taken |= {override["id"]} if override else set()
-        size = min(disk.size for disk in members)
-        found.append({"disk_ids": [disk.id for disk in members], "size": size, "remark": remark, "override": override})
+        found.append((group, override))
     return found
 
 
-def _override(hardware: Hardware, disks: Sequence[Disk], taken: Collection[str]) -> Plain | None:
+def _override(sources: Sequence[_Source], disks: Sequence[Disk], taken: Collection[str]) -> Plain | None:
+    """Return the space for some disks; its `disks` are None where only their names tell them from others."""
     if min(disk.size for disk in disks) < _LEAST:
         return None
     name = next(name for name in _names() if name not in taken)
-    selected = _selection(hardware, disks)
+    selected = _selection(sources, disks)
     return {"id": name, **_shape(disks), "disks": selected, "mount": f"{_BELOW}{name}", "fs_type": "xfs"}
 
 
@@ -77,20 +104,23 @@ def _shape(disks: Sequence[Disk]) -> Plain:
     return {"type": "partition", "per_disk": True}
 
 
-def _selection(hardware: Hardware, disks: Sequence[Disk]) -> t.Any:
-    """Return the shortest expression that gives exactly these disks, else their ids."""
-    ids = {disk.id for disk in disks}
-    everything = [disk.facts for disk in hardware.disks]
+def _sources(everything: Sequence[Mapping[str, t.Any]]) -> list[_Source]:
+    """Return what an expression may begin with, and the disks that it gives."""
     try:
-        sources = [("$.disks.dataDisks()", data_disks(everything)), ("$.disks", everything)]
+        return [("$.disks.dataDisks()", data_disks(everything)), ("$.disks", everything)]
     except KeyError:
-        sources = [("$.disks", everything)]
+        return [("$.disks", everything)]
+
+
+def _selection(sources: Sequence[_Source], disks: Sequence[Disk]) -> str | None:
+    """Return the shortest expression that gives exactly these disks; None where there is none."""
+    ids = {disk.id for disk in disks}
     for source, tests in _selections(sources, disks):
         # What the expression means is looked at here, as to evaluate it costs some hundred times as much.
         if {disk["id"] for disk in source[1] if all(test.holds(disk) for test in tests)} == ids:
             which = f".where({' and '.join(test.text for test in tests)})" if tests else ""
             return f"yaql={source[0]}{which}"
-    return sorted(ids)
+    return None
 
 
 class _Test(t.NamedTuple):
@@ -98,9 +128,6 @@ class _Test(t.NamedTuple):
 
     text: str
     holds: Callable[[Mapping[str, t.Any]], bool]
-
-
-_Source = tuple[str, Sequence[Mapping[str, t.Any]]]
 
 
 def _selections(sources: Sequence[_Source], disks: Sequence[Disk]) -> Iterator[tuple[_Source, list[_Test]]]:

@@ -21,7 +21,7 @@ from ..common.fields import Size, read_all
 from ..common.units import format_mib
 from ..common.words import listed
 from .fair.solve import allocate_fair
-from .idle import idle_disks
+from .idle import IdleDisks
 from .learnt import Learnt, Shelf
 from .model import Allocation, Hardware, Schema, Space, SpaceType
 from .problem.formulate import canonical_order, with_boot_partition
@@ -96,7 +96,7 @@ class Planner:
         `shelf` has what other processes learnt of machines alike, for one that plans few machines itself.
         """
         self._schema = schema
-        self._idle = idle
+        self._idle = None if idle is None else IdleDisks(schema, idle)
         self._eligible = frozenset(eligible)
         self._kept = kept_names(schema)
         self._objective = objective
@@ -117,7 +117,7 @@ class Planner:
         schema, solved = self._looked_up(hardware)
         identity = fingerprint(whole)
         disks = sizes_by_disk(hardware, solved.schema, solved.allocation)
-        idle = {} if self._idle is None else {"idle_disks": idle_disks(hardware, disks, self._schema, self._idle)}
+        idle = {} if self._idle is None else {"idle_disks": self._idle.of(hardware, disks)}
         return {
             "fingerprint": identity,
             "disks": disks,
@@ -174,13 +174,14 @@ class Planner:
         problem = (schema, *_shapes(hardware))
         ids = tuple(disk.id for disk in hardware.disks)
         solutions: dict[t.Hashable, _Solved | _Unsolved] = self._learnt.solutions
-        if problem not in solutions:
+        known = solutions.get(problem)
+        if known is None:
             try:
                 solver = _SOLVERS[self._objective]
-                solutions[problem] = replace(_solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve)), disk_ids=ids)
+                known = replace(_solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve)), disk_ids=ids)
             except NoSolution as error:
-                solutions[problem] = _Unsolved(error, ids)
-        known = solutions[problem]
+                known = _Unsolved(error, ids)
+            solutions[problem] = known
         rename = _renamer(known.disk_ids, ids)
         if isinstance(known, _Unsolved):
             conflict = rename(known.error.conflict)

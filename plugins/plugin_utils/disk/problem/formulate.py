@@ -31,7 +31,10 @@ def canonical_order(disks: Sequence[Disk]) -> list[int]:
 
     Digits count as numbers, so that the tenth port comes after the second.
     """
-    return sorted(range(len(disks)), key=lambda position: (_natural(disks[position].path), _natural(disks[position].id)))
+    paths = [_natural(disk.path) for disk in disks]
+    # Paths are the same from machine to machine, ids are not, so that each would be taken apart for this once.
+    decided = len(set(paths)) == len(paths)
+    return sorted(range(len(disks)), key=lambda position: (paths[position], () if decided else _natural(disks[position].id)))
 
 
 def formulate(hardware: Hardware, schema: Schema, reserve: int = 0) -> Problem:

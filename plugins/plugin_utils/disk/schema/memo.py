@@ -37,8 +37,10 @@ class _Kind(Enum):
 
 
 _Question = tuple[_Kind, Path]
-Answers = dict[int, t.Hashable]
-"""By number of the question."""
+_WHOLE = 0
+"""The number of the question that nobody needs to ask: what the whole facts are."""
+Answers = dict[int, tuple[t.Hashable, t.Any]]
+"""By number of the question, each with the part of the facts that it is about."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class _Node:
     question: _Question | None = None
     number: int = 0
     """Of the question, whichever computation asks it."""
+    container: int = 0
+    """The number of the question that led to what this one is about: nothing is read that was not found before."""
     result: Remembered | None = None
     after: dict[t.Hashable, _Node] = field(default_factory=dict)
 
@@ -71,7 +75,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._roots: dict[str, _Node] = {}
-        self._numbers: dict[_Question, int] = {}
+        self._numbers: dict[_Question, int] = {(_Kind.VALUE, ()): _WHOLE}
 
     def compute(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
         """Return `compute(facts)`, or what it gave for facts in which all that it read was the same.
@@ -88,11 +92,13 @@ class Memory:
         `answers` keeps what was asked of these facts before.
         """
         answers = {} if answers is None else answers
+        answers[_WHOLE] = (_MappingView, facts)
         node = self._roots.get(name)
         while node is not None and node.question is not None:
-            if node.number not in answers:
-                answers[node.number] = _answer(facts, node.question)
-            node = node.after.get(answers[node.number])
+            known = answers.get(node.number)
+            if known is None:
+                known = answers[node.number] = _answer(answers[node.container][1], node.question)
+            node = node.after.get(known[0])
         return None if node is None else node.result
 
     def _learn(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
@@ -102,6 +108,7 @@ class Memory:
         for question, answer in questions.items():
             node.question = question
             node.number = self._numbers.setdefault(question, len(self._numbers))
+            node.container = self._numbers[_container(question)]
             node = node.after.setdefault(answer, _Node())
         node.result = Remembered(result)
         return _filled_in(result, facts)
@@ -170,6 +177,9 @@ def _sign(value: t.Any) -> t.Hashable:
     kind = value.__class__
     if kind in _SCALARS:
         return (kind is bool, kind is float, value)
+    if kind is _Absent:
+        # The class, as Python hashes the members of an enum slowly.
+        return _Absent
     if kind is dict or isinstance(value, Mapping):
         return _MappingView
     if isinstance(value, (list, tuple)):
@@ -177,28 +187,35 @@ def _sign(value: t.Any) -> t.Hashable:
     return (isinstance(value, bool), isinstance(value, float), value)
 
 
-def _answer(facts: t.Any, question: _Question) -> t.Hashable:
+def _container(question: _Question) -> _Question:
     kind, path = question
-    value = _at(facts, path)
+    return _Kind.VALUE, path[:-1] if kind is _Kind.VALUE else path
+
+
+def _answer(container: t.Any, question: _Question) -> tuple[t.Hashable, t.Any]:
+    """Return the answer to a question about what is in a mapping or a list, and what it is about."""
+    kind, path = question
     if kind is _Kind.VALUE:
-        return _sign(value)
-    if not isinstance(value, (Mapping, list, tuple)):
-        return _MISSING
-    return tuple(value) if kind is _Kind.KEYS else len(value)
+        value = _step(container, path[-1])
+        return _sign(value), value
+    return tuple(container) if kind is _Kind.KEYS else len(container), container
 
 
 def _at(facts: t.Any, path: Path) -> t.Any:
     value = facts
     for step in path:
-        # Facts are dicts and lists nearly always, and to ask for the class costs a tenth of asking for the kind.
-        kind = value.__class__
-        if kind is dict or (kind is not list and isinstance(value, Mapping)):
-            value = value.get(step, _MISSING)
-        elif isinstance(value, (list, tuple)) and isinstance(step, int) and 0 <= step < len(value):
-            value = value[step]
-        else:
-            return _MISSING
+        value = _step(value, step)
     return value
+
+
+def _step(value: t.Any, step: t.Any) -> t.Any:
+    # Facts are dicts and lists nearly always, and to ask for the class costs a tenth of asking for the kind.
+    kind = value.__class__
+    if kind is dict or (kind is not list and isinstance(value, Mapping)):
+        return value.get(step, _MISSING)
+    if isinstance(value, (list, tuple)) and isinstance(step, int) and 0 <= step < len(value):
+        return value[step]
+    return _MISSING
 
 
 def _detached(value: t.Any) -> t.Any:

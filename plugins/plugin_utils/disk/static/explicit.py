@@ -99,14 +99,15 @@ def _parteds(hardware: Hardware, schema: Schema, made: Sequence[Partition]) -> l
     for position, disk in enumerate(hardware.disks):
         here = by_disk.get(position)
         if here:
+            name = device_name(disk)
             result.append(
                 {
-                    "name": device_name(disk),
+                    "name": name,
                     "disk_id": disk.id,
                     "label": "gpt",
                     "disk_size": disk.size,
                     "install_bootloader": any(_boots(schema.spaces[partition.space]) for partition in here),
-                    "partitions": [_partition(partition, device_name(disk), schema.spaces[partition.space]) for partition in here],
+                    "partitions": [_partition(partition, name, schema.spaces[partition.space]) for partition in here],
                 }
             )
     return result
@@ -268,12 +269,12 @@ def _thin_size(schema: Schema, allocation: Allocation, space: Space) -> int:
 
 def _filesystems(schema: Schema, devices: Mapping[str, Sequence[str]], volumes: Sequence[Plain], kept: set[str]) -> list[Plain]:
     of_volumes = {volume["space_id"]: [volume["device"]] for volume in volumes}
-    kept_volumes = {volume["space_id"] for volume in volumes if volume["keep_data"]}
+    kept = kept | {volume["space_id"] for volume in volumes if volume["keep_data"]}
     return [
         filesystem
         for space in schema.spaces
         if space.type not in (SpaceType.VOLUME_GROUP, SpaceType.BIOS_GRUB, SpaceType.ZPOOL)
-        for filesystem in _filesystems_of(space, of_volumes.get(space.id, devices.get(space.id, [])), space.id in kept | kept_volumes)
+        for filesystem in _filesystems_of(space, of_volumes.get(space.id, devices.get(space.id, [])), space.id in kept)
     ]
 
 
