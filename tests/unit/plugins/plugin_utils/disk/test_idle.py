@@ -51,6 +51,22 @@ def test_what_cannot_be_told_from_other_disks_is_named() -> None:
     assert overrides(*hdds(3), schema=schema)[0]["disks"] == ["h01", "h02"]
 
 
+def test_machines_alike_share_what_is_found_but_names() -> None:
+    schema = [{"id": "all", "type": "partition", "disks": "yaql=[$.disks.first()]"}]
+    planner = Planner(schema, idle="")
+    machines = [[{**disk, "id": f"{host}{disk['id']}"} for disk in hdds(3)] for host in "ab"]
+    found = [planner.plan({"disks": disks})["idle_disks"] for disks in machines]
+    assert found == [Planner(schema, idle="").plan({"disks": disks})["idle_disks"] for disks in machines]
+    assert [one["override"]["disks"] for (one,) in found] == [["ah01", "ah02"], ["bh01", "bh02"]]
+
+
+def test_disks_without_a_type_share_nothing_with_those_whose_type_is_empty() -> None:
+    planner = Planner([{"id": "all", "type": "partition", "disks": "yaql=[$.disks.first()]"}], idle="")
+    typed, plain = ([{"id": f"d{at}", "size": size, **kind} for at, size in enumerate((70_000, 900_000))] for kind in ({"type": ""}, {}))
+    found = [planner.plan({"disks": disks})["idle_disks"][0]["override"]["disks"] for disks in (typed, plain)]
+    assert found == ["yaql=$.disks.dataDisks()", "yaql=$.disks.where($.size = 900000)"]
+
+
 def test_disks_of_no_use_are_told_without_an_override() -> None:
     hardware = {"disks": [SYSTEM, *hdds(1, size=1023, dev="/dev/sdb")]}
     plan = Planner(SCHEMA, idle="").plan(hardware)
