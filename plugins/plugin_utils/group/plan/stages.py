@@ -82,14 +82,12 @@ def nodes_of(move: Move) -> set[int]:
 def _parts(state: ClusterState, moves: Sequence[Move]) -> list[list[int]]:
     """Return the positions of moves in sets that have no group in common, each in order."""
     group_of = state.facts.nodes.group
-    parts: list[tuple[set[int], list[int]]] = []
-    for number, move in enumerate(moves):
-        groups = {int(group_of[node]) for node in nodes_of(move)}
-        joined = [part for part in parts if part[0] & groups]
-        parts = [part for part in parts if not part[0] & groups]
-        numbers = sorted([number, *(other for _groups, members in joined for other in members)])
-        parts.append((groups.union(*(own for own, _members in joined)), numbers))
-    return [members for _groups, members in parts]
+    groups_of = [{int(group_of[node]) for node in nodes_of(move)} for move in moves]
+    parts: list[set[int]] = []
+    for groups in groups_of:
+        joined = groups.union(*(part for part in parts if part & groups))
+        parts = [*(part for part in parts if not part & groups), joined]
+    return [[number for number, groups in enumerate(groups_of) if groups & part] for part in parts]
 
 
 def _by_runs(
