@@ -84,13 +84,11 @@ def _make_both(walk: Walk, wanted: Sequence[tuple[int, MoveKind, int]]) -> bool:
     before, flags = walk.cost, walk.state.fails_n1.copy()
     made: list[Move] = []
     for instance, kind, target in wanted:
-        evaluator = walk.evaluator.narrowed(np.array([target]))
-        price = walk.price()
-        cost = evaluator.cost(evaluator.at(walk.state, walk.cost - price.now), instance, kind, target, price)
-        if not np.isfinite(cost):
+        if not walk.evaluator.narrowed(np.array([target])).allows(walk.state, instance, kind, target):
             break
-        made.append(walk.go(make_move(walk.state, instance, kind, target), cost))
-    worth = len(made) == len(wanted) and walk.cost <= before - walk.options.min_gain * len(made)
+        made.append(make_move(walk.state, instance, kind, target))
+        walk.state.place(instance, *made[-1].target)
+    worth = len(made) == len(wanted) and walk.count() <= before - walk.options.min_gain * len(made)
     if worth and walk.strands_no_more():
         walk.made += made
         return True

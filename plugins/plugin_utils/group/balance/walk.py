@@ -184,7 +184,7 @@ class Walk:
                 continue
             before, flags = self.cost, self.state.fails_n1.copy()
             self.state.place(move.instance, *move.target)
-            self.cost = self.scorer.score(self.state) + self.price().now
+            self.count()
             if before - self.cost >= least and self.strands_no_more(move):
                 self.made.append(move)
                 touched |= nodes
@@ -210,7 +210,7 @@ class Walk:
             return False
         before, flags = self.cost, self.state.fails_n1.copy()
         self.state.place(move.instance, *move.target)
-        self.cost = self.scorer.score(self.state) + self.price().now
+        self.count()
         if bounds.holds(self.state, {*move.source, *move.target} - {NOWHERE}) and self.strands_no_more():
             self.made.append(move)
             return True
@@ -221,6 +221,12 @@ class Walk:
         self.state.place(move.instance, *move.target)
         self.cost = cost
         return move
+
+    def count(self) -> float:
+        """Take down what the placement costs, and return it; infinite where it exceeds what may be moved."""
+        price = self.price()
+        self.cost = np.inf if price.exceeded else self.scorer.score(self.state) + price.now
+        return self.cost
 
     def back(self, made: Sequence[Move], cost: float, flags: Booleans) -> None:
         """Undo moves; N+1 flags are not what they were by that alone, as a node's own report counts until it is touched."""

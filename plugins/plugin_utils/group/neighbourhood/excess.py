@@ -135,6 +135,11 @@ class Mending:
         """Return what the state costs beside its score."""
         return self.price.now + _WEIGHT * self.excess.total
 
+    @property
+    def exceeded(self) -> bool:
+        """Return whether more is moved than may be."""
+        return self.price.exceeded
+
     def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
         """Add the price of the placement after each move to its cost, in place."""
         self.price.add(costs, block, board)

@@ -125,6 +125,16 @@ class MoveEvaluator:
         costs = self.costs(evaluation, block, price)
         return float(costs[kind][0, self.board.column[target]]) if kind in costs else float("inf")
 
+    def allows(self, state: ClusterState, instance: int, kind: MoveKind, target: int) -> bool:
+        """Return whether limits and options allow a move to a target that the instance is not on."""
+        (block,) = self.board.blocks(state, np.array([instance]))
+        kept = KeptMemory.of(state, self.board, block) if block.mirrored else None
+        allowed = MovedLimits(state, self.board, self._rules).allowed(block, kept, Needs.of(state, block))
+        if kind not in allowed or not self._options.offers(kind):
+            return False
+        row = np.broadcast_to(allowed[kind], (1, len(self.board.targets)))[0]
+        return bool(row[self.board.column[target]])
+
     def best(self, evaluation: Evaluation, instances: Integers, price: Price) -> BestMoves:
         """Return the cheapest move of each of `instances`, in blocks: mirrored ones first."""
         found = [

@@ -67,10 +67,10 @@ class Home:
 
     def copied(self, state: ClusterState, which: Booleans) -> int:
         """Return the same for some instances, [I], whose disks go along."""
-        moved = np.flatnonzero(which)
-        second = state.secondary[moved]
-        copies = self.is_new(moved, state.primary[moved]) + self.is_new(moved, second) * (second != NOWHERE)
-        return int(state.facts.instances.disk[moved] @ copies)
+        primary, secondary, disk = state.primary, state.secondary, state.facts.instances.disk
+        first = which & (primary != self.primary) & (primary != self.secondary)
+        second = which & (secondary != self.primary) & (secondary != self.secondary) & (secondary != NOWHERE)
+        return int(disk @ first + disk @ second)
 
     def is_new(self, instances: Integers, nodes: Integers) -> Floats:
         """Return 1 where an instance was not on the node at first, else 0."""
@@ -107,6 +107,12 @@ class PlacementPrice:
     def now(self) -> float:
         """Return what the state costs beside its score."""
         return self.prices.data * self.data / _TIB + self.leaving
+
+    @property
+    def exceeded(self) -> bool:
+        """Return whether more is moved than may be."""
+        most_data, most_moves = self.prices.most_data, self.prices.most_moves
+        return most_data is not None and self.data > most_data or most_moves is not None and int(self.moved.sum()) > most_moves
 
     def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
         """Add the price of the placement after each move to its cost, in place."""
