@@ -367,8 +367,7 @@ def _dataset(values: Mapping[str, t.Any], mounts: Mapping[str, str]) -> Dataset:
     inherited = f"{mounts.get(above, '').rstrip('/')}/{name[len(above) :].lstrip('/')}" if mounts.get(above) else ""
     own = {"mountpoint": given} if given else {}
     own |= {key: f"{values[key]}M" for key in ("quota", "reservation") if values.get(key)}
-    words = {True: "on", False: "off"}
-    own |= {key: words[value] if isinstance(value, bool) else str(value) for key, value in (values["properties"] or {}).items()}
+    own |= dict(values["properties"])
     return Dataset(name, inherited if not given else "" if given == NOT_MOUNTED else given, own)
 
 

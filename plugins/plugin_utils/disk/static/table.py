@@ -20,6 +20,7 @@ from ....module_utils.storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils.storage.raid import RaidLevel, parse_level
 from ....module_utils.storage.thin import LARGEST_CHUNK, LEAST_CHUNK, LEAST_METADATA
 from ...common.fields import Anything, Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
+from ..schema.datasets import Properties
 from ..unlock import Unlock
 
 
@@ -198,7 +199,6 @@ _LOG = Table(
         Row("devices", _DEVICES, "Its devices.", required=True),
     ],
 )
-_PROPERTIES = Anything({"type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}})
 _DATASET = Table(
     "a dataset",
     [
@@ -206,7 +206,7 @@ _DATASET = Table(
         Row("mount", _TEXT, "Where it is mounted; none, an absolute path, or by default below what it lies in."),
         Row("quota", Whole(1), "The most MiB that it and all in it may hold."),
         Row("reservation", Whole(1), "The MiB that it has for itself."),
-        Row("properties", _PROPERTIES, "Its properties, as zfs has them."),
+        Row("properties", Properties(), "Its properties, as zfs has them.", default=()),
     ],
 )
 _ZPOOL = Table(
@@ -219,7 +219,7 @@ _ZPOOL = Table(
         Row("spares", ListOf(_NAME, "devices"), "The devices that stand by.", default=()),
         Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "Its sectors, as a power of two.", default=zfs.ASHIFT),
         Row("mount", _TEXT, "Where its own dataset is mounted; none or an absolute path."),
-        Row("properties", _PROPERTIES, "Properties of its own dataset, which those in it inherit."),
+        Row("properties", Properties(), "Properties of its own dataset, which those in it inherit.", default=()),
         Row("datasets", ListOf(_DATASET, "datasets"), "Those in it.", default=()),
         Row("space_id", _TEXT, "The space that it is of."),
     ],

@@ -253,3 +253,10 @@ def test_zfs_pools_with_logs_caches_and_spares() -> None:
         "none/b": {"type": "zfs_fs", "options": {"mountpoint": "none"}},
         "c": {"type": "zfs_fs", "options": {}, "mountpoint": "/tank/c"},
     }
+
+
+def test_properties_of_pools_are_read_before_they_are_written() -> None:
+    made = make_plan([{"id": "tank", "type": "zpool", "vdev": "stripe", "size": 300}], hardware([("ssd", 10)]))
+    made["schema"]["zpools"][0]["properties"] = True
+    with pytest.raises(InputError, match=r"schema\.zpools\[0\]\.properties: is True; must be properties of ZFS by their names"):
+        module(made)
