@@ -82,7 +82,7 @@ def assign(
     room = bounds.room(lifted)
     _limit_quantities(rows, columns, lifted, room)
     _limit_tags(rows, columns, lifted, room)
-    _keep_together(rows, columns, lifted)
+    _keep_together(rows, columns, before, wanted)
     _limit_pools(rows, columns, lifted, room)
     _limit_redundancy(rows, columns, lifted, bounds.most)
     importance = np.array([want.importance for want in wanted], dtype=float)
@@ -146,14 +146,24 @@ def _limit_tags(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floa
             rows.add(np.array(found), np.ones(len(found)), float(room[tag, node]))
 
 
-def _keep_together(rows: _Rows, columns: _Columns, lifted: ClusterState) -> None:
-    """Let all members of a rule of affinity have the same primary, or none of them a place."""
+def _keep_together(rows: _Rows, columns: _Columns, before: ClusterState, wanted: Sequence[Choices]) -> None:
+    """Let all members of a rule of affinity have the same primary, or none of them a place.
+
+    Who is with one that has nowhere to go stays with it. That they are up is more than that they are together, so this does not hold
+    on a node that is down.
+    """
     users: dict[int, dict[int, list[tuple[int, int]]]] = collections.defaultdict(lambda: collections.defaultdict(list))
-    together = lifted.facts.slots.together
+    together, exclusion = before.facts.slots.together, before.facts.instances.exclusion
     for column, (instance, node) in enumerate(zip(columns.instance.tolist(), columns.primary.tolist())):
-        for slot in lifted.facts.instances.exclusion[instance]:
+        for slot in exclusion[instance]:
             if together[slot]:
                 users[slot][instance].append((node, column))
+    stuck = {(slot, int(before.primary[want.instance])) for want in wanted if not len(want.primaries) for slot in exclusion[want.instance]}
+    for slot, of_slot in users.items():
+        for instance, places in of_slot.items():
+            home = int(before.primary[instance])
+            if home != NOWHERE and before.answers(home) and (slot, home) in stuck:
+                rows.add(np.array([column for _node, column in places]), np.ones(len(places)), 0.0)
     for of_slot in users.values():
         (_first, at_first), *others = of_slot.items()
         for _other, at_other in others:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import AllocPolicy, DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
@@ -179,6 +180,34 @@ def test_after_a_failure_soft_limits_give_way_and_that_is_told(bench):
     instances = [bench.instance("i", "a", "b", memory=500, disk=100), bench.instance("k", "c", "b", memory=600, disk=0)]
     found = run(bench, nodes, instances, mode="primary")
     assert [(placed["instance"], placed["nodes"], placed["relaxed"]) for placed in found["placed"]] == [("i", ["b", "a"], True)]
+
+
+@pytest.mark.parametrize(("state", "leaves"), [("drained", []), ("offline", [("small", ["n2"])])])
+def test_who_is_to_be_with_one_that_has_no_place_stays_with_it_while_their_node_answers(state, leaves):
+    def node(name, memory, **state):
+        return {"name": name, "total_memory": memory, "total_cpus": 32, "storage": [{"type": "external", "pool": "san"}], **state}
+
+    def guest(name, memory):
+        return {
+            "name": name,
+            "memory": memory,
+            "disk": 1,
+            "vcpus": 1,
+            "primary": "n1",
+            "storage": {"type": "external", "pool": "san"},
+            "disk_template": "ext",
+        }
+
+    given = {
+        "nodes": [node("n1", 65536, **{state: True}), node("n2", 8192)],
+        "instances": [guest("large", 32768), guest("small", 1024)],
+        "rules": [{"type": "affinity", "instances": ["large", "small"]}],
+    }
+    found = run_evacuate(Loaded(parse_inline(given), {}), {"nodes": ["n1"]})
+    assert [(move["instance"], move["to"]) for move in found["plan"]["moves"]] == leaves
+    reasons = {one["instance"]: [reason.get("says", reason["limit"]) for reason in one["reasons"]] for one in found["unplaced"]}
+    assert reasons["large"] == ["memory"]
+    assert reasons.get("small", []) == ([] if leaves else ["rule affinity rule 0 keeps small off n2"])
 
 
 def test_what_cannot_move_says_so(bench):
