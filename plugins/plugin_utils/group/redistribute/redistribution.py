@@ -317,7 +317,8 @@ def _searched(state: ClusterState, best: Repair, inside: Repair, peers: tuple[in
     """Return a repair with fewer leavers than `best`, or `best`, which is then proven when everything smaller was tried."""
     settled = {move.instance: move.target for move in inside.moves}
     search = Search(with_places(state, settled), best.group)
-    fewer_than = len(leavers(state, best)) if best.after.healthy else len(best.causes)
+    # One who is well may have to leave for those who are ill.
+    fewer_than = len(leavers(state, best)) if best.after.healthy else len(best.causes) + 2
     found = search.with_leavers(peers, fewer_than, mode)
     exact = search.complete and not settled
     if found is None:

@@ -158,6 +158,19 @@ def test_fragmented_memory_is_put_together_inside(bench):
     assert len(told["moved_inside"]) == 1
 
 
+def test_one_who_is_well_leaves_so_that_one_who_is_down_starts_and_could_restart(bench):
+    members = [bench.node(f"a{at}", "a", storage=(SAN,), total_memory=400.0, free_memory=400, offline=at == 1) for at in (1, 2, 3)]
+    guests = [
+        bench.instance(name, home, disk_template=DiskTemplate.EXT, storage=SAN.name, memory=size)
+        for name, home, size in (("large", "a1", 400), ("small", "a2", 100))
+    ]
+    others = [bench.node(f"c{at}", "c", storage=(SAN,), total_memory=100.0, free_memory=100) for at in (1, 2)]
+    told = run(bench, [*members, *others], guests)["groups"][0]
+    assert told["healed"]
+    assert told["moved_out"] == ["small"]
+    assert told["moved_inside"] == ["large"]
+
+
 def test_groups_that_take_no_instances_get_none(bench):
     members, guests = ill(bench)
     spare = nodes(bench, "b", total_memory=2000.0, free_memory=2000)
