@@ -183,6 +183,9 @@ def _is_seen_through_member(present: Present, device: Device) -> bool:
 def _content(present: Present, device: Device) -> str:
     if _is_member(device):
         return _MEMBERSHIPS[_MEMBER]
+    pool = present.zpool_on(device)
+    if pool is not None:
+        return _labelled(zfs.MEMBER, pool.name)
     if device.filesystem is None:
         return ""
     kind, label = device.filesystem.type, device.filesystem.label

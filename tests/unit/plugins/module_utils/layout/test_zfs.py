@@ -14,6 +14,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt impo
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Zpool, ZpoolPart
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import picture_of, render
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, plan, refusal
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import SchemaMaker
@@ -119,6 +120,13 @@ def test_logs_caches_and_spares_are_made_with_the_pool_or_added_to_it():
     ]
     host = installed(maker)
     assert says(host, maker.schema) == says(host, maker.schema, WIPED) == []
+
+
+def test_the_picture_names_the_pool_of_caches_and_spares_which_do_not_say_it_themselves():
+    present = installed(with_parts()).present()
+    lines = [line for line in render(picture_of(present, WIPED)).splitlines() if "cache" in line or "spare" in line]
+    assert lines
+    assert all(line.endswith("zfs_member tank") for line in lines)
 
 
 def test_nothing_is_added_to_a_pool_that_lacks_something(monkeypatch):
