@@ -11,12 +11,13 @@ from dataclasses import replace
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.held import held_candidate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.feasible import parts, roots
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.feasible.parts import Asker
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import ledger_of
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_holdings
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_holdings, read_neighbourhood
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import World
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
@@ -76,3 +77,20 @@ def test_a_database_finds_what_the_whole_world_has(ledger, sizes, case, order, l
         return Asker(connection, holding).find(request, options)
 
     assert ledger.read(find) == expected
+
+
+@given(case=st.one_of(cases(), crowded()), data=st.data())
+@settings(deadline=None, max_examples=150, suppress_health_check=COMMON)
+def test_the_trees_around_what_is_held_tell_whether_it_is_a_candidate(ledger, case, data):
+    world, ask = case
+    empty = parse_world({**world, "allocations": {}})
+    try:
+        request = parse_groups(ask, empty.known_names())
+    except InputError:
+        assume(False)
+    possible = find_candidates(build_index(empty), request).candidates
+    assume(possible)
+    held = data.draw(st.sampled_from(possible))["allocations"]
+    ledger.write(lambda connection: refill(connection, replace(empty, allocations={CONSUMER: held})))
+    near = ledger.read(lambda connection: read_neighbourhood(connection, read_holdings(connection, [CONSUMER])[CONSUMER]))
+    assert [candidate["allocations"] for candidate in held_candidate(near, held, request, budget=10_000).candidates] == [held]

@@ -12,13 +12,12 @@ and steps are not asked again: an inventory may have shrunk since, and whoever h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ...common.libraries import np, npt
 from ..request.model import Request
 from ..world.model import Allocations, Inventory, Provider, World
-from ..world.names import SHARING_TRAIT
 from .columns import Column
 from .find import Answer, SearchOptions, find_candidates
 from .index import Index, build_index
@@ -27,15 +26,14 @@ from .index import Index, build_index
 def held_candidate(world: World, held: Allocations, request: Request, budget: int) -> Answer:
     """Return what is held as the one candidate of a request, or none when it is something else; `truncated` when it cannot be told.
 
-    `world` needs only the trees in which something is held, and those with an aggregate in common with a sharing provider of which
-    something is held.
+    `world` needs only the trees in which something is held, where all of that is shared also those that may share it, and the trees of
+    all that these may share: a group that asks for no resources can be satisfied there.
     """
     nothing = Answer([], truncated=False)
-    present = {provider.uuid: provider for provider in world.providers}
-    if not held.keys() <= present.keys() or _asked(request) != _total(held):
+    if not held.keys() <= {provider.uuid for provider in world.providers} or _asked(request) != _total(held):
         return nothing
     known = world.known_names()
-    index = build_index(World(_cut_down(_near(present, held), held), {}, known.traits, known.classes))
+    index = build_index(World(_cut_down(world.providers, held), {}, known.traits, known.classes))
     return find_candidates(index, replace(request, limit=1), SearchOptions(budget=budget), rank=_fewest_options)
 
 
@@ -58,24 +56,6 @@ def _total(held: Allocations) -> Counter[str]:
     for amounts in held.values():
         total.update(amounts)
     return total
-
-
-def _near(present: Mapping[str, Provider], held: Collection[str]) -> list[Provider]:
-    """Return the providers of all trees in which a candidate could lie that takes from the held providers alone."""
-    roots = {uuid: root_of(uuid, present) for uuid in present}
-    wanted = {roots[uuid] for uuid in held}
-    if all(SHARING_TRAIT in present[uuid].traits for uuid in held):
-        shared = frozenset().union(*(present[uuid].aggregates for uuid in held))
-        wanted.update(roots[uuid] for uuid, provider in present.items() if provider.aggregates & shared)
-    return [provider for uuid, provider in present.items() if roots[uuid] in wanted]
-
-
-def root_of(uuid: str, providers: Mapping[str, Provider]) -> str:
-    """Return the UUID of the root of a provider's tree."""
-    above = providers[uuid].parent
-    while above is not None:
-        uuid, above = above, providers[above].parent
-    return uuid
 
 
 def _cut_down(providers: Iterable[Provider], held: Allocations) -> tuple[Provider, ...]:

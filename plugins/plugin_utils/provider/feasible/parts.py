@@ -16,7 +16,7 @@ from functools import partial
 from ...common.libraries import sa
 from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
 from ..candidates.index import Member, Rows, Stock, index_rows
-from ..ledger.read import Holding, read_names_had, read_numbers
+from ..ledger.read import Holding, read_names_had, read_numbers, read_shared_roots
 from ..request.model import Request
 from ..world.names import SHARING_TRAIT
 from .criteria import Sql, make_criteria, numbers_in, rows
@@ -103,24 +103,13 @@ def read_part(connection: sa.Connection, roots: Sequence[int], classes: Collecti
 
     `shares` is false where no provider of the ledger shares.
     """
-    loaded = numbers_in({*roots, *(_shared_roots(connection, roots) if shares else ())})
+    loaded = numbers_in({*roots, *(read_shared_roots(connection, roots) if shares else ())})
     members = "SELECT id, uuid, name, generation, parent_id FROM resource_providers"
     found = rows(connection, Sql(f"{members} WHERE root_id IN ({loaded})"))
     numbers = [row[0] for row in found]
     index = index_rows(Rows(map(Member._make, found), _stocks(connection, numbers, classes, held), *read_names_had(connection, numbers)))
     places = dict(zip((index.providers[start].key for start in index.tree_start.tolist()), index.tree_start.tolist(), strict=True))
     return Part(index, [places[root] for root in roots])
-
-
-def _shared_roots(connection: sa.Connection, roots: Sequence[int]) -> set[int]:
-    """Return the roots of the trees of the sharing providers that are in an aggregate of the roots' trees."""
-    text = f"SELECT DISTINCT aggregate FROM provider_aggregates WHERE root_id IN ({numbers_in(roots)})"
-    aggregates = tuple(aggregate for (aggregate,) in rows(connection, Sql(text)))
-    if not aggregates:
-        return set()
-    among = ", ".join("?" * len(aggregates))
-    text = f"SELECT DISTINCT root_id FROM provider_aggregates WHERE sharing = 1 AND aggregate IN ({among})"
-    return {root for (root,) in rows(connection, Sql(text, aggregates))}
 
 
 def _stocks(connection: sa.Connection, numbers: Collection[int], classes: Collection[str], held: Held) -> Sequence[Stock]:

@@ -208,15 +208,31 @@ def read_members(connection: sa.Connection, aggregates: Iterable[str]) -> set[in
 
 
 def read_neighbourhood(connection: sa.Connection, holding: Holding) -> World:
-    """Return the world of all trees that what a consumer has could belong to.
+    """Return the world of all trees that what a consumer has could belong to, and of those that these share.
 
-    These are the trees that it has something of; where all of that is shared, also those that share it.
+    What it has belongs to the trees that it has something of; where all of that is shared, it may belong to those that share it.
     """
-    numbers = set(holding.uuids)
     stored = read_providers(connection, holding.uuids.values()).values()
+    members = set(holding.uuids)
     if all(SHARING_TRAIT in provider.traits for provider in stored):
-        numbers |= read_members(connection, frozenset().union(*(provider.aggregates for provider in stored)))
-    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers))
+        members |= read_members(connection, frozenset().union(*(provider.aggregates for provider in stored)))
+    roots: set[int] = set()
+    for part in batches(members):
+        roots.update(_column(connection, f"SELECT DISTINCT root_id FROM resource_providers WHERE id IN ({_listed(part)})"))
+    return _read_providers_of_world(connection, read_tree_numbers(connection, roots | read_shared_roots(connection, roots)))
+
+
+def read_shared_roots(connection: sa.Connection, roots: Iterable[int]) -> set[int]:
+    """Return the roots of the trees of the sharing providers that are in an aggregate of the roots' trees."""
+    aggregates: set[str] = set()
+    for numbers in batches(roots):
+        aggregates.update(_column(connection, f"SELECT DISTINCT aggregate FROM provider_aggregates WHERE root_id IN ({_listed(numbers)})"))
+    found: set[int] = set()
+    for part in batches(aggregates):
+        wanted = among(part)
+        text = f"SELECT DISTINCT root_id FROM provider_aggregates WHERE sharing = 1 AND aggregate IN ({wanted.slots})"
+        found.update(root for (root,) in select_rows(connection, text, wanted.values))
+    return found
 
 
 def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int] | None) -> World:

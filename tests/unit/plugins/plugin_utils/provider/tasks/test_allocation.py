@@ -75,6 +75,22 @@ def test_a_shared_pool_is_kept_while_others_use_it_too(bench):
         place(bench, "vm", request)
 
 
+def test_a_group_without_resources_may_be_satisfied_by_a_pool_of_which_nothing_is_held(bench):
+    """The consumer stays on its host, although another one would now come first."""
+    rack = provider_uuid("rack")
+    bench.put(
+        *({"name": f"host{number}", "inventories": {"VCPU": 4}, "aggregates": [rack]} for number in range(2)),
+        {"name": "pool", "traits": ["MISC_SHARES_VIA_AGGREGATE", "CUSTOM_FAST"], "aggregates": [rack]},
+    )
+    groups = {"CPU": {"resources": {"VCPU": 4}}, "POOL": {"required": ["CUSTOM_FAST"]}}
+    request = {**DEFAULTS, "groups": groups, "same_subtree": [["CPU", "!POOL"]]}
+    bench.claim(("other", {"host0": {"VCPU": 4}}))
+    place(bench, "vm", request)
+    bench.claim(("other", {}))
+    assert not place(bench, "vm", request).chosen.claimed.changed
+    assert bench.used == {("host1", "VCPU"): 4}
+
+
 def test_what_is_held_is_checked_and_not_searched(bench):
     """16 GPUs and six unequal groups of their own GPU each: millions of candidates, one of which is held."""
     bench.put(
