@@ -22,7 +22,6 @@ from .model import (
     DiskTemplate,
     Instance,
     Node,
-    NodeState,
     PoolKind,
     PoolName,
     StoragePool,
@@ -103,8 +102,6 @@ class NodeFacts:
     """[N, N]: row may migrate to column, by migration tags."""
     pools: Booleans
     """[N, P]: whether the node reaches the pool."""
-    drained: Booleans
-    """Works, but is to be left: it counts as offline wherever instances are placed and scored, yet it answers."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +233,6 @@ def _node_facts(cluster: Cluster, rules: TagRules, location_tags: dict[str, int]
         shared_locations=shared,
         accepts=_acceptance(cluster, rules),
         pools=reach,
-        drained=np.array([node.state == NodeState.DRAINED for node in nodes], dtype=bool),
     )
 
 

@@ -55,6 +55,8 @@ class ClusterState:
     """[N]: htools' location score of the primaries: shared failure domains and desired locations missed."""
     offline: Booleans
     """[N]: takes nothing, and all is to leave it: drained, or does not answer; so htools counts them."""
+    drained: Booleans
+    """[N]: which of those that are offline work, and answer."""
     pool_free: Floats
     """[N, P]: free space; infinite where unknown. All nodes of a shared pool see the same number."""
     missing_memory: Floats
@@ -83,6 +85,7 @@ class ClusterState:
             tag_counts=_initial_tags(facts, primary),
             location=_initial_locations(facts, primary, secondary),
             offline=np.array([node.state != NodeState.UP for node in cluster.nodes], dtype=bool),
+            drained=np.array([node.state == NodeState.DRAINED for node in cluster.nodes], dtype=bool),
             pool_free=_initial_pools(facts),
             missing_memory=missing,
         )
@@ -124,18 +127,23 @@ class ClusterState:
     @property
     def dark(self) -> Booleans:
         """Return [N]: which nodes do not answer, so that nothing can be read there and what ran there is down."""
-        dark: Booleans = self.offline & ~self.facts.nodes.drained
+        dark: Booleans = self.offline & ~self.drained
         return dark
+
+    def drain(self, nodes: Sequence[int]) -> None:
+        """Let nothing go to nodes any more; what is there may stay, or leave as it leaves a node that works."""
+        self.drained[nodes] |= ~self.offline[nodes]
+        self.offline[nodes] = True
 
     def answers(self, node: int) -> bool:
         """Return whether a node answers."""
-        return not self.offline[node] or bool(self.facts.nodes.drained[node])
+        return not self.offline[node] or bool(self.drained[node])
 
     def node_state(self, node: int) -> NodeState:
         """Return a node's state."""
         if not self.offline[node]:
             return NodeState.UP
-        return NodeState.DRAINED if self.facts.nodes.drained[node] else NodeState.OFFLINE
+        return NodeState.DRAINED if self.drained[node] else NodeState.OFFLINE
 
     def online(self) -> Integers:
         """Return the positions of the nodes that are not offline."""
@@ -187,7 +195,7 @@ class ClusterState:
             free_disk=int(quantity[Quantity.DISK]),
             free_spindles=int(quantity[Quantity.SPINDLES]) if node.exclusive_storage else node.free_spindles,
             offline=self.node_state(position) == NodeState.OFFLINE,
-            drained=node.drained and bool(self.offline[position]),
+            drained=bool(self.offline[position]) and (node.drained or bool(self.drained[position])),
             storage=tuple(
                 pool if pool.free is None or pool.name not in pools else dataclasses.replace(pool, free=int(pools[pool.name]))
                 for pool in node.storage

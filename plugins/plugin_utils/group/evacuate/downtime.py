@@ -167,7 +167,10 @@ def _fitting(now: ClusterState, instance: int, nodes: Integers, rules: Rules) ->
 def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) -> Departure | Stuck:
     """Return moves that empty the nodes of both roles; instances on one node's disk are carried away as they are otherwise."""
     tasks = [task for task in tasks_of_nodes(state, sorted(down), EvacuationMode.ALL) if not _is_alone(state, task.instance)]
-    found = evacuate(state, tasks, AcrossGroups.NO, ScoreMode.HTOOLS)
+    # What remains while the nodes are down has to suffice: nothing restarts on them, and they are in no score.
+    drained = state.copy()
+    drained.drain(sorted(down))
+    found = evacuate(drained, tasks, AcrossGroups.NO, ScoreMode.HTOOLS)
     if found.unplaced or found.relaxed:
         return Stuck(found.unplaced[0].instance if found.unplaced else found.relaxed[0], "no other node of its group has room for it")
     now = after_moves(state, found.moves)

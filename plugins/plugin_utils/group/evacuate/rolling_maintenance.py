@@ -22,10 +22,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...common import libraries
+from ...common.highs import Effort
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.state import ClusterState
+from ..metrics.redundancy import failure_strands_more
 from ..metrics.shared_redundancy import SharedReserve
 from .downtime import Departure, DowntimeOptions, Stuck, conflicts, leave, lost_copies
 
@@ -98,7 +100,7 @@ class EvacuationRoom:
         """Return whether what each node that stays carries on shared storage may find memory on the others.
 
         What arrives at a node by shared storage takes from what it has left as much as it adds to what must restart.
-        Only moves are held to this: a group that nothing moves in may lose nodes.
+        Only moves are held to this: what the others strand without the nodes that are down, they may strand.
         """
         if not self._load.any():
             return True
@@ -110,8 +112,14 @@ class EvacuationRoom:
         pure[group[state.primary[moved[self._mirrored[moved]]]]] = False
         touched[group[state.primary[moved]]] = True
         after = self._summed(stays, np.maximum(left, 0.0)) - memory
-        need = self._load - self._allowed + np.where(pure[group], np.maximum(left, 0.0), 0.0)
-        return not (need > after[group] + _TOLERANCE)[stays & touched[group] & (self._load > self._allowed)].any()
+        need = self._load + np.where(pure[group], np.maximum(left, 0.0), 0.0) - after[group]
+        stranded = np.where(stays & touched[group], np.minimum(need, self._load), 0.0) - _TOLERANCE
+        doubtful = np.flatnonzero(stranded > self._allowed).tolist()
+        if not doubtful:
+            return True
+        remaining = state.copy()
+        remaining.drain(np.flatnonzero(~stays))
+        return all(failure_strands_more(remaining, node, float(stranded[node]), Effort(0)) for node in doubtful)
 
 
 ORDERS = ("largest_first", "saturation_largest_first", "smallest_last", "connected_sequential_bfs")

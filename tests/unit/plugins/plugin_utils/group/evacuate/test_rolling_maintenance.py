@@ -107,6 +107,25 @@ def test_a_node_that_nothing_leaves_needs_no_room(bench):
     assert not EvacuationRoom(state).may_suffice([0, 1])
 
 
+def test_a_node_that_is_emptied_keeps_no_room_for_the_failure_of_another(bench):
+    """While `a` is down, `j` could restart on `c` only; what left `a` must not take that room."""
+    members = [bench.node("a", free_memory=0), bench.node("b", free_memory=0), bench.node("c", free_memory=100)]
+    guests = [shared(bench, "i", "a", memory=100), shared(bench, "j", "b", memory=100)]
+    state = bench.state(members, guests)
+    assert leave(state, [0], DowntimeOptions(full=True)).instance == 0
+    assert not EvacuationRoom(state).may_suffice([0])
+    roomy = bench.state([*members[:2], bench.node("c", free_memory=200), bench.node("d", free_memory=100)], guests)
+    assert len(leave(roomy, [0], DowntimeOptions(full=True)).moves) == 1
+    assert EvacuationRoom(roomy).may_suffice([0])
+
+
+def test_one_of_two_nodes_may_be_emptied(bench):
+    """With one node left, its instances can restart nowhere, with more beside them or not."""
+    state = bench.state([bench.node("a"), bench.node("b")], [shared(bench, "i", "a"), shared(bench, "j", "b")])
+    assert len(leave(state, [0], DowntimeOptions(full=True)).moves) == 1
+    assert EvacuationRoom(state).may_suffice([0])
+
+
 def test_shut_down_with_their_nodes_nothing_moves(bench):
     members = [bench.node(name) for name in "abc"]
     found = run(bench, members, [bench.instance("i", "a", "b"), shared(bench, "s", "c")], offline_maintenance=True)
