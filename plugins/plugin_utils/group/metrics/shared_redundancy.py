@@ -7,8 +7,9 @@
     reserve = SharedReserve.of(state, group)
     reserve.holds(state_after_a_move)
 
-What a failure strands is a packing problem (redundancy.py). Most answers need no packing: when each instance of a failing
-node has at least as many nodes with room for it as there are instances on that node, each can have a node of its own.
+What a failure strands is a packing problem (redundancy.py). Most answers need no packing: when the nodes have at least as many
+places of the size of a failing node's largest instance as it has instances, or, where some may not go everywhere, when each
+has at least as many nodes with room for it as there are instances, all find one.
 Only where that fails the instances are packed by best fit. What best fit strands at the start is proven by integer
 programming, so that its weakness is not mistaken for room.
 """
@@ -124,14 +125,15 @@ class SharedReserve:
         )
 
     def _doubtful(self, state: ClusterState, more: Integers = _NOBODY, at: Integers = _NOBODY) -> Integers:
-        """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a node of their own."""
+        """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a place, as far as counting places tells."""
         if not len(self.instances):
             return _NOBODY
         instances, homes = np.append(self.instances, more), np.append(state.primary[self.instances], at)
         needs = _Needs.of(state, self, instances, homes)
         room = state.quantities[Quantity.MEMORY, self.nodes][:, None] - state.peers[np.ix_(self.nodes, self.nodes)]
-        takes = room >= needs.memory
-        np.fill_diagonal(takes, False)
+        # What may go anywhere finds places of its size side by side; what is barred from some nodes is promised one place on each.
+        takes = np.maximum(room >= needs.memory, room // np.maximum(needs.memory, 1.0) * (needs.barred == 0))
+        np.fill_diagonal(takes, 0.0)
         enough = takes.sum(axis=0) - needs.barred >= needs.count
         return self.nodes[(needs.count > 0) & ~enough]
 
