@@ -130,7 +130,7 @@ class ClusterState:
         dark: Booleans = self.offline & ~self.drained
         return dark
 
-    def drain(self, nodes: Sequence[int]) -> None:
+    def drain(self, nodes: Sequence[int] | Integers) -> None:
         """Let nothing go to nodes any more; what is there may stay, or leave as it leaves a node that works."""
         self.drained[nodes] |= ~self.offline[nodes]
         self.offline[nodes] = True
