@@ -57,6 +57,7 @@ def test_demo_plans_the_machine_that_it_runs_on_and_all_samples(tmp_path):
     (tmp_path / "missing").mkdir()
     path = without_what_the_demo_does_not_need(tmp_path / "missing")
     text = play("demo", tmp_path, inventory="localhost,", settings={"PYTHONPATH": path})
+    assert "Origin: " not in text, "Ansible warns of what is written in our files"
     written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "demo").iterdir()}
     assert set(written) == {"fleet.html", "moves.html", "plans.txt"}
     assert ("this machine" in written["fleet.html"]) != ("There is no plan for it: " in text)
