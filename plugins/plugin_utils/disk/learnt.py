@@ -14,15 +14,20 @@ import contextlib
 import hashlib
 import os
 import pickle
+import secrets
 import typing as t
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .model import Schema
-from .schema.memo import Memory
+from .schema.memo import Grounds, Memory
 
 _MOST = 32
-"""So many schemas and solutions of machines that look alike are kept at most: to read thousands takes longer than to do without."""
+"""So much is kept at most under one name: to look through thousands takes longer than to do without."""
+_SEAL = secrets.token_bytes(32)
+"""Known to this process and those that are forked from it: what others wrote is never unpickled."""
+_SEALED = 32
 
 
 @dataclass
@@ -33,37 +38,54 @@ class Learnt:
     schemas: dict[t.Hashable, Schema] = field(default_factory=dict)
     solutions: dict[t.Hashable, t.Any] = field(default_factory=dict)
 
-    @property
-    def count(self) -> int:
-        """Return how much is known; it only grows."""
-        return len(self.schemas) + len(self.solutions)
+
+Records = tuple[tuple[Grounds, bytes], ...]
+"""What was found, pickled, and of which machines it holds."""
 
 
 class Shelf:
-    """A folder in which processes leave for each other what they learnt. It must be theirs alone: who writes into it runs code in them."""
+    """A folder in which processes that are forked from one leave for each other what they found.
+
+    What is there is read only if one of them sealed it, so a file that is cut off, or that anybody else wrote, counts as nothing.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, name: str) -> Learnt:
-        """Return what is known by a name; nothing where no process has left anything, or could."""
-        try:
-            found = pickle.loads(self._path(name).read_bytes())
-        except OSError:
-            found = Learnt()
-        return t.cast("Learnt", found)
+    def find(self, name: str, facts: Mapping[str, t.Any]) -> t.Any:
+        """Return what was left under a name for machines with facts like these; None where nothing was, or can be read."""
+        for grounds, found in self._records(name):
+            if grounds.hold(facts):
+                return pickle.loads(found)
+        return None
 
-    def leave(self, name: str, learnt: Learnt) -> None:
-        """Leave what is known for the others, unless it is too much. Without room or rights for it they go without."""
-        if learnt.count > _MOST:
-            return
-        path = self._path(name)
+    def leave(self, name: str, grounds: Grounds, found: t.Any) -> None:
+        """Leave what holds on these grounds for the others, unless there is much already. Without room or rights for it they go without."""
+        records = self._records(name)
+        if len(records) < _MOST:
+            self._write(self._path(name), (*records, (grounds, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))))
+
+    def _records(self, name: str) -> Records:
+        try:
+            content = self._path(name).read_bytes()
+        except OSError:
+            return ()
+        seal, records = content[:_SEALED], content[_SEALED:]
+        return t.cast("Records", pickle.loads(records)) if secrets.compare_digest(seal, _seal(records)) else ()
+
+    def _write(self, path: Path, records: Sequence[tuple[Grounds, bytes]]) -> None:
+        content = pickle.dumps(tuple(records), pickle.HIGHEST_PROTOCOL)
         # Beside the file, so that a rename puts it there whole, whoever else reads or writes it.
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
-            self._folder.mkdir(exist_ok=True)
-            beside.write_bytes(pickle.dumps(learnt, pickle.HIGHEST_PROTOCOL))
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            beside.write_bytes(_seal(content) + content)
             beside.replace(path)
 
     def _path(self, name: str) -> Path:
-        return self._folder / hashlib.sha256(name.encode()).hexdigest()
+        return self._folder / hashlib.blake2b(name.encode(), digest_size=_SEALED).hexdigest()
+
+
+def _seal(content: bytes) -> bytes:
+    # Python's own: the first use of OpenSSL in a forked process takes longer than all else here.
+    return hashlib.blake2b(content, key=_SEAL, digest_size=_SEALED).digest()

@@ -131,32 +131,31 @@ class Planner:
         }
 
     def _looked_up(self, hardware: Hardware) -> tuple[Schema, _Solved]:
-        """Return the schema and its solution; what no process had found before is left for the others."""
+        """Return the schema and its solution, found here or by another process for a machine alike. Raises NoSolution."""
         if self._shelf is None:
-            return self._with_mirrors(hardware)
+            schema, outcome = self._with_mirrors(hardware)
+            return schema, _settled(outcome, hardware)
         options = (self._schema, self._objective, self._reserve)
-        # Together with what schemas mostly ask of, so that little is read under one name.
+        # Together with what schemas mostly ask of, so that little is looked through under one name.
         asked = (hardware.facts.get("ram"), [(disk.type, disk.facts.get("transport")) for disk in hardware.disks])
         name = repr((options, _shapes(hardware), asked))
-        self._learnt = self._shelf.read(name)
-        known = self._learnt.count
-        try:
-            return self._with_mirrors(hardware)
-        finally:
-            if self._learnt.count > known:
-                self._shelf.leave(name, self._learnt)
+        found: tuple[Schema, _Solved | _Unsolved] | None = self._shelf.find(name, hardware.facts)
+        if found is None:
+            found = self._with_mirrors(hardware)
+            grounds = self._reader.grounds(hardware, self._learnt.memory)
+            if grounds is not None:
+                self._shelf.leave(name, grounds, found)
+        return found[0], _settled(found[1], hardware)
 
-    def _with_mirrors(self, hardware: Hardware) -> tuple[Schema, _Solved]:
-        """Return the schema and its solution with as many of the mirrors that are wanted where possible as there is room for."""
+    def _with_mirrors(self, hardware: Hardware) -> tuple[Schema, _Solved | _Unsolved]:
+        """Return the schema and what it comes to with as many of the mirrors that are wanted where possible as there is room for."""
         alone: list[str] = []
         while True:
             schema = self._reader.read(hardware, self._learnt, alone)
-            try:
-                return schema, self._solved(hardware, schema)
-            except NoSolution:
-                if not schema.mirrored:
-                    raise
-                alone.append(schema.mirrored[-1])
+            outcome = self._solved(hardware, schema)
+            if isinstance(outcome, _Solved) or not schema.mirrored:
+                return schema, outcome
+            alone.append(schema.mirrored[-1])
 
     def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:
         """Return the plans of all machines; one that has none does not keep the others from theirs."""
@@ -169,25 +168,29 @@ class Planner:
                 failures[host] = error
         return Fleet(plans, failures)
 
-    def _solved(self, hardware: Hardware, schema: Schema) -> _Solved:
+    def _solved(self, hardware: Hardware, schema: Schema) -> _Solved | _Unsolved:
         """Solve, or take the answer to the same problem of another machine: the same evaluated schema on disks of the same sizes."""
         problem = (schema, *_shapes(hardware))
-        ids = tuple(disk.id for disk in hardware.disks)
         solutions: dict[t.Hashable, _Solved | _Unsolved] = self._learnt.solutions
-        known = solutions.get(problem)
-        if known is None:
+        if problem not in solutions:
+            ids = tuple(disk.id for disk in hardware.disks)
             try:
                 solver = _SOLVERS[self._objective]
-                known = replace(_solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve)), disk_ids=ids)
+                solved = _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve))
+                solutions[problem] = replace(solved, disk_ids=ids)
             except NoSolution as error:
-                known = _Unsolved(error, ids)
-            solutions[problem] = known
-        rename = _renamer(known.disk_ids, ids)
-        if isinstance(known, _Unsolved):
-            conflict = rename(known.error.conflict)
-            conflict["remedies"] = [*conflict.get("remedies", ()), *_disks_to_take_in(hardware)]
-            raise NoSolution(rename(str(known.error)), conflict)
-        return replace(known, left_out=tuple(map(tuple, rename(known.left_out)))) if known.left_out else known
+                solutions[problem] = _Unsolved(error, ids)
+        return solutions[problem]
+
+
+def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
+    """Return what was found for a machine alike with the names of this one's disks. Raises NoSolution."""
+    rename = _renamer(outcome.disk_ids, tuple(disk.id for disk in hardware.disks))
+    if isinstance(outcome, _Unsolved):
+        conflict = rename(outcome.error.conflict)
+        conflict["remedies"] = [*conflict.get("remedies", ()), *_disks_to_take_in(hardware)]
+        raise NoSolution(rename(str(outcome.error)), conflict)
+    return replace(outcome, left_out=tuple(map(tuple, rename(outcome.left_out)))) if outcome.left_out else outcome
 
 
 def _shapes(hardware: Hardware) -> tuple[t.Hashable, ...]:

@@ -13,7 +13,7 @@ answers as branches and results as leaves, and other facts find their result by 
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -30,13 +30,16 @@ _MISSING = _Absent.MISSING
 _SCALARS = frozenset({str, int, bool, float, type(None)})
 
 
-class _Kind(Enum):
+class Kind(Enum):
+    """What is asked of a place in the facts."""
+
     VALUE = "value"
     KEYS = "keys"
     LENGTH = "length"
 
 
-_Question = tuple[_Kind, Path]
+Question = tuple[Kind, Path]
+"""What is asked, and of which place."""
 _WHOLE = 0
 """The number of the question that nobody needs to ask: what the whole facts are."""
 Answers = dict[int, tuple[t.Hashable, t.Any]]
@@ -61,7 +64,7 @@ class Remembered:
 class _Node:
     """A question and what comes after each answer; a result instead at the end."""
 
-    question: _Question | None = None
+    question: Question | None = None
     number: int = 0
     """Of the question, whichever computation asks it."""
     container: int = 0
@@ -70,12 +73,33 @@ class _Node:
     after: dict[t.Hashable, _Node] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Grounds:
+    """Everything that some computations read of facts, each thing after the one that it is in.
+
+    For facts that have all of it they give the same.
+    """
+
+    reads: tuple[tuple[int, Question, t.Hashable], ...]
+    """Each as the number of the read that gave what it is about (0: the whole facts), what was asked of it, and the answer."""
+
+    def hold(self, facts: Mapping[str, t.Any]) -> bool:
+        """Tell whether other facts have all that was read."""
+        found: list[t.Any] = [facts]
+        for container, question, answer in self.reads:
+            given, value = _answer(found[container], question)
+            if given != answer:
+                return False
+            found.append(value)
+        return True
+
+
 class Memory:
     """Results of computations by name and by what they read."""
 
     def __init__(self) -> None:
         self._roots: dict[str, _Node] = {}
-        self._numbers: dict[_Question, int] = {(_Kind.VALUE, ()): _WHOLE}
+        self._numbers: dict[Question, int] = {(Kind.VALUE, ()): _WHOLE}
 
     def compute(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
         """Return `compute(facts)`, or what it gave for facts in which all that it read was the same.
@@ -101,8 +125,22 @@ class Memory:
             node = node.after.get(known[0])
         return None if node is None else node.result
 
+    def grounds(self, names: Iterable[str], facts: Mapping[str, t.Any]) -> Grounds:
+        """Return what the computations of these names, all of them known, read of these facts."""
+        numbers, reads = {_WHOLE: 0}, []
+        for name in names:
+            node = self._roots[name]
+            while node.question is not None:
+                kind, path = node.question
+                answer, _value = _answer(_at(facts, _container(node.question)[1]), node.question)
+                if node.number not in numbers:
+                    reads.append((numbers[node.container], (kind, path[-1:]), answer))
+                    numbers[node.number] = len(reads)
+                node = node.after[answer]
+        return Grounds(tuple(reads))
+
     def _learn(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
-        questions: dict[_Question, t.Hashable] = {}
+        questions: dict[Question, t.Hashable] = {}
         result = _detached(compute(_view(facts, (), questions)))
         node = self._roots.setdefault(name, _Node())
         for question, answer in questions.items():
@@ -115,23 +153,23 @@ class Memory:
 
 
 class _MappingView(Mapping[t.Any, t.Any]):
-    def __init__(self, value: Mapping[t.Any, t.Any], path: Path, questions: dict[_Question, t.Hashable]) -> None:
+    def __init__(self, value: Mapping[t.Any, t.Any], path: Path, questions: dict[Question, t.Hashable]) -> None:
         self._value, self.path, self._questions = value, path, questions
 
     def __getitem__(self, key: t.Any) -> t.Any:
         path = (*self.path, key)
         value = self._value.get(key, _MISSING)
-        self._questions[_Kind.VALUE, path] = _sign(value)
+        self._questions[Kind.VALUE, path] = _sign(value)
         if value is _MISSING:
             raise KeyError(key)
         return _view(value, path, self._questions)
 
     def __iter__(self) -> Iterator[t.Any]:
-        self._questions[_Kind.KEYS, self.path] = tuple(self._value)
+        self._questions[Kind.KEYS, self.path] = tuple(self._value)
         return iter(self._value)
 
     def __len__(self) -> int:
-        self._questions[_Kind.LENGTH, self.path] = len(self._value)
+        self._questions[Kind.LENGTH, self.path] = len(self._value)
         return len(self._value)
 
     def __hash__(self) -> int:
@@ -139,7 +177,7 @@ class _MappingView(Mapping[t.Any, t.Any]):
 
 
 class _ListView(Sequence[t.Any]):
-    def __init__(self, value: Sequence[t.Any], path: Path, questions: dict[_Question, t.Hashable]) -> None:
+    def __init__(self, value: Sequence[t.Any], path: Path, questions: dict[Question, t.Hashable]) -> None:
         self._value, self.path, self._questions = value, path, questions
 
     def __getitem__(self, index: t.Any) -> t.Any:
@@ -148,13 +186,13 @@ class _ListView(Sequence[t.Any]):
         position = index if index >= 0 else len(self) + index
         path = (*self.path, position)
         value = self._value[position] if 0 <= position < len(self._value) else _MISSING
-        self._questions[_Kind.VALUE, path] = _sign(value)
+        self._questions[Kind.VALUE, path] = _sign(value)
         if value is _MISSING:
             raise IndexError(index)
         return _view(value, path, self._questions)
 
     def __len__(self) -> int:
-        self._questions[_Kind.LENGTH, self.path] = len(self._value)
+        self._questions[Kind.LENGTH, self.path] = len(self._value)
         return len(self._value)
 
     def __eq__(self, other: object) -> bool:
@@ -164,7 +202,7 @@ class _ListView(Sequence[t.Any]):
         return hash(tuple(self))
 
 
-def _view(value: t.Any, path: Path, questions: dict[_Question, t.Hashable]) -> t.Any:
+def _view(value: t.Any, path: Path, questions: dict[Question, t.Hashable]) -> t.Any:
     if isinstance(value, Mapping):
         return _MappingView(value, path, questions)
     if isinstance(value, (list, tuple)):
@@ -187,18 +225,18 @@ def _sign(value: t.Any) -> t.Hashable:
     return (isinstance(value, bool), isinstance(value, float), value)
 
 
-def _container(question: _Question) -> _Question:
+def _container(question: Question) -> Question:
     kind, path = question
-    return _Kind.VALUE, path[:-1] if kind is _Kind.VALUE else path
+    return Kind.VALUE, path[:-1] if kind is Kind.VALUE else path
 
 
-def _answer(container: t.Any, question: _Question) -> tuple[t.Hashable, t.Any]:
+def _answer(container: t.Any, question: Question) -> tuple[t.Hashable, t.Any]:
     """Return the answer to a question about what is in a mapping or a list, and what it is about."""
     kind, path = question
-    if kind is _Kind.VALUE:
+    if kind is Kind.VALUE:
         value = _step(container, path[-1])
         return _sign(value), value
-    return tuple(container) if kind is _Kind.KEYS else len(container), container
+    return tuple(container) if kind is Kind.KEYS else len(container), container
 
 
 def _at(facts: t.Any, path: Path) -> t.Any:

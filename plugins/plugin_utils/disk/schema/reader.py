@@ -14,9 +14,9 @@ import typing as t
 from collections.abc import Collection, Iterator, Mapping
 
 from ..model import Hardware, Schema
-from .memo import Memory, Place
+from .memo import Grounds, Memory, Place
 from .parse import parse_schema
-from .yaql import Evaluator, is_expression
+from .yaql import Evaluator, grounds, is_expression
 
 _NAMING_DISKS = frozenset({"disks", "avoid_disks", "best_with_disks"})
 
@@ -51,6 +51,15 @@ class SchemaReader:
         if likeness is not None:
             learnt.schemas[likeness] = schema
         return schema
+
+    def grounds(self, hardware: Hardware, memory: Memory) -> Grounds | None:
+        """Return what machines of the same disks must have in common with this one, whose schema was read, so that it comes to the same.
+
+        None when that is not known.
+        """
+        if self._likeness(hardware, memory, ()) is None:
+            return None
+        return grounds([text for _of_disks, text in self._expressions], hardware.facts, memory)
 
     def _likeness(self, hardware: Hardware, memory: Memory, alone: Collection[str]) -> t.Hashable:
         """Return what a machine has in common with all for which the schema comes to the same; None when that is not known.

@@ -20,7 +20,7 @@ from . import limits
 from .functions import register
 from .grammar import create_engine
 from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
-from .memo import Answers, Memory, Remembered
+from .memo import Answers, Grounds, Memory, Remembered
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 
@@ -66,6 +66,11 @@ class Evaluator:
     def recall(self, text: str) -> Remembered | None:
         """Return what is known of the result, as [reason, value], if the expression was evaluated before; see Memory.recall."""
         return self._memory.recall(_source(text), self._facts, self._answers)
+
+
+def grounds(texts: Iterable[str], facts: Mapping[str, t.Any], memory: Memory) -> Grounds:
+    """Return what expressions, all of which were evaluated before, read of a machine's facts."""
+    return memory.grounds(map(_source, texts), facts)
 
 
 def _source(text: str) -> str:

@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import pathlib
+import pickle
+import stat
 import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import learnt, planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.learnt import Learnt, Shelf
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.learnt import Shelf
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.memo import Grounds, Kind
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
 
 GENERAL = load_profile(pathlib.Path(__file__).resolve().parents[5] / "profiles" / "general.yml")
@@ -63,7 +66,71 @@ def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: pathlib.Path) ->
     assert Planner(GENERAL, shelf=Shelf(tmp_path / "file" / "shelf")).plan(machine("a", SHAPES[0]))["disks"]
 
 
-def test_more_than_is_quickly_read_is_not_left(tmp_path: pathlib.Path) -> None:
-    known = Learnt(solutions=dict.fromkeys(range(33)))
-    Shelf(tmp_path).leave("much", known)
-    assert not list(tmp_path.iterdir())
+def spoilt(content: bytes, how: str) -> bytes:
+    if how == "cut off":
+        return content[:-7]
+    if how == "empty":
+        return b""
+    if how == "another's":
+        return bytes(32) + pickle.dumps(Trap())
+    return pickle.dumps(Trap()) if how == "older" else content[:40] + bytes([content[40] ^ 1]) + content[41:]
+
+
+class Trap:
+    """What must never be unpickled."""
+
+    def __reduce__(self) -> tuple[t.Any, ...]:
+        return pytest.fail, ("it was unpickled",)
+
+
+@pytest.mark.parametrize("how", ["cut off", "empty", "another's", "older", "a bit changed"])
+def test_what_no_process_of_this_run_wrote_as_it_is_counts_as_nothing(tmp_path: pathlib.Path, how: str) -> None:
+    facts = machine("a", SHAPES[1])
+    wanted = Planner(GENERAL, shelf=Shelf(tmp_path)).plan(facts)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(spoilt(file.read_bytes(), how))
+    assert Planner(GENERAL, shelf=Shelf(tmp_path)).plan(facts) == wanted
+    assert Planner(GENERAL, shelf=Shelf(tmp_path)).plan(machine("b", SHAPES[1]))["disks"][0]["disk_id"].startswith("b-")
+
+
+def test_what_another_run_left_counts_as_nothing(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.leave("name", Grounds(()), "found")
+    assert shelf.find("name", {}) == "found"
+    monkeypatch.setattr(learnt, "_SEAL", b"that of another run")
+    assert shelf.find("name", {}) is None
+
+
+def test_nobody_else_can_look_into_the_folder(tmp_path: pathlib.Path) -> None:
+    Planner(GENERAL, shelf=Shelf(tmp_path / "shelf")).plan(machine("a", SHAPES[0]))
+    assert stat.S_IMODE((tmp_path / "shelf").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("there", ["a folder", "a file without rights"])
+def test_a_file_that_cannot_be_read_is_done_without(tmp_path: pathlib.Path, there: str) -> None:
+    facts = machine("a", SHAPES[0])
+    wanted = Planner(GENERAL, shelf=Shelf(tmp_path)).plan(facts)
+    (file,) = tmp_path.iterdir()
+    file.unlink()
+    if there == "a folder":
+        file.mkdir()
+    else:
+        file.touch(mode=0)
+    assert Planner(GENERAL, shelf=Shelf(tmp_path)).plan(facts) == wanted
+
+
+def test_machines_that_differ_in_what_was_asked_are_found_apart(tmp_path: pathlib.Path) -> None:
+    schema = [{"id": "x", "type": "partition", "min_size": 1, "max_size": "yaql=$.disks[0].slots * 1000"}]
+    for name, slots in (("a", 1), ("b", 2), ("c", 1), ("d", 3), ("e", 2)):
+        facts = machine(name, SHAPES[0])
+        facts["disks"][0]["slots"] = slots
+        plan = Planner(schema, shelf=Shelf(tmp_path)).plan(facts)
+        assert plan["disks"][0]["spaces"] == [{"space_id": "x", "size": slots * 1000}]
+    (file,) = tmp_path.iterdir()
+
+
+def test_more_than_is_quickly_looked_through_is_not_left(tmp_path: pathlib.Path) -> None:
+    shelf = Shelf(tmp_path)
+    for number in range(40):
+        shelf.leave("much", Grounds(((0, (Kind.VALUE, ("ram",)), (False, False, number)),)), number)
+    assert [shelf.find("much", {"ram": number}) for number in (0, 31, 32)] == [0, 31, None]
