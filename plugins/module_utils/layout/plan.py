@@ -182,7 +182,11 @@ def _growth_below(draft: _Draft, stack: Stack) -> int:
 
 
 def _openings(draft: _Draft) -> Iterator[Step]:
-    yield from (stack.opening for stack in draft.stacks if stack.opening is not None)
+    """Give what has to be opened to see more. What is unfinished comes last: it may have been cut off, and nothing may be asked of it."""
+    opened = {
+        action: [stack.opening for stack in draft.stacks if stack.opening is not None and stack.action is action] for action in Action
+    }
+    yield from opened[Action.KEEP] or opened[Action.FINISH]
     for group in draft.groups:
         yield from (volume.opening for volume in group.volumes if volume.opening is not None)
 

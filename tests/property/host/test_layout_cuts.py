@@ -260,6 +260,26 @@ def test_a_disk_that_joins_a_group(make: t.Callable[[], SchemaMaker], encrypted:
     assert tear_everywhere(host, schema, [], lambda cut: check_data(cut, layout)) > 10
 
 
+def test_a_sealed_part_that_joins_a_group_of_which_another_one_is_closed_after_a_start() -> None:
+    """What lacks of the group is seen first: the new container may have been cut off while it was made, and cannot be opened then."""
+    maker = started("sda")
+    plain, sealed = (maker.partition("sda", 200, space) for space in ("plain", "sealed"))
+    maker.schema["luks"].append({"name": "c0", "device": sealed})
+    maker.schema["pvs"] += [{"name": plain}, {"name": "/dev/mapper/c0"}]
+    maker.schema["vgs"].append({"name": "vg0", "pvnames": [plain, "/dev/mapper/c0"]})
+    maker.room["vg0"] = 80
+    maker.volume("vg0", "wide", 70, False, "ext4")
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    first = parse_static_schema(maker.schema)
+    complete(host, first, [])
+    write_data(host, first)
+    maker.schema["luks"].append({"name": "c1", "device": maker.partition("sda", 200, "joins")})
+    maker.schema["pvs"].append({"name": "/dev/mapper/c1"})
+    maker.schema["vgs"][0]["pvnames"].append("/dev/mapper/c1")
+    layout = parse_static_schema(maker.schema)
+    assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 5
+
+
 def test_a_btrfs_on_two_disks_that_grows_on_one_of_them() -> None:
     maker = spread_btrfs()
     host = SimulatedHost.with_disks(dict(DISK_SIZES))
