@@ -15,7 +15,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..facts.tree import Device, Tree
+from ..facts.tree import Device, Filesystem, Tree
 from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
 from ..steps.kinds import OpenLuks, StartArray, Step, StopArray
 from ..storage import overhead, zfs
@@ -158,12 +158,20 @@ def _judge(layout: Layout, present: Present, stack: Stack) -> Stack:
 
 def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
-    misplaced = next((match.problem for match in stack.matches if match.problem), None)
-    problem = misplaced or found.problem or _growth_problem(layout, present, stack, found.device)
+    problem = _misplaced(stack) or found.problem or _growth_problem(layout, present, stack, found.device) or _lost(stack)
     stays = keeps_data(layout, stack) or _survives(present, stack) or _is_closed_pool(layout, present, stack)
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem)
+
+
+def _misplaced(stack: Stack) -> t.Optional[str]:
+    return next((match.problem for match in stack.matches if match.problem), None)
+
+
+def _lost(stack: Stack) -> t.Optional[str]:
+    node = next((match.node for match in stack.matches if match.lost), None)
+    return f"{node} belongs to something whose other parts must be made again" if node is not None else None
 
 
 def _survives(present: Present, stack: Stack) -> bool:
@@ -174,12 +182,21 @@ def _survives(present: Present, stack: Stack) -> bool:
     """
     if stack.array is not None or all(match.status is Status.KEPT for match in stack.matches):
         return False
-    kept = [match.device.filesystem for match in stack.matches if match.status is Status.KEPT and match.device is not None]
-    there = [device.filesystem for device in present.tree.devices.values()]
+    kept = [match.device for match in stack.matches if match.status is Status.KEPT and match.device is not None]
+    left = [device for device in kept if device.filesystem is not None and device.filesystem.type in (BTRFS, zfs.MEMBER)]
     if stack.part is not None:
-        return any(found is not None and found.type == zfs.MEMBER for found in kept)
-    left = [found for found in kept if found is not None and found.type in (BTRFS, zfs.MEMBER)]
-    return any(sum((one.type, one.uuid) == (found.type, found.uuid) for one in there if one) < len(stack.matches) for found in left)
+        return any(device.filesystem is not None and device.filesystem.type == zfs.MEMBER for device in left)
+    return any(_lacks_devices(present, device, len(stack.matches)) for device in left)
+
+
+def _lacks_devices(present: Present, device: Device, wanted: int) -> bool:
+    """Return whether fewer devices of a filesystem are here than are wanted; logs of a ZFS pool, and the like, have none of its data."""
+    pool, found = present.zpool_on(device), t.cast(Filesystem, device.filesystem)
+    if pool is not None and pool.health not in zfs.WHOLE:
+        return True
+    others = (other for other in present.tree.devices.values() if pool is None or pool.part_of(other) is None)
+    there = [other.filesystem for other in others if other.filesystem is not None]
+    return sum((other.type, other.uuid) == (found.type, found.uuid) for other in there) < wanted
 
 
 def _is_closed_pool(layout: Layout, present: Present, stack: Stack) -> bool:
@@ -194,7 +211,7 @@ def _is_closed_pool(layout: Layout, present: Present, stack: Stack) -> bool:
 
 
 def _remade(match: PartitionMatch) -> PartitionMatch:
-    return replace(match, status=Status.REMAKE if match.status is Status.KEPT else match.status, problem=None)
+    return replace(match, status=Status.REMAKE if match.status is Status.KEPT else match.status, problem=None, lost=False)
 
 
 def _judge_unfinished(layout: Layout, present: Present, stack: Stack) -> Stack:

@@ -32,13 +32,17 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class PartitionMatch:
-    """A desired partition on its disk, and the present one. `problem` says why a kept one cannot stay as it is."""
+    """A desired partition on its disk, and the present one. `problem` says why a kept one cannot stay where it is.
+
+    `lost`: it is a part of something whose other parts are destroyed.
+    """
 
     desired: DesiredPartition
     disk: FoundDisk
     status: Status
     device: t.Optional[Device] = None
     problem: t.Optional[str] = None
+    lost: bool = False
 
     @property
     def node(self) -> str:
@@ -105,10 +109,8 @@ def match_disk(disk: FoundDisk, tree: Tree) -> tuple[PartitionMatch, ...]:
 
 
 def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
-    """Return the match, with a problem when its partition is a part of something that is destroyed elsewhere."""
-    if match.status is not Status.KEPT or match.device is None or match.device.name not in lost:
-        return match
-    return replace(match, problem=match.problem or f"{match.node} belongs to something whose other parts must be made again")
+    """Return the match, marked when its partition is a part of something that is destroyed elsewhere."""
+    return replace(match, lost=match.status is Status.KEPT and match.device is not None and match.device.name in lost)
 
 
 def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> bool:

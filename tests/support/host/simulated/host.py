@@ -257,7 +257,8 @@ class SimulatedHost:
         for members in found.values():
             # Caches and spares do not say which pool they are of.
             vdevs = self.media.signatures(members[0])["zfs_member"][0][5] if members else ()
-            members += [self.blocks()[name] for part, _name, names in vdevs if part in ("cache", "spare") for name in names]
+            beside = [name for part, _name, names in vdevs if part in ("cache", "spare") for name in names]
+            members += [self.blocks()[name] for name in beside if name in self.blocks()]
         return found
 
     # ---- starting
@@ -325,7 +326,7 @@ class SimulatedHost:
             Zpool(
                 label[2],
                 guid,
-                "ONLINE",
+                "ONLINE" if all(name in self.blocks() for _part, _name, names in label[5] for name in names) else "DEGRADED",
                 {name: dict(properties) for name, properties in label[4]},
                 vdevs=tuple(ZpoolPart(Part(part) if part else None, name, names) for part, name, names in label[5]),
             )

@@ -73,6 +73,24 @@ def test_a_pool_that_is_not_imported_is_left_alone_whatever_may_be_wiped():
     assert any("create the ZFS pool pond" in line for line in says(host, pooled("pond").schema, DISKS))
 
 
+@pytest.mark.parametrize("imported", [True, False])
+def test_what_a_failed_disk_left_of_a_pool_stays_though_its_log_is_in_the_way(imported):
+    earlier = pooled("tank", 40)
+    earlier.log(DISKS, 64, "tank_log")
+    earlier.beside("caches", "sda", 40, "tank_cache")
+    host = installed(earlier)
+    host.media.wipe_table("sda")
+    host.start_all()
+    if imported:
+        host.zpools = {host.media.signatures(host.by_node("/dev/sdb1"))["zfs_member"][0][0]}
+    maker = pooled("tank", 40)
+    for disk in DISKS:
+        maker.fill(maker.partition(disk, 40, disk), 40, "ext4", disk, "ext4")
+    said = refusal(host, maker.schema, DISKS)
+    assert "no new one is made over its remains, even with wipe (wipefs clears them)" in said
+    assert "belongs to something" not in said
+
+
 def test_a_pool_that_is_destroyed_is_named_and_exported_first_unless_it_is_mounted(monkeypatch):
     host = installed(pooled())
     found = plan(host, pooled("pond").schema, DISKS)
