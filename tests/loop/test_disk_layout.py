@@ -338,6 +338,44 @@ def test_a_space_grows_with_its_data(loops, tmp_path, fs_type, mounted, sector):
     assert probe(f"{disk}p2")["UUID"] == uuid
 
 
+def test_an_ext4_whose_superblock_was_torn_as_it_grew_is_restored_and_another_is_not_touched(loops, tmp_path):
+    """A cut while the kernel writes it leaves a half of before."""
+    disk = new_disk(loops)
+    space = {"name": "data", "size": 300, **EXT4}
+    apply({"schema": schema(disk, space)})
+    part, second_half = f"{disk}p1", 1536
+    with Mounted(part, tmp_path / "data") as folder:
+        (folder / "precious").write_bytes(b"data" * 1000)
+    before = os.open(part, os.O_RDWR)
+    half = os.pread(before, 512, second_half)
+    os.close(before)
+    larger = {"schema": schema(disk, {**space, "size": 500})}
+    apply(larger)
+
+    def tear() -> None:
+        with open(part, "r+b", buffering=0) as device:
+            os.pwrite(device.fileno(), half, second_half)
+            os.fsync(device.fileno())
+
+    tear()
+    seen, restored = apply(larger, check=True), apply(larger)
+    assert restored["steps"][0]["kind"] == seen["steps"][0]["kind"] == "restore_superblock"
+    assert seen["diff"][0]["before"].endswith("1: data, 500 MiB, ext4 boot with a torn superblock\n")
+    assert (seen["destroys"], restored["destroys"]) == ([], [])
+    assert not apply(larger)["changed"]
+    run("e2fsck", "-f", "-n", part)
+    with Mounted(part, tmp_path / "data") as folder:
+        assert (folder / "precious").read_bytes() == b"data" * 1000
+        assert room(folder) > 400 * MIB
+
+    run("e2fsck", "-f", "-p", part)
+    run("tune2fs", "-U", "random", part)
+    tear()
+    there = digest(disk)
+    assert "which is not what this layout has there" in refuse(larger)
+    assert digest(disk) == there
+
+
 def test_a_file_system_that_no_kernel_here_mounts_is_made_and_grows_with_its_data(loops, tmp_path):
     """F2FS grows unmounted only, so that its own tools put something in and look for it."""
     disk = new_disk(loops, size=1500)

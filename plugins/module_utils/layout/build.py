@@ -263,7 +263,7 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
     desired = site.layout.filesystem_on(top)
     if desired is None:
         return
-    uuid = desired.uuid or derived.filesystem_uuid(desired.type, site.layout.identity(device))
+    uuid = site.layout.filesystem_uuid(device, desired)
     if desired.type == SWAP:
         yield MakeSwap(site.node(top), uuid, desired.label, desired.options)
     else:

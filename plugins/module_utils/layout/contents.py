@@ -15,12 +15,13 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ..facts.torn import Torn
 from ..facts.tree import Device, Filesystem, Tree
 from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
-from ..steps.kinds import OpenLuks, StartArray, Step, StopArray
+from ..steps.kinds import OpenLuks, RestoreSuperblock, StartArray, Step, StopArray
 from ..storage import overhead, zfs
 from ..storage.btrfs import BTRFS
-from ..storage.filesystems import FILESYSTEMS
+from ..storage.filesystems import EXT4, FILESYSTEMS
 from ..storage.raid import RaidLevel, data_legs
 from ..storage.units import KIB
 from .capacity import EXTENT
@@ -376,8 +377,22 @@ def _look_inside(layout: Layout, present: Present, device: str, there: Found) ->
         there = _opened(present.tree, container.name, t.cast(Device, there.device))
     if there.device is None:
         return there
+    torn = present.torn.get(there.device.name)
+    if torn is not None:
+        return _torn(layout, device, there.device, torn)
     problem = next(_unlike(layout, present, top_of(layout, device), there.device), None)
     return replace(there, problem=problem)
+
+
+def _torn(layout: Layout, device: str, there: Device, torn: Torn) -> Found:
+    """Return what is to be done with an ext4 whose superblock is torn: only the one that the layout has there is mended."""
+    desired, node = layout.filesystem_on(top_of(layout, device)), str(there.dev)
+    if desired is not None and (desired.type, layout.filesystem_uuid(device, desired)) == (EXT4, torn.uuid):
+        return Found(opening=RestoreSuperblock(node, EXT4, torn.block, torn.block_size))
+    return Found(
+        problem=f"{node} has an ext4 with a torn superblock and the UUID {torn.uuid}, which is not what this layout has there; "
+        f"if it is yours, e2fsck -b {torn.block} -B {torn.block_size} {node} mends it"
+    )
 
 
 def _opened(tree: Tree, name: str, below: Device) -> Found:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..facts.select import Disk
+from ..facts.torn import Torn
 from ..facts.tree import Device, Tree
 from ..storage import zfs
 
@@ -148,6 +149,8 @@ class Present:
     spares: Mapping[str, int] = field(default_factory=dict)
     """The spare of thin pools' metadata in each volume group, by its UUID."""
     zpools: tuple[Zpool, ...] = ()
+    torn: Mapping[str, Torn] = field(default_factory=dict)
+    """By device name what there is of each ext4 with a torn superblock; only where the layout has some."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

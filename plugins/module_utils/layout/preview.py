@@ -18,6 +18,7 @@ from ..facts.tree import Device
 from ..steps import kinds
 from ..steps.kinds import Step
 from ..storage import zfs
+from ..storage.filesystems import EXT4
 from ..storage.lvm import mapper_node
 from ..storage.units import MIB, in_mib
 from .present import LogicalVolume, Present
@@ -25,6 +26,7 @@ from .present import LogicalVolume, Present
 _MEMBER = "linux_raid_member"
 _MEMBERSHIPS = {_MEMBER: "member of an array", "crypto_LUKS": "LUKS", "LVM2_member": "physical volume"}
 
+_TORN = " with a torn superblock"
 _ARRAYS, _MAPPINGS = "arrays", "LUKS mappings"
 
 
@@ -186,6 +188,9 @@ def _content(present: Present, device: Device) -> str:
     pool = present.zpool_on(device)
     if pool is not None:
         return _labelled(zfs.MEMBER, pool.name)
+    torn = present.torn.get(device.name)
+    if torn is not None:
+        return f"{_labelled(EXT4, torn.label)}{_TORN}"
     if device.filesystem is None:
         return ""
     kind, label = device.filesystem.type, device.filesystem.label
@@ -268,6 +273,11 @@ def _format_luks(picture: Picture, step: kinds.FormatLuks) -> Picture:
 def _open_luks(picture: Picture, step: kinds.OpenLuks) -> Picture:
     closed = {key: piece for key, piece in picture.items() if not (piece.heading == _MAPPINGS and piece.on == (step.device,))}
     return {**closed, f"/dev/mapper/{step.name}": Piece(_MAPPINGS, (0, step.name), step.name, 0, (step.device,))}
+
+
+def _restore_superblock(picture: Picture, step: kinds.RestoreSuperblock) -> Picture:
+    there = picture.get(step.device)
+    return picture if there is None else _with(picture, step.device, holds=there.holds.replace(_TORN, ""))
 
 
 def _create_physical_volume(picture: Picture, step: kinds.CreatePhysicalVolume) -> Picture:
@@ -410,6 +420,7 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.RemoveLogicalVolume: _remove_volume,
     kinds.MakeFilesystem: _make_filesystem,
     kinds.MakeSwap: _make_swap,
+    kinds.RestoreSuperblock: _restore_superblock,
     kinds.CreateSubvolumes: _create_subvolumes,
     kinds.LimitSubvolumes: _limit_subvolumes,
     kinds.CreateZpool: _create_zpool,

@@ -10,19 +10,20 @@ Nothing is changed. What cannot be read is noted; a disk that cannot be read is 
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..facts.assembled import read_stacks
 from ..facts.host import Host, Outcome
 from ..facts.lsblk import to_integer
 from ..facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from ..facts.select import LEFT_OUT, Disk, find_disks
+from ..facts.torn import Torn, find_torn
 from ..facts.tree import Device, Tree
 from ..schema.model import DesiredZpool, Layout
 from ..storage import zfs
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.cache import name_of
-from ..storage.filesystems import FILESYSTEMS, fill
+from ..storage.filesystems import EXT4, FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
 from ..storage.lvm import parse_report
 from .disks import names_of
@@ -61,7 +62,8 @@ def read_present(host: Host, layout: Layout) -> Present:
     wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)
     subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
     zpools = _read_zpools(host, tree, layout)
-    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses, spares, zpools)
+    torn = _read_torn(host, tree, listed, sizes) if any(filesystem.type == EXT4 for filesystem in layout.filesystems) else {}
+    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses, spares, zpools, torn)
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
@@ -149,6 +151,20 @@ def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[di
         last_mounts.update({} if last is None else {name: last})
         uses.update({} if used is None else {name: used})
     return sizes, last_mounts, uses
+
+
+def _read_torn(host: Host, tree: Tree, disks: Sequence[Disk], sizes: Mapping[str, int]) -> dict[str, Torn]:
+    """Return each ext4 whose superblock is torn: newer versions of libblkid do not know it for what it is, dumpe2fs does not read it."""
+    names = [disk.device.name for disk in disks]
+    found = {}
+    for device in (device for name in names for device in (tree.devices[name], *tree.descendants(name))):
+        kind = device.filesystem.type if device.filesystem is not None else EXT4
+        # Reading a suspended one would hang.
+        if device.dev is None or device.mountpoints or kind != EXT4 or device.name in sizes or device.row.get("suspended"):
+            continue
+        torn = find_torn(host, device.dev, device.size)
+        found.update({} if torn is None else {device.name: torn})
+    return found
 
 
 _LOOK = f"mount -o ro,nosuid,nodev,noexec,{TOP_LEVEL}"

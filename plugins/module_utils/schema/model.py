@@ -350,6 +350,10 @@ class Layout:
     def _things(self) -> dict[str, Thing]:
         return {thing.device: thing for thing in self.things()}
 
+    def filesystem_uuid(self, device: str, desired: DesiredFilesystem) -> str:
+        """Return the UUID with which a filesystem is made on a device, or in the LUKS container on it: the schema's, or a derived one."""
+        return desired.uuid or derived.filesystem_uuid(desired.type, self.identity(device))
+
     def identity(self, device: str) -> str:
         """Return what the UUIDs of all that lies on a device derive from."""
         thing = self.thing(device)

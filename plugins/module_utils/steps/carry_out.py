@@ -46,6 +46,7 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.MakeFilesystem: filesystem.make_filesystem,
     kinds.MakeSwap: filesystem.make_swap,
     kinds.GrowFilesystem: filesystem.grow_filesystem,
+    kinds.RestoreSuperblock: filesystem.restore_superblock,
     kinds.CreateSubvolumes: filesystem.create_subvolumes,
     kinds.LimitSubvolumes: filesystem.limit_subvolumes,
     kinds.CreateZpool: zfs.create_zpool,

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from ..facts.signatures import parse_probe, probe_command
+from ..facts.torn import find_torn
 from ..storage.btrfs import TOP_LEVEL, list_commands, make_options, read_subvolumes
 from ..storage.filesystems import FILESYSTEMS, SWAP, Growth, fill
-from .kinds import CreateSubvolumes, GrowFilesystem, LimitSubvolumes, MakeFilesystem, MakeSwap
+from .kinds import CreateSubvolumes, GrowFilesystem, LimitSubvolumes, MakeFilesystem, MakeSwap, RestoreSuperblock
 from .machine import LONG_PATIENCE, Machine, StepFailed
 
 _MOUNTED = 'set -e; mount -o nosuid,nodev,noexec{} -- "$1" "$2"; shift; at="$1"; shift; {}; umount "$at"'
@@ -92,6 +93,21 @@ def grow_filesystem(step: GrowFilesystem, machine: Machine) -> None:
 def _look_through(device: str, growth: Growth, machine: Machine) -> None:
     """Check a filesystem that is not mounted; raises StepFailed where it has errors that need somebody to decide."""
     machine.change(fill(growth.check, device=device), patience=LONG_PATIENCE, accepted=growth.checked)
+
+
+def restore_superblock(step: RestoreSuperblock, machine: Machine) -> None:
+    """Mend the filesystem by a copy of its superblock, and see that the first one is whole, and all is well by it.
+
+    e2fsck gives up after it has replayed a journal that the copy goes on announcing (codes 8 and 12); the replay has written the first one.
+    """
+    row = FILESYSTEMS[step.type]
+    if row.growth is None or not row.restore:
+        raise StepFailed(f"the {step.type} on {step.device} has no copies of its superblock")
+    command = fill(row.restore, device=step.device, block=str(step.block), block_size=str(step.block_size))
+    machine.change(command, patience=LONG_PATIENCE, accepted=(*row.growth.checked, 8, 12))
+    _look_through(step.device, row.growth, machine)
+    if find_torn(machine, step.device, (step.block + 2) * step.block_size) is not None:
+        raise StepFailed(f"the superblock of the {step.type} on {step.device} is still torn, although e2fsck did not complain")
 
 
 def shrink_filesystem(device: str, kind: str, size: int, machine: Machine) -> None:

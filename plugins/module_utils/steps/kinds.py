@@ -539,6 +539,18 @@ class GrowFilesystem(Step):
 
 
 @dataclass(frozen=True)
+class RestoreSuperblock(Step):
+    """Have an ext4 that is not mounted its first superblock again, which is torn, by the whole copy in a block; and check it."""
+
+    device: str
+    type: str
+    block: int
+    block_size: int
+
+    words: t.ClassVar[str] = "restore the torn superblock of the {type} on {device} from its copy in block {block}"
+
+
+@dataclass(frozen=True)
 class CreateSubvolumes(Step):
     """Make subvolumes of a Btrfs, by their paths below its top, outer ones first; folders between them are made as well.
 

@@ -140,6 +140,8 @@ def tools_of(step: Step) -> tuple[str, ...]:
         return (FILESYSTEMS[SWAP].make[0], "blkid")
     if isinstance(step, kinds.GrowFilesystem):
         return _tools_to_grow(step)
+    if isinstance(step, kinds.RestoreSuperblock):
+        return FILESYSTEMS[step.type].restore[:1]
     if isinstance(step, kinds.ShrinkLogicalVolume):
         return ("pvcreate", *_tools_to_shrink(step))
     return _OF_KIND[type(step)]

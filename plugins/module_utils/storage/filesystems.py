@@ -20,6 +20,7 @@ Words = tuple[str, ...]
 """A command; `{device}`, `{mountpoint}`, `{uuid}` and `{serial}` (a UUID without its dashes) in it are put in."""
 
 SWAP = "swap"
+EXT4 = "ext4"
 NOT_MOUNTED = "none"
 DEFAULT = "xfs"
 """What is made where a mount point is all that is asked for."""
@@ -96,6 +97,8 @@ class Filesystem:
     packages: tuple[str, str]
     growth: t.Optional[Growth] = None
     checked_at_start: bool = False
+    restore: Words = ()
+    """What mends it by a copy of its superblock, of `{block_size}` bytes in `{block}`. Its codes do not say whether that worked."""
     shrink: Words = ()
     """What makes it smaller while it is not mounted, after the check of its growth; `{kib}` are the KiB that it gets. Empty: it cannot."""
     least: int = 1
@@ -134,6 +137,7 @@ def _ext(name: str, least: int) -> Filesystem:
             checked=(0, 1),
         ),
         checked_at_start=True,
+        restore=("e2fsck", "-f", "-p", "-b", "{block}", "-B", "{block_size}", "{device}"),
         shrink=("resize2fs", "{device}", "{kib}K"),
         least=least,
     )
@@ -142,7 +146,7 @@ def _ext(name: str, least: int) -> Filesystem:
 _ROWS = (
     _ext("ext2", 1),
     _ext("ext3", 2),
-    _ext("ext4", 2),
+    _ext(EXT4, 2),
     Filesystem(
         name="xfs",
         label_length=12,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import Disk
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature, Table, TablePartition
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Legs, Luks
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.torn import Torn
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import (
     LogicalVolume,
@@ -34,6 +35,8 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.media imp
     md_data,
 )
 
+TORN = "torn"
+"""Behind the UUID and the size of an ext4: its superblock is torn."""
 ZPOOL_FIELDS = 6
 """Of the label of a ZFS pool: its guid, the size of the device, the name, on how many devices it is, and its datasets."""
 BY_ID = "/dev/disk/by-id/wwn-"
@@ -318,7 +321,13 @@ class SimulatedHost:
         physical, logical = self._lvm(found)
         sizes = {name: device.row["fssize"] for name, device in devices.items() if device.row.get("fssize")}
         btrfs = {device.filesystem.uuid: dict(device.row["subvolumes"]) for device in devices.values() if "subvolumes" in device.row}
-        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=self._spares(found), zpools=self._zpools())
+        spares, zpools = self._spares(found), self._zpools()
+        torn = {
+            name: Torn(str(device.filesystem.uuid), "", 8193, 1024)
+            for name, device in devices.items()
+            if device.filesystem is not None and device.row.get(TORN)
+        }
+        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=spares, zpools=zpools, torn=torn)
 
     def _zpools(self) -> tuple[Zpool, ...]:
         labels = [(guid, self.media.signatures(blocks[0])["zfs_member"][0]) for guid, blocks in self.zpool_members().items()]
@@ -348,7 +357,8 @@ class SimulatedHost:
         if part is not None:
             row["dm-uuid"], named, contents = f"LVM-{'0' * 64}-{part}", (), []
         if contents and contents[0].type in ("ext4", "xfs", "btrfs", "f2fs"):
-            row["fssize"] = signatures[contents[0].type][0][1]
+            row["fssize"] = signatures[contents[0].type][0][1] if not _is_torn(signatures) else None
+            row[TORN] = _is_torn(signatures)
             row.update({"subvolumes": signatures["btrfs"][0][2:]} if contents[0].type == "btrfs" else {})
         return Device(
             name=block.name,
@@ -496,6 +506,10 @@ class SimulatedHost:
 
 def _is_cache(volume: Volume) -> bool:
     return is_volume(volume.name.strip("[]"))
+
+
+def _is_torn(signatures: dict[str, t.Any]) -> bool:
+    return "ext4" in signatures and signatures["ext4"][0][2:] == (TORN,)
 
 
 _COUNTER = itertools.count(1)

@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
-from ansible_collections.bareon.allocator.tests.support.host.simulated.host import Group, Raid, SimulatedHost, Volume, gpt_entries, new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import (
+    TORN,
+    Group,
+    Raid,
+    SimulatedHost,
+    Volume,
+    gpt_entries,
+    new_uuid,
+)
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, LUKS_START, MIB, PV_START, Block
 
 Pieces = Iterator[None]
@@ -455,8 +463,20 @@ def _grow_filesystem(host: SimulatedHost, step: kinds.GrowFilesystem) -> Pieces:
     (uuid, _size, *_subvolumes), _offsets = host.media.signatures(host.by_node(step.device))[step.type]
     for block in _members(host, uuid) if step.several else [host.by_node(step.device)]:
         (uuid, _size, *subvolumes), _offsets = host.media.signatures(block)[step.type]
+        if step.type == "ext4":
+            _need(not subvolumes, f"the superblock on {step.device} is torn")
+            host.media.sign(block, step.type, (uuid, block.size, TORN))
+            yield
         host.media.sign(block, step.type, (uuid, block.size, *subvolumes))
         yield
+
+
+def _restore_superblock(host: SimulatedHost, step: kinds.RestoreSuperblock) -> Pieces:
+    block = _unused(host, step.device)
+    (uuid, size, torn), _offsets = host.media.signatures(block)[step.type]
+    _need(torn == TORN, f"the superblock on {step.device} is whole")
+    host.media.sign(block, step.type, (uuid, size))
+    yield
 
 
 def _members(host: SimulatedHost, uuid: str) -> list[Block]:
@@ -616,6 +636,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.MakeFilesystem: _make_filesystem,
     kinds.MakeSwap: _make_swap,
     kinds.GrowFilesystem: _grow_filesystem,
+    kinds.RestoreSuperblock: _restore_superblock,
     kinds.CreateSubvolumes: _create_subvolumes,
     kinds.LimitSubvolumes: _limit_subvolumes,
     kinds.CreateZpool: _create_zpool,

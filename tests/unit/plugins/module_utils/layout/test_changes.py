@@ -11,9 +11,10 @@ import dataclasses
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import after, picture_of, render
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
-from ansible_collections.bareon.allocator.tests.support.host.simulated.host import new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import TORN, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
     LINUX,
     MIB,
@@ -432,6 +433,31 @@ def test_what_a_cut_off_run_left_small_grows_from_the_slack_on(fs_type, in_volum
     assert plan(host, maker.schema).steps == ()
     host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type], *subvolumes))
     assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(block.node, fs_type, None),)
+
+
+@pytest.mark.parametrize("device", ["/dev/sda1", "/dev/mapper/sealed-crypt", "/dev/mapper/vg0-data"])
+def test_an_ext4_whose_superblock_was_torn_as_it_grew_is_restored_if_it_is_the_layouts_own(device):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "fs", "root", "ext4")
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
+    maker.fill(maker.partition("sda", 100, "sealed"), 100, "luks-fs", "sealed", "ext4")
+    maker.volume("vg0", "data", 20, False, "ext4")
+    host = installed(maker)
+    block = host.by_node(device)
+    (uuid, size), _offsets = host.media.signatures(block)["ext4"]
+    host.media.sign(block, "ext4", (uuid, size - 20 * MIB, TORN))
+    restored = plan(host, maker.schema)
+    assert (restored.steps, restored.again) == ((kinds.RestoreSuperblock(device, "ext4", 8193, 1024),), True)
+    text = render(picture_of(host.present(), ["sda"]))
+    changed = [line for line in text.splitlines() if line not in render(after(picture_of(host.present(), ["sda"]), restored.steps))]
+    assert len(changed) == 1
+    assert changed[0].endswith("ext4 with a torn superblock")
+    for piece in perform(host, restored.steps[0]):
+        assert piece is None
+    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(device, "ext4", None),)
+    host.media.sign(block, "ext4", ("of another", size, TORN))
+    says = f"{device} has an ext4 with a torn superblock and the UUID of another, which is not what this layout has there"
+    assert refusal(host, maker.schema).startswith(says)
 
 
 @pytest.mark.parametrize("in_volume", [False, True])

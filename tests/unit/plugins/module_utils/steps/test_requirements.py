@@ -20,6 +20,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     GrowFilesystem,
     MakeFilesystem,
     OpenLuks,
+    RestoreSuperblock,
     Step,
     WritePartitionTable,
 )
@@ -91,6 +92,10 @@ def test_lvm_is_one_package():
 )
 def test_growing_takes_what_it_takes(kind, mountpoint, tools):
     assert needs.tools_of(GrowFilesystem("/dev/sda1", kind, mountpoint)) == tools
+
+
+def test_a_superblock_is_restored_by_e2fsck():
+    assert needs.tools_of(RestoreSuperblock("/dev/sda1", "ext4", 8193, 1024)) == ("e2fsck",)
 
 
 def test_tables_of_multipath_disks_take_kpartx():
