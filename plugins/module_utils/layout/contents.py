@@ -23,7 +23,7 @@ from ..storage import overhead, zfs
 from ..storage.btrfs import BTRFS
 from ..storage.filesystems import EXT4, FILESYSTEMS
 from ..storage.raid import RaidLevel, data_legs
-from ..storage.units import KIB
+from ..storage.units import KIB, in_mib
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
 from .present import Present, VolumeGroup, Zpool
@@ -499,7 +499,17 @@ def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Opt
             return f"{growing.node} would have to grow, but members of {array.kind} with metadata {array.metadata} cannot"
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
-    return cannot_grow(present, filesystem, there, node)
+    return cannot_grow(present, filesystem, there, node, _least_when_grown(present, stack, there))
+
+
+def _least_when_grown(present: Present, stack: Stack, there: t.Optional[Device]) -> int:
+    """Return how many bytes the smallest device of a kept filesystem has when all below it has grown."""
+    sizes = [match.desired.size if match.grows else match.size for match in stack.matches]
+    if there is None or (stack.array is None and len(sizes) > 1):
+        return min(sizes)
+    array = _array_device(present.tree, stack).device if stack.array is not None else None
+    gain = array_growth(stack, array) if stack.array is not None else sizes[0] - stack.matches[0].size
+    return there.size + unused_below(present, there) + gain
 
 
 def array_growth(stack: Stack, device: t.Optional[Device]) -> int:
@@ -535,9 +545,12 @@ def must_grow(present: Present, filesystem: DesiredFilesystem, device: Device, g
 
 
 def cannot_grow(
-    present: Present, filesystem: t.Optional[DesiredFilesystem], device: t.Optional[Device], growing: t.Optional[str]
+    present: Present, filesystem: t.Optional[DesiredFilesystem], device: t.Optional[Device], growing: t.Optional[str], size: int
 ) -> t.Optional[str]:
-    """Return why the filesystem on a kept device cannot grow when it has to; `growing` is what its device grows with, if it does."""
+    """Return why the filesystem on a kept device cannot grow when it has to.
+
+    `growing` is what its device grows with, if it does; `size` is how many bytes the smallest of its devices has then.
+    """
     if filesystem is None or device is None or not must_grow(present, filesystem, device, growing is not None):
         return None
     growth, what = FILESYSTEMS[filesystem.type].growth, growing or device.dev or device.name
@@ -545,4 +558,9 @@ def cannot_grow(
         return f"{what} would have to grow, but {filesystem.type} cannot"
     if device.mountpoints and not growth.mounted:
         return f"{what} would have to grow, but {filesystem.type} cannot while it is mounted (on {device.mountpoints[0]}); unmount it"
+    if size < growth.least:
+        least = in_mib(growth.least)
+        return (
+            f"{what} would have to grow, but kernels grow {filesystem.type} to no less than {least}, not to {in_mib(size)}; give it {least}"
+        )
     return None

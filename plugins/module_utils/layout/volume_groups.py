@@ -19,7 +19,7 @@ from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.thin import metadata_of
 from ..storage.units import MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
-from .contents import Action, Stack, cannot_grow, look, look_at_volume, member_of, top_of
+from .contents import Action, Stack, cannot_grow, look, look_at_volume, member_of, top_of, unused_below
 from .present import LogicalVolume, Present, VolumeGroup
 
 _LVM_OWN_NAME = re.compile(r"^lvol[0-9]+$")
@@ -287,7 +287,8 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     if known is None:
         return VolumePlan(desired, VolumeAction.CREATE)
     device = present.device_of(known)
-    same_size = known.size == size_of(desired, group.extent_size) and _misplaced(desired, known) is None
+    size = size_of(desired, group.extent_size)
+    same_size = known.size == size and _misplaced(desired, known) is None
     if UNFINISHED in known.tags:
         opening = None if device is not None and device.running else ActivateGroup(group.name)
         action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
@@ -305,12 +306,17 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     problem = found.problem or _size_problem(layout, present, desired, known, group.extent_size)
     if problem is None and not is_swap:
         growing = f"{desired.group}/{desired.name}" if known.size < desired.size else None
-        problem = cannot_grow(present, filesystem, found.device, growing)
+        problem = cannot_grow(present, filesystem, found.device, growing, _size_when_grown(present, known, size, found.device))
     grown_swap = is_swap and known.size < desired.size and found.problem is None
     keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
     if (grown_swap or (problem is not None and may_wipe)) and not keeps:
         return VolumePlan(desired, VolumeAction.REPLACE, known, device)
     return VolumePlan(desired, VolumeAction.KEEP, known, device, found.opening, problem)
+
+
+def _size_when_grown(present: Present, known: LogicalVolume, size: int, top: t.Optional[Device]) -> int:
+    """Return how many bytes what is on top of a volume, in LUKS or not, has when the volume has so many."""
+    return size if top is None else top.size + unused_below(present, top) + max(0, size - known.size)
 
 
 def _misplaced(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:

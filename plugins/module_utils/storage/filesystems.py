@@ -71,7 +71,8 @@ class Growth:
 
     `mounted` and `unmounted` are the commands, empty where it does not work that way; one that grows mounted is mounted for it, one that
     grows only unmounted is not grown while it is in use. `check` comes before where it is not mounted; its codes of success are `checked`.
-    `slack` are bytes at the end of a device that are not worth growing: some make no group that is too small.
+    `slack` are bytes at the end of a device that are not worth growing: some make no group that is too small. `least` are the bytes
+    that each of its devices has to have for it: kernels refuse to grow to less, though what is made may be smaller.
     """
 
     measure: Measure
@@ -80,6 +81,7 @@ class Growth:
     unmounted: Words = ()
     check: Words = ()
     checked: tuple[int, ...] = (0,)
+    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,7 @@ _ROWS = (
             ),
             slack=MIB,
             mounted=("btrfs", "filesystem", "resize", "max", "{mountpoint}"),
+            least=256 * MIB,
         ),
         least=109,
     ),

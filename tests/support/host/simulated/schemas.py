@@ -10,7 +10,7 @@ import typing as t
 
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, Group, Raid, SimulatedHost, Volume, new_uuid
-from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, MIB, PV_START, Block
+from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, LUKS_START, MIB, PV_START, Block
 from hypothesis import strategies as st
 
 Plain = dict[str, t.Any]
@@ -20,6 +20,8 @@ BYSTANDER = "sdz"
 LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
 
 _CONTENTS = ("none", "ext4", "swap", "luks-ext4", "pv", "luks-pv")
+_LEAST_BTRFS = 256
+"""MiB: kernels grow one to no less."""
 _FILESYSTEMS = ("ext4", "xfs", "btrfs", "f2fs", "vfat")
 
 
@@ -247,9 +249,15 @@ def disk_name(table: Plain) -> str:
 
 
 def devices_that_cannot_grow(schema: Plain) -> set[str]:
-    """The devices of vfat and swap, through LUKS as well."""
+    """The devices of vfat and swap, and of btrfs that are small, through LUKS as well."""
     below = {f"/dev/mapper/{container['name']}": container["device"] for container in schema["luks"]}
+    sizes = {part["name"]: part["end"] - part["begin"] for table in schema["parteds"] for part in table["partitions"]}
+    sizes |= {f"/dev/mapper/{volume['vgname']}-{volume['name']}": volume["size"] for volume in schema["lvs"]}
     fixed = {filesystem["device"] for filesystem in schema["fss"] if filesystem["fs_type"] in ("vfat", "swap")}
+    for filesystem in (filesystem for filesystem in schema["fss"] if filesystem["fs_type"] == "btrfs"):
+        devices = filesystem.get("devices", [filesystem["device"]])
+        small = any(sizes.get(below.get(device, device), 0) - LUKS_START // MIB < _LEAST_BTRFS for device in devices)
+        fixed |= set(devices) if small else set()
     return fixed | {below[device] for device in fixed if device in below}
 
 

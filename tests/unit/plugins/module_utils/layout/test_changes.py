@@ -166,6 +166,35 @@ def test_what_cannot_grow_says_so(content, fs_type, says):
     assert says in refusal(host, maker.schema)
 
 
+@pytest.mark.parametrize("content", ["fs", "luks-fs"])
+def test_a_btrfs_grows_only_to_what_kernels_let_it_grow_to(content):
+    overhead = 16 if content == "luks-fs" else 0
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 500, "os"), 500, "pv", "os", "btrfs")
+    maker.volume("vg0", "x", 30, content != "fs", "btrfs")
+    maker.fill(maker.partition("sda", 120, "y"), 120, content, "y", "btrfs")
+    host = installed(maker)
+    volume, part = maker.schema["lvs"][0], maker.schema["parteds"][0]["partitions"][1]
+    volume["size"], part["end"] = 252 + overhead, part["begin"] + 255 + overhead
+    says = "would have to grow, but kernels grow btrfs to no less than 256 MiB, not to"
+    text = refusal(host, maker.schema)
+    assert f"vg0/x {says} 252 MiB; give it 256 MiB" in text
+    assert f"/dev/sda2 {says} 255 MiB; give it 256 MiB" in text
+    volume["size"], part["end"] = 256 + overhead, part["begin"] + 256 + overhead
+    assert [step.type for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)] == ["btrfs", "btrfs"]
+
+
+def test_each_device_of_a_btrfs_that_grows_has_what_kernels_want():
+    maker = maker_on("sda", "sdb")
+    maker.spread(("sda", "sdb"), 200, "data")
+    host = installed(maker)
+    first, second = (table["partitions"][0] for table in maker.schema["parteds"])
+    first["end"] += 100
+    assert "not to 200 MiB; give it 256 MiB" in refusal(host, maker.schema)
+    second["end"] += 100
+    assert plan(host, maker.schema).steps[-1] == kinds.GrowFilesystem("/dev/sda1", "btrfs", None, several=True)
+
+
 def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them():
     maker, host = maker_on("sda"), new_host()
     maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
@@ -423,9 +452,9 @@ SLACK = {"ext4": 8 * MIB, "xfs": 17 * MIB, "btrfs": MIB, "f2fs": 2 * MIB}
 @pytest.mark.parametrize("in_volume", [False, True])
 def test_what_a_cut_off_run_left_small_grows_from_the_slack_on(fs_type, in_volume):
     maker = maker_on("sda")
-    maker.fill(maker.partition("sda", 100, "root"), 100, "fs", "root", fs_type)
-    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", fs_type)
-    maker.volume("vg0", "data", 20, False, fs_type)
+    maker.fill(maker.partition("sda", 300, "root"), 300, "fs", "root", fs_type)
+    maker.fill(maker.partition("sda", 400, "os"), 400, "pv", "os", fs_type)
+    maker.volume("vg0", "data", 70, False, fs_type)
     host = installed(maker)
     block = host.by_node("/dev/mapper/vg0-data" if in_volume else "/dev/sda1")
     (uuid, size, *subvolumes), _offsets = host.media.signatures(block)[fs_type]
