@@ -559,8 +559,6 @@ def cannot_grow(
     if device.mountpoints and not growth.mounted:
         return f"{what} would have to grow, but {filesystem.type} cannot while it is mounted (on {device.mountpoints[0]}); unmount it"
     if size < growth.least:
-        least = in_mib(growth.least)
-        return (
-            f"{what} would have to grow, but kernels grow {filesystem.type} to no less than {least}, not to {in_mib(size)}; give it {least}"
-        )
+        least, wanted = in_mib(growth.least), in_mib(size)
+        return f"{what} would have to grow, but kernels grow {filesystem.type} to no less than {least}, not to {wanted}; give it {least}"
     return None
