@@ -233,7 +233,8 @@ class Stories:
         self.bench.play(wipe, overrides)
         events = self.bench.server.events
         reported = len(events)
-        for mount in MOUNTS:
+        # What is written a second time is cut off first: a power cut in between may leave nothing of it.
+        for mount in MOUNTS if not before.files else ():
             self.bench.file(mount).write_bytes(_words(mount))
             run("sync", "--file-system", str(self.bench.file(mount)))
         synced = len(events)
