@@ -6,5 +6,5 @@
 
 Nothing comes in: these are tables, and arithmetic on them. Whoever adds a file system adds a row to filesystems.py.
 In reading order: units.py, identity.py (who a disk is), derived.py (UUIDs that follow from the plan), gpt.py, lvm.py,
-raid.py, filesystems.py, overhead.py, fstab.py.
+raid.py, filesystems.py, ext4.py (superblocks), overhead.py, fstab.py.
 """
