@@ -48,6 +48,8 @@ MOST_ATTEMPTS = 8
 """How many assignments are tried when moves to the places of one find no order."""
 MOST_SEARCHED = 8
 """Instances on offline nodes up to which all ways are tried to place them so that those on shared storage could restart."""
+MOST_WELL = 1
+"""How many who are well may leave, beside as many as are ill, where nothing else heals a group: each one more is many sets to try."""
 MOST_ASIDE = 1000
 """Places aside that are tried for instances which wait for each other."""
 QUICK = Effort(0)
@@ -317,9 +319,8 @@ def _searched(state: ClusterState, best: Repair, inside: Repair, peers: tuple[in
     """Return a repair with fewer leavers than `best`, or `best`, which is then proven when everything smaller was tried."""
     settled = {move.instance: move.target for move in inside.moves}
     search = Search(with_places(state, settled), best.group)
-    # One who is well may have to leave for those who are ill.
-    fewer_than = len(leavers(state, best)) if best.after.healthy else len(best.causes) + 2
-    found = search.with_leavers(peers, fewer_than, mode)
+    most = len(leavers(state, best)) - 1 if best.after.healthy else len(best.causes) + MOST_WELL
+    found = search.with_leavers(peers, most, mode)
     exact = search.complete and not settled
     if found is None:
         return dataclasses.replace(best, proven=best.proven or (exact and best.after.healthy))
