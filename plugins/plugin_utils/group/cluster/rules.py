@@ -44,21 +44,21 @@ def collect_slots(cluster: Cluster, instances: Sequence[Instance], exclusion: Se
     """Return the slots of instances, each of which has those exclusion tags."""
     names = list(dict.fromkeys(tag for tags in exclusion for tag in tags))
     known = {name: position for position, name in enumerate(names)}
-    of_instance = [[known[tag] for tag in tags] for tags in exclusion]
+    of_instance = [tuple([known[tag] for tag in tags]) if tags else () for tags in exclusion]
     soft = len(names)
     limits = [np.ones((len(cluster.nodes), soft))]
     together = [False] * soft
     own_names = {}
     for slot in _rule_slots(cluster, instances) if cluster.rules else ():
         for member, rules in slot.members.items():
-            of_instance[member].append(len(names))
+            of_instance[member] += (len(names),)
             if len(slot.rules) > 1:
                 own_names[member, len(names)] = "; ".join(rules)
         names.append("; ".join(slot.rules))
         limits.append(slot.limit[:, None])
         together.append(slot.together)
     limit = np.concatenate(limits, axis=1)
-    return Slots(tuple(names), tuple(map(tuple, of_instance)), limit, soft, np.array(together, dtype=bool), own_names)
+    return Slots(tuple(names), tuple(of_instance), limit, soft, np.array(together, dtype=bool), own_names)
 
 
 def members_of(rules: Iterable[Rule], instances: Sequence[Instance]) -> list[tuple[int, ...]]:

@@ -182,7 +182,7 @@ def _barred(state: ClusterState, reserve: SharedReserve, instances: Integers) ->
 def _mirrored_tags(state: ClusterState) -> Integers:
     """Return how many mirrored instances have each exclusion tag."""
     counts = np.zeros(len(state.facts.slots.names), dtype=np.int64)
-    for instance in np.flatnonzero(state.secondary != NOWHERE).tolist():
+    for instance in np.flatnonzero(state.secondary != NOWHERE).tolist() if counts.size else ():
         counts[list(state.facts.instances.exclusion[instance])] += 1
     return counts
 
