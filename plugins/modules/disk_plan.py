@@ -484,7 +484,8 @@ attributes:
     description: A second run changes nothing.
     support: full
     details:
-      - The same input gives the same plan.
+      - The same input gives the same plan. Where many whole partitions and arrays nearly fill many disks, it may depend on the
+        version of highspy.
 seealso:
   - module: bareon.allocator.disk_facts
   - module: bareon.allocator.disk_layout

@@ -10,6 +10,7 @@ Run with the collection on the path: PYTHONPATH=.venv/collections .venv/bin/pyth
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.grammar import TABLES, describe, rules_of
 from yaql import YaqlFactory
@@ -21,6 +22,7 @@ def computed():
     parser = factory.create().parser
     states = range(len(parser.action))
     return {
+        "yaql": version("yaql"),
         "grammar": describe(rules_of(factory)[0]),
         "productions": [[made.str, made.name, made.len, made.func] for made in parser.productions],
         "actions": [parser.action[state] for state in states],
@@ -31,8 +33,9 @@ def computed():
 def written(tables):
     """Return the tables as text, a production or a state a line."""
     rows = {key: ",\n".join(json.dumps(row) for row in tables[key]) for key in ("productions", "actions", "gotos")}
+    facts = [f'"{key}": {json.dumps(tables[key])}' for key in ("yaql", "grammar")]
     lists = [f'"{key}": [\n{text}\n]' for key, text in rows.items()]
-    return "{" + ",\n".join([f'"grammar": {json.dumps(tables["grammar"])}', *lists]) + "}\n"
+    return "{" + ",\n".join([*facts, *lists]) + "}\n"
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def create_engine(options: Mapping[str, t.Any]) -> Engine:
         lexer = yaql_factory.lex.lex(object=lexer_rules, reflags=yaql_factory.re.UNICODE | yaql_factory.re.VERBOSE)
         parser = yaql_factory.yacc.LRParser(_bound(tables, rules), rules.p_error)
         return t.cast("Engine", yaql_factory.YaqlEngine(lexer, parser, options, factory))
-    except AttributeError:
+    except (AttributeError, TypeError):
         # A YAQL that is built otherwise.
         return t.cast("Engine", factory.create(options))
 

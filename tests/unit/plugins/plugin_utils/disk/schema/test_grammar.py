@@ -33,8 +33,9 @@ EXPRESSIONS = [
 @pytest.fixture(scope="module")
 def fresh() -> dict:
     """What the installed YAQL computes."""
-    tables = computed()
-    if tables["grammar"] != json.loads(grammar.TABLES.read_text())["grammar"]:
+    tables, known = computed(), json.loads(grammar.TABLES.read_text())
+    if tables["grammar"] != known["grammar"]:
+        assert tables["yaql"] != known["yaql"], "grammar.json was computed from this very YAQL, and is not recognised"
         pytest.skip("the installed YAQL has another grammar than grammar.json, and computes its own tables; `make grammar` for its sake")
     return tables
 
@@ -47,7 +48,8 @@ def parsed(engine: grammar.Engine, expression: str) -> str:
 
 
 def test_the_tables_are_those_that_yaql_computes(fresh: dict) -> None:
-    assert json.loads(grammar.TABLES.read_text()) == json.loads(json.dumps(fresh))
+    known = json.loads(grammar.TABLES.read_text())
+    assert known == json.loads(json.dumps(fresh)) | {"yaql": known["yaql"]}
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
@@ -72,9 +74,10 @@ def test_a_yaql_of_another_grammar_computes_its_own_tables(change: dict, monkeyp
     assert parsed(grammar.create_engine({}), EXPRESSIONS[0]) == parsed(YaqlFactory().create({}), EXPRESSIONS[0])
 
 
-def test_a_yaql_that_is_built_otherwise_makes_its_engine_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [AttributeError("_build_operator_table"), TypeError("_create_parser() takes 2 arguments")])
+def test_a_yaql_that_is_built_otherwise_makes_its_engine_itself(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(_factory: object) -> None:
-        raise AttributeError("_build_operator_table")
+        raise error
 
     monkeypatch.setattr(grammar, "rules_of", other)
     assert parsed(grammar.create_engine({}), EXPRESSIONS[0]) == parsed(YaqlFactory().create({}), EXPRESSIONS[0])
