@@ -24,7 +24,8 @@ from .fair.solve import allocate_fair
 from .idle import IdleDisks
 from .learnt import Learnt, Shelf
 from .model import Allocation, Hardware, Schema, Space, SpaceType
-from .problem.formulate import canonical_order, with_boot_partition
+from .problem.boot_partition import with_boot_partition
+from .problem.formulate import canonical_order
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
 from .schema.hardware import parse_hardware, reordered
 from .schema.reader import SchemaReader
