@@ -160,7 +160,8 @@ def _judge(layout: Layout, present: Present, stack: Stack) -> Stack:
 def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     problem = _misplaced(stack) or found.problem or _growth_problem(layout, present, stack, found.device) or _lost(stack)
-    stays = keeps_data(layout, stack) or _survives(present, stack) or _is_closed_pool(layout, present, stack)
+    left = _survives(present, stack) or _is_closed_pool(layout, present, stack)
+    stays = keeps_data(layout, stack) or (left and not any(match.condemned for match in stack.matches))
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem)
@@ -188,6 +189,19 @@ def _survives(present: Present, stack: Stack) -> bool:
     if stack.part is not None:
         return any(device.filesystem is not None and device.filesystem.type == zfs.MEMBER for device in left)
     return any(_lacks_devices(present, device, len(stack.matches)) for device in left)
+
+
+def condemned_by(stack: Stack) -> tuple[PartitionMatch, ...]:
+    """Return the partitions of what is made again that are to be marked first: what a cut leaves may look like what a failed disk left."""
+    if stack.action is not Action.BUILD or stack.array is not None:
+        return ()
+    remade = [match for match in stack.matches if match.status is Status.REMAKE and not match.unfinished and not match.condemned]
+    return tuple(match for match in remade if _is_of_several(match.device, len(stack.matches)))
+
+
+def _is_of_several(device: t.Optional[Device], wanted: int) -> bool:
+    found = device.filesystem if device is not None else None
+    return found is not None and (found.type == zfs.MEMBER or (found.type == BTRFS and wanted > 1))
 
 
 def _lacks_devices(present: Present, device: Device, wanted: int) -> bool:

@@ -64,6 +64,11 @@ class PartitionMatch:
         return self.device is not None and entry_of(self.device).uuid == self.desired.unfinished
 
     @property
+    def condemned(self) -> bool:
+        """Whether the present one was to be made again by a run that was cut off."""
+        return self.device is not None and entry_of(self.device).uuid == self.desired.condemned
+
+    @property
     def grows(self) -> bool:
         """Whether a kept one is smaller than desired."""
         return self.status is Status.KEPT and self.size + MIB <= self.desired.size
@@ -151,7 +156,7 @@ def _match(desired: DesiredPartition, disk: FoundDisk, there: Iterable[Device]) 
     kept = next(_candidates(desired, there), None)
     if kept is None:
         return PartitionMatch(desired, disk, Status.NEW)
-    problem = "; ".join(_differences(desired, entry_of(kept)))
+    problem = "; ".join(_problems(desired, disk, entry_of(kept)))
     return PartitionMatch(
         desired, disk, Status.KEPT, kept, f"{kept.dev or kept.name}, {desired.label or desired.device}, {problem}" if problem else None
     )
@@ -159,13 +164,19 @@ def _match(desired: DesiredPartition, disk: FoundDisk, there: Iterable[Device]) 
 
 def _candidates(desired: DesiredPartition, there: Iterable[Device]) -> Iterator[Device]:
     there = tuple(there)
-    yield from (part for part in there if entry_of(part).uuid == desired.uuid)
+    yield from (part for part in there if entry_of(part).uuid in (desired.uuid, desired.condemned))
     for part in there:
         entry = entry_of(part)
         same_place = entry.number == desired.number and entry.start == desired.start
         same_purpose = entry.type == desired.type and bool(desired.label) and entry.name == desired.label
         if same_place and (same_purpose or desired.keep_data):
             yield part
+
+
+def _problems(desired: DesiredPartition, disk: FoundDisk, entry: TablePartition) -> Iterator[str]:
+    if entry.uuid == desired.condemned:
+        yield f"was to be made again by a run that was cut off; name {disk.desired.id} in wipe so that it is"
+    yield from _differences(desired, entry)
 
 
 def _differences(desired: DesiredPartition, entry: TablePartition) -> Iterator[str]:
@@ -321,6 +332,15 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     destroyed = (*remade, *removed, *gone_partitions(disk, tree), *(_resurrected(disk, tree) if offsets else ()))
     # What the disk as a whole was a part of would come back as soon as the kernel looks at the table.
     return TablePlan(disk, (*gaps, *writes), destroyed, tuple(refusals))
+
+
+def condemn(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> WritePartitionTable:
+    """Return the write that marks partitions as what is to be made again; all stays where it is, and may be in use."""
+    uuids = {match.device.name: match.desired.condemned for match in matches if match.device is not None}
+    entries = [replace(_staying_entry(part), uuid=uuids.get(part.name, str(entry_of(part).uuid))) for part in partitions_of(disk, tree)]
+    marked = [entry for entry in entries if entry.uuid in uuids.values()]
+    summary = tuple(f"mark partition {entry.number} as to be made again" for entry in marked)
+    return _write(disk, tuple(sorted(entries, key=lambda entry: entry.number)), (), summary)
 
 
 def _is_written_by_us(disk: FoundDisk) -> bool:

@@ -10,9 +10,10 @@ The way of a run: `parse_static_schema(raw) -> Layout` (raises `SchemaMistakes`,
 What may be destroyed: what is on a disk of `wipe` and in the way of the layout. Permission is not an order: what is there as desired stays.
 The first thing that is destroyed on a disk is its table, by the one write that marks the new partitions as ours and unfinished. A run that
 is cut off before has lost nothing, one that is cut off later needs no permission any more: what is unfinished is made again, what is
-finished stays. The steps close what is there, write the tables, clear the new partitions and build on them; partitions are marked as
-finished when all on them up to the filesystem or the volume group is complete, logical volumes when their filesystems are. What is alike
-is done together: udev is waited for once, and marks of finished partitions take one write of a table.
+finished stays. A filesystem on several devices that is made again is marked so on all its disks before. The steps close what is there,
+write the tables, clear the new partitions and build on them; partitions are marked as finished when all on them up to the filesystem or
+the volume group is complete, logical volumes when their filesystems are. What is alike is done together: udev is waited for once, and
+marks of finished partitions take one write of a table.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from dataclasses import dataclass
 from ..schema.model import Layout
 from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
 from .build import Site, building_steps, removals
-from .contents import Action, Stack, array_growth, array_of, judge_stacks, look, top_of, unused_below
+from .contents import Action, Stack, array_growth, array_of, condemned_by, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
-from .partitions import Conditions, Status, TablePlan, is_begun, lose, match_disk, plan_table
+from .partitions import Conditions, Status, TablePlan, condemn, is_begun, lose, match_disk, plan_table
 from .present import Present
 from .teardown import Destroyed, companions, teardown_refusals, teardown_steps
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
@@ -74,10 +75,26 @@ def plan_steps(
     openings = tuple(_openings(draft))
     if openings:
         return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True, losses=losses)
-    on_tables = (step for table in draft.tables for step in table.steps)
     building = building_steps(Site(layout, present, draft.stacks, draft.groups))
-    steps = (*teardown_steps(present, draft.destroyed), *removals(draft.groups), *on_tables, *building)
+    steps = (*teardown_steps(present, draft.destroyed), *removals(draft.groups), *_steps_on_tables(draft), *building)
+    steps = (*_marks(draft), *steps)
     return LayoutPlan(steps, notes=present.notes, losses=losses)
+
+
+def _marks(draft: _Draft) -> Iterator[Step]:
+    """Give the writes that mark what is made again of filesystems on several devices, all before the first of its parts is destroyed."""
+    condemned = [match for stack in draft.stacks for match in condemned_by(stack)]
+    for table in draft.tables:
+        here = [match for match in condemned if match.disk is table.disk]
+        if here:
+            yield condemn(table.disk, draft.present.tree, here)
+
+
+def _steps_on_tables(draft: _Draft) -> Iterator[Step]:
+    """Give the steps on tables, those first on disks of which nothing else tells that what is on them goes with what is made again."""
+    told = {match.disk.device.name for stack in draft.stacks for match in stack.matches if match.status is Status.REMAKE}
+    for table in sorted(draft.tables, key=lambda table: table.disk.device.name in told):
+        yield from table.steps
 
 
 def _own_work(draft: _Draft) -> frozenset[str]:

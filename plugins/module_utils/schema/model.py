@@ -46,6 +46,11 @@ class DesiredPartition:
         """The PARTUUID it has until all on it is complete."""
         return derived.unfinished_uuid(self.uuid)
 
+    @property
+    def condemned(self) -> str:
+        """The PARTUUID by which what is there is known as what is to be made again."""
+        return derived.condemned_uuid(self.uuid)
+
 
 @dataclass(frozen=True)
 class DesiredDisk:

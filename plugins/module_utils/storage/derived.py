@@ -24,6 +24,11 @@ def unfinished_uuid(final: str) -> str:
     return _derive("unfinished", final)
 
 
+def condemned_uuid(final: str) -> str:
+    """Return the PARTUUID that a partition gets before it is made again: nothing on it is destroyed yet, but is soon."""
+    return _derive("condemned", final)
+
+
 def table_uuid(disk_id: str) -> str:
     """Return the GUID of a disk's partition table."""
     return _derive("table", disk_id)

@@ -246,6 +246,28 @@ def test_over_whole_disks_in_an_array_and_in_a_group() -> None:
     assert cut_everywhere(host, maker.schema, ids(DISK_SIZES), nothing) > 15
 
 
+@pytest.mark.parametrize("zfs", [False, True])
+@pytest.mark.parametrize(
+    ("order", "before", "after", "size"),
+    [
+        (("sda", "sdb", "sdc"), ("sda", "sdb"), ("sda", "sdb"), 100),
+        (("sda", "sdb", "sdc"), ("sda", "sdb"), ("sdb", "sdc"), 120),
+        (("sdb", "sda", "sdc"), ("sda", "sdb"), ("sda", "sdc"), 140),
+        (("sdc", "sdb", "sda"), ("sda", "sdb", "sdc"), ("sda", "sdb"), 100),
+    ],
+)
+def test_a_filesystem_on_several_disks_is_made_again_on_others(
+    zfs: bool, order: tuple[str, ...], before: tuple[str, ...], after: tuple[str, ...], size: int
+) -> None:
+    """What a cut leaves of the former one is not taken for what a failed disk left, nor for a pool that somebody exported."""
+    earlier, later = started("sda", "sdb", "sdc"), started(*order)
+    for maker, disks, room in ((earlier, before, 120), (later, after, size)):
+        maker.zpool(disks, room, "tank") if zfs else maker.spread(disks, room, "tank")
+    host = SimulatedHost.with_disks(dict(DISK_SIZES))
+    complete(host, parse_static_schema(earlier.schema), [])
+    assert cut_everywhere(host, later.schema, ids(DISK_SIZES), nothing) > 15
+
+
 @pytest.mark.parametrize("encrypted", [False, True])
 @pytest.mark.parametrize("make", [mirrored_server, plain_mirror, group_of_two])
 def test_a_disk_that_joins_a_group(make: t.Callable[[], SchemaMaker], encrypted: bool) -> None:

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan, plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import condemned_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 
@@ -33,7 +35,17 @@ def state_of(host: SimulatedHost) -> dict[str, t.Any]:
 def not_begun(host: SimulatedHost, before: dict[str, t.Any], disks: list[str]) -> list[str]:
     """The disks on which nothing was destroyed yet: they have their table of before, and everything is where it was."""
     now = state_of(host)
-    return ids(disk for disk in disks if now[disk][0] == before[disk][0] and before[disk][1] <= now[disk][1])
+    return ids(disk for disk in disks if _is_same(before[disk][0], now[disk][0]) and before[disk][1] <= now[disk][1])
+
+
+def _is_same(before: t.Any, now: t.Any) -> bool:
+    """Whether a table is as it was, or tells only that some of its partitions are to be made again."""
+    if before is None or now is None or len(before[2]) != len(now[2]):
+        return bool(before == now)
+    marked = (
+        replace(one, uuid=other.uuid) if other.uuid == condemned_uuid(str(one.uuid)) else one for one, other in zip(before[2], now[2])
+    )
+    return bool((*before[:2], tuple(marked)) == now)
 
 
 def complete(host: SimulatedHost, layout: Layout, wipe: list[str]) -> int:

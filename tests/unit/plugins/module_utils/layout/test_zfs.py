@@ -18,6 +18,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview im
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, plan, refusal
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import SchemaMaker
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
 
 DISKS = ("sda", "sdb")
 WIPED = ["sda", "sdb", "sdc"]
@@ -100,6 +101,23 @@ def test_a_pool_that_is_destroyed_is_named_and_exported_first_unless_it_is_mount
     monkeypatch.setattr(host, "_zpools", lambda: (Zpool(pool.name, pool.guid, "ONLINE", pool.datasets, ("/tank",)),))
     said = refusal(host, pooled("pond").schema, DISKS)
     assert "the ZFS pool tank, which would be destroyed, but is mounted on /tank; data in use stays" in said
+
+
+def test_a_pool_that_is_made_again_is_marked_on_all_its_disks_before_any_of_it_is_destroyed():
+    host = installed(pooled())
+    smaller = pooled("tank", 100).schema
+    steps = plan(host, smaller, DISKS).steps
+    assert [step.says for step in steps[:3]] == [
+        "change the partition table on /dev/disk/by-id/wwn-sda: mark partition 1 as to be made again",
+        "change the partition table on /dev/disk/by-id/wwn-sdb: mark partition 1 as to be made again",
+        "export the ZFS pool tank",
+    ]
+    for step in steps[:3]:
+        carry_out(host, step)
+    # Nothing is lost yet, so that it takes a permission still; but the pool is not taken for one that somebody has exported.
+    asked = refusal(host, smaller)
+    assert "was to be made again by a run that was cut off; name /dev/disk/by-id/wwn-sda in wipe so that it is" in asked
+    assert any("create the ZFS pool tank" in line for line in says(host, smaller, DISKS))
 
 
 def test_a_pool_with_its_name_on_other_disks_is_in_the_way():
