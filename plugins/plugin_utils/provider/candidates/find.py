@@ -94,8 +94,7 @@ def find_in_parts(
                 anchors.append((kind.levels.index, tree))
     except BudgetSpent:
         truncated = True
-    places = tuple((index, int(index.tree_start[tree])) for index, tree in anchors)
-    return Answer(found, truncated, places)
+    return Answer(found, truncated, tuple((index, index.starts[tree]) for index, tree in anchors))
 
 
 def _tree_searches(
@@ -110,15 +109,13 @@ def _tree_searches(
     of_column = [_ColumnOptions(part.index, column, "none" if column.can_split else options.order) for column in levels.columns]
     whole = [choices for column, choices in zip(levels.columns, of_column, strict=True) if not column.can_split]
     splits = [choices for column, choices in zip(levels.columns, of_column, strict=True) if column.can_split]
-    kinds: dict[int, _Kind] = {}
+    kinds: dict[int, tuple[_Kind, list[_ColumnOptions]]] = {}
     for tree in trees:
         of_tree = levels.of_tree[tree]
-        kind = kinds.get(id(of_tree))
-        if kind is None:
-            kind = kinds[id(of_tree)] = _kind(of_tree, levels.columns, options)
-        choices = tree_choices(
-            of_tree, [whole[number](tree) for number in of_tree.order], [sorted(column(tree)) for column in splits], budget
-        )
+        if id(of_tree) not in kinds:
+            kinds[id(of_tree)] = _kind(of_tree, levels.columns, options), [whole[number] for number in of_tree.order]
+        kind, ordered = kinds[id(of_tree)]
+        choices = tree_choices(of_tree, [column(tree) for column in ordered], [sorted(column(tree)) for column in splits], budget)
         yield zip(repeat(kind), repeat(tree), choices)
 
 

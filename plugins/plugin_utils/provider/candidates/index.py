@@ -138,6 +138,11 @@ class Index:
         return self.end.tolist()
 
     @cached_property
+    def starts(self) -> list[int]:
+        """`tree_start` as a list."""
+        return self.tree_start.tolist()
+
+    @cached_property
     def root(self) -> Integers:
         """The position of the root of each position's tree."""
         return self.tree_start[self.tree]
@@ -318,7 +323,11 @@ def _class_tables(stocks: Iterable[Stock], positions: Mapping[Hashable, int]) ->
     found: dict[str, list[tuple[int, ...]]] = defaultdict(list)
     for key, name, used, capacity, min_unit, max_unit, step_size in stocks:
         found[name].append((positions[key], used, capacity, min_unit, max_unit, step_size))
-    return {name: ClassTable(*np.array(sorted(rows), dtype=np.int64).T.copy()) for name, rows in found.items()}
+    return {name: ClassTable(*_by_position(np.array(rows, dtype=np.int64))) for name, rows in found.items()}
+
+
+def _by_position(rows: Integers) -> Integers:
+    return rows[np.argsort(rows[:, 0])].T.copy()
 
 
 def _sharing(tree: Integers, with_trait: Mapping[str, Integers], in_aggregate: Mapping[str, Integers]) -> tuple[Integers, Integers]:

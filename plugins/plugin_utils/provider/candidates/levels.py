@@ -84,11 +84,13 @@ def make_levels(index: Index, request: Request, *, interchangeable_once: bool, r
     tied = np.array([_is_tied(request, column) for column in whole], dtype=bool)[:, np.newaxis]
     orders = np.lexsort((ranks, ~(tied | competes)), axis=0) if whole else np.zeros((0, len(trees)), dtype=np.int64)
     shapes = np.vstack([orders, competes.sum(axis=0) >= FEWEST_BOUNDED]).T
-    kinds, kind_of = np.unique(shapes, axis=0, return_inverse=True)
-    levels = [maker.make(tuple(order), bounded=bool(bounded)) for *order, bounded in kinds.tolist()]
-    return LevelsOfTrees(
-        index, tuple(asked), trees, {tree: levels[kind] for tree, kind in zip(trees.tolist(), kind_of.ravel().tolist(), strict=True)}
-    )
+    kinds: dict[tuple[int, ...], Levels] = {}
+    of_tree: dict[int, Levels] = {}
+    for tree, shape in zip(trees.tolist(), map(tuple, shapes.tolist()), strict=True):
+        if shape not in kinds:
+            kinds[shape] = maker.make(shape[:-1], bounded=bool(shape[-1]))
+        of_tree[tree] = kinds[shape]
+    return LevelsOfTrees(index, tuple(asked), trees, of_tree)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 
 from ...common.libraries import np, sa
 from ..candidates.order import share_order
@@ -26,7 +27,9 @@ _WALKED_AT_LEAST = 256
 _FEW = 16
 """One root in so many that will do is few: then all that do are looked for at once."""
 _MOST_SORTED = 20_000
-_COUNTED = (1_024, 100_000)
+_SORTED_FOR_ONE = 4
+"""So many roots with a rare trait or aggregate are looked at at once, and sorted, sooner than one that is wanted is walked to."""
+_COUNTED = (1_024, 4_096, 100_000)
 """How far criteria are counted to find the rarest."""
 
 
@@ -41,16 +44,19 @@ class Finder:
     connection: sa.Connection
     criteria: Criteria
     counts: Counts = field(default_factory=dict)
-    _offers: dict[Criterion, dict[str, bool]] = field(default_factory=dict)
-    _passed: dict[Criterion, tuple[int, int]] = field(default_factory=dict)
-    """Of how many roots a criterion held, and of how many it was asked."""
+    _offers: dict[int, dict[str, bool]] = field(default_factory=dict)
+    _passed: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Of how many roots a criterion held, and of how many it was asked.
+
+    Both go by the criteria's ids: to hash all that a criterion says takes longer than a statement.
+    """
 
     def by_name(self, limit: int | None) -> Iterator[list[int]]:
         """Yield the roots' numbers in the order of their names, in pieces; about `limit` are wanted, None for all."""
-        if limit is None or self._trees is not None or self._are_at_most(limit):
+        if limit is None or self._trees is not None or self._are_at_most(_SORTED_FOR_ONE * limit):
             yield self._named(self._complete(None) or [], "")
             return
-        last, size, walked, hits, looked = "", max(_FIRST_PAGE, min(2 * limit, 1024)), 0, 0, False
+        last, size, walked, hits, looked = "", max(_FIRST_PAGE, min(16 * limit, 256), min(2 * limit, 1024)), 0, 0, False
         while page := self._page(last, size):
             found = self._filtered([number for number, _name in page])
             yield [number for number, _name in page if number in found]
@@ -101,10 +107,10 @@ class Finder:
                 only = {criterion.tree} if only is None else only & {criterion.tree}
         return only
 
-    def _are_at_most(self, limit: int) -> bool:
+    def _are_at_most(self, most: int) -> bool:
         """Whether a trait or an aggregate leaves no more roots than so many; where few are wanted, counting is not worth it."""
-        return limit >= _WALKED_AT_LEAST and any(
-            self._count(atom, max(limit + 1, _COUNTED[0])) <= limit
+        return most >= _SORTED_FOR_ONE * _WALKED_AT_LEAST and any(
+            self._count(atom, max(most + 1, _COUNTED[0])) <= most
             for criterion in self.criteria.wanted
             if not self._is_offered(criterion)
             for atom in criterion.atoms
@@ -135,8 +141,8 @@ class Finder:
             if not left:
                 break
             asked, left = len(left), left & self._having(criterion, left)
-            before = self._passed.get(criterion, (0, 0))
-            self._passed[criterion] = (before[0] + len(left), before[1] + asked)
+            before = self._passed.get(id(criterion), (0, 0))
+            self._passed[id(criterion)] = (before[0] + len(left), before[1] + asked)
         return left | (self.criteria.held & set(roots))
 
     def _strictest_first(self) -> list[Criterion]:
@@ -144,7 +150,7 @@ class Finder:
 
         def share(criterion: Criterion) -> tuple[bool, float]:
             # Most hosts have room; not all have a trait.
-            passed, asked = self._passed.get(criterion, (1, 1 if criterion.atoms[0].table == "inventories" else 2))
+            passed, asked = self._passed.get(id(criterion), (1, 1 if criterion.atoms[0].table == "inventories" else 2))
             return self._is_offered(criterion), passed / asked
 
         return sorted(self.criteria.wanted, key=share)
@@ -163,7 +169,7 @@ class Finder:
             return set()
         text = f"SELECT DISTINCT root_id, aggregate FROM provider_aggregates WHERE root_id IN ({numbers_in(roots)})"
         reached = rows(self.connection, Sql(text))
-        known = self._offers.setdefault(criterion, {})
+        known = self._offers.setdefault(id(criterion), {})
         unknown = sorted({aggregate for _root, aggregate in reached} - known.keys())
         for part in _pages(unknown, _LARGEST_PAGE):
             offers = _offers(criterion, f"s.aggregate IN ({', '.join('?' * len(part))}) AND ", tuple(part))
@@ -175,7 +181,7 @@ class Finder:
         """Whether sharing providers of other trees may do: there is one for each of the atoms."""
         if criterion.shared is None or not self.shares:
             return False
-        known = self._offers.setdefault(criterion, {})
+        known = self._offers.setdefault(id(criterion), {})
         if "" not in known:
             known[""] = all(self._is_shared(atom) for atom in criterion.atoms)
         return known[""]
@@ -239,11 +245,13 @@ class Finder:
             if not self._is_offered(criterion)
             for number in range(len(criterion.atoms))
         ]
-        for most in _COUNTED:
-            counts = [(self._count(criterion.atoms[number], most), place) for place, (criterion, number) in enumerate(atoms)]
-            if counts and (min(counts)[0] < most or most == _COUNTED[-1]):
+        # Few hosts with a trait are quickly asked for room; to count those that have room takes longer.
+        named = [(criterion, number) for criterion, number in atoms if criterion.atoms[number].table != "inventories"]
+        for most, some in product(_COUNTED, (named, atoms)):
+            counts = [(self._count(criterion.atoms[number], most), place) for place, (criterion, number) in enumerate(some)]
+            if counts and (min(counts)[0] < most or (most == _COUNTED[-1] and some is atoms)):
                 count, place = min(counts)
-                return (*atoms[place], count)
+                return (*some[place], count)
         return None
 
     def count_together(self, atoms: Sequence[Atom], most: int) -> int:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ...common.errors import NoSolution
@@ -29,16 +29,16 @@ class NoneLeft(NoSolution):
     """None of the candidates can be claimed now; looking for candidates again may find others."""
 
 
-def claim_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
-    """Claim the best of several ways to give one consumer what it asks for; each is tried in a transaction of its own.
+def claim_first(ledger: Ledger, candidates: Iterable[Claim]) -> Chosen:
+    """Claim the best of several ways to give one consumer what it asks for; each is tried in a transaction of its own, and only then made.
 
     Raises NoneLeft with every refusal when none can be had, GenerationMoved when the consumer is not as the caller saw it.
     """
     refused: list[str] = []
     conflicts = []
-    for index in range(len(candidates)):
+    for index, claim in enumerate(candidates):
         try:
-            claimed = make_claims(ledger, [candidates[index]])
+            claimed = make_claims(ledger, [claim])
         except (ClaimRefused, Outdated) as error:
             refused.append(str(error))
             conflicts.append({"candidate": index, **error.conflict})
@@ -46,7 +46,7 @@ def claim_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
             return Chosen(index, claimed, refused)
     reasons = "; ".join(f"candidate {index}: {says}" for index, says in enumerate(refused[:3]))
     more = f" (and {len(refused) - 3} more)" if len(refused) > 3 else ""
-    raise NoneLeft(f"none of {len(candidates)} candidates can be claimed now: {reasons}{more}", {"candidates": conflicts})
+    raise NoneLeft(f"none of {len(refused)} candidates can be claimed now: {reasons}{more}", {"candidates": conflicts})
 
 
 def claim_held_or_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:

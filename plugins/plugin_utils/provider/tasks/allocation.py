@@ -68,10 +68,10 @@ def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
         looks += 1
         answer = ledger.read(partial(_look, claim=claim, request=request))
         found = answer.candidates
-        claims = [
+        claims = (
             replace(claim, amounts=candidate["allocations"], seen=_seen(index, root, candidate))
             for candidate, (index, root) in zip(found, answer.anchors, strict=True)
-        ]
+        )
         try:
             chosen = claim_first(ledger, claims)
         except NoneLeft as error:
