@@ -88,6 +88,20 @@ def thin_pool() -> SchemaMaker:
     return maker
 
 
+def thin_pool_partly_sealed() -> SchemaMaker:
+    """A thin pool in a group of which the first part is in LUKS, and closed after a start."""
+    maker = started("sda")
+    sealed, plain = (maker.partition("sda", 100, space) for space in ("sealed", "plain"))
+    maker.schema["luks"].append({"name": "c0", "device": sealed})
+    maker.schema["pvs"] += [{"name": "/dev/mapper/c0"}, {"name": plain}]
+    maker.schema["vgs"].append({"name": "vg0", "pvnames": ["/dev/mapper/c0", plain]})
+    maker.room["vg0"] = 40
+    maker.volume("vg0", "root", 5, False, "ext4")
+    maker.pool("vg0", "pool", 10)
+    maker.thin("vg0", "pool", "web", 100, False, "xfs")
+    return maker
+
+
 def cached() -> SchemaMaker:
     """A volume with a cache on another disk, and one in LUKS with a cache in LUKS."""
     maker = started("sda", "sdb", "sdc")
@@ -190,7 +204,18 @@ def nothing(_host: SimulatedHost) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [mirrored_server, plain_mirror, group_of_two, spread_btrfs, thin_pool, cached, zfs_pool, zfs_pool_with_parts]
+    "make",
+    [
+        mirrored_server,
+        plain_mirror,
+        group_of_two,
+        spread_btrfs,
+        thin_pool,
+        thin_pool_partly_sealed,
+        cached,
+        zfs_pool,
+        zfs_pool_with_parts,
+    ],
 )
 def test_on_empty_disks(make: t.Callable[[], SchemaMaker]) -> None:
     assert cut_everywhere(SimulatedHost.with_disks(dict(DISK_SIZES)), make().schema, [], nothing) > 15

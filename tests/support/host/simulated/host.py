@@ -273,8 +273,16 @@ class SimulatedHost:
         self.mapping_keys, self.mapping_sizes = {}, {}
         self.assemble()
         self._import_zpools()
-        groups = self.groups(self.blocks()).values()
-        self.lost = frozenset(volume.uuid for group in groups for volume in group.volumes if volume.chunk and volume.tags)
+        self.lost = frozenset(volume.uuid for group in self._written_groups() for volume in group.volumes if volume.chunk and volume.tags)
+
+    def _written_groups(self) -> t.Iterable[Group]:
+        """The newest metadata of every group that are written anywhere, in containers that are closed as well: they were all open."""
+        newest: dict[str, Group] = {}
+        for mark in (mark for marks in self.media.marks.values() for mark in marks.values() if mark.kind == "LVM2_member"):
+            group = mark.payload[1]
+            if group is not None and group.number > newest.get(group.uuid, replace(group, number=-1)).number:
+                newest[group.uuid] = group
+        return newest.values()
 
     def _import_zpools(self) -> None:
         """What ZFS does at a start: import the pools that it remembers, where they are whole."""
