@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from ..storage.ext4 import OFFSET, SIZE, Superblock, parse_superblock
 from .host import Host
 
-_PLACES_IN_DESCRIPTOR = 12
-"""Bytes: where the bitmaps and the inodes of a group lie, which never changes."""
+_PLACES = slice(0, 12)
+"""Of a descriptor: where the bitmaps and the inodes of a group lie, which never changes and is never zero."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,17 @@ def find_torn(host: Host, device: str, size: int) -> t.Optional[Torn]:
 
 
 def _whole_copies(host: Host, device: str, size: int, first: Superblock) -> t.Iterator[int]:
-    """Give the blocks that have a whole copy of this very superblock, with descriptors of the same groups behind it."""
+    """Give the blocks that have a whole copy of this very superblock, with the descriptors of all of its groups behind it."""
     step = first.block_size
-    places = host.read_bytes(device, (first.first_block + 1) * step, _PLACES_IN_DESCRIPTOR)
+    places = host.read_bytes(device, (first.first_block + 1) * step, _PLACES.stop)
     for group, block in first.copies():
         if (block + 2) * step > size:
             return
         copy = parse_superblock(host.read_bytes(device, block * step, SIZE))
         if copy is None or not copy.whole or (copy.uuid, copy.group, copy.block_size) != (first.uuid, group, step):
             continue
-        # A group that was being added has a copy before it has the descriptors.
-        if copy.blocks * step <= size and host.read_bytes(device, (block + 1) * step, _PLACES_IN_DESCRIPTOR) == places:
+        # What is being grown may have a copy that counts groups whose descriptors are not written yet.
+        found = host.read_bytes(device, (block + 1) * step, copy.groups * copy.descriptor) if copy.blocks * step <= size else b""
+        descriptors = [found[at : at + copy.descriptor][_PLACES] for at in range(0, len(found), copy.descriptor)]
+        if descriptors[:1] == [places] and all(map(any, descriptors)):
             yield block

@@ -26,6 +26,10 @@ _CHECKSUM = slice(SIZE - 4, SIZE)
 _FIELDS = struct.Struct("<4xI12xII4xI20xH32xH8xI16s16s")
 """Low blocks, first data block, logarithm of the block size, blocks per group, magic, group, read-only features, UUID, label."""
 _HIGH_BLOCKS = slice(0x150, 0x154)
+_INCOMPATIBLE, _LONG = slice(0x60, 0x64), 0x80
+"""Features, and the one of long descriptors of groups: their size is in the superblock then."""
+_DESCRIPTOR = slice(0xFE, 0x100)
+_SHORT_DESCRIPTOR = 32
 _LARGEST_BLOCK = 6
 """64 KiB, as 1024 shifted by so many bits."""
 _COPIES = (1, 3, 5, 7, 9, 25, 27, 49, 81, 125)
@@ -43,7 +47,13 @@ class Superblock:
     block_size: int
     group_blocks: int
     blocks: int
+    descriptor: int
     whole: bool
+
+    @property
+    def groups(self) -> int:
+        """How many groups it has; each has a descriptor of `descriptor` bytes."""
+        return -(-(self.blocks - self.first_block) // self.group_blocks)
 
     def copies(self) -> Iterator[tuple[int, int]]:
         """Give the groups that have copies, and the block where each copy lies; descriptors of groups lie in the block behind it."""
@@ -58,6 +68,7 @@ def parse_superblock(content: bytes) -> t.Optional[Superblock]:
     low, first, shift, per_group, magic, group, features, identity, label = _FIELDS.unpack_from(content)
     if magic != _MAGIC or not features & _CHECKSUMS or shift > _LARGEST_BLOCK or not per_group:
         return None
+    is_long = int.from_bytes(content[_INCOMPATIBLE], "little") & _LONG != 0
     return Superblock(
         uuid=str(uuid.UUID(bytes=identity)),
         label=label.rstrip(b"\0").decode("utf-8", errors="replace"),
@@ -66,6 +77,7 @@ def parse_superblock(content: bytes) -> t.Optional[Superblock]:
         block_size=1024 << shift,
         group_blocks=per_group,
         blocks=low | int.from_bytes(content[_HIGH_BLOCKS], "little") << 32,
+        descriptor=int.from_bytes(content[_DESCRIPTOR], "little") if is_long else _SHORT_DESCRIPTOR,
         whole=int.from_bytes(content[_CHECKSUM], "little") == _checksum(content),
     )
 

@@ -11,6 +11,7 @@ import typing as t
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import TableEntry
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, Group, Raid, SimulatedHost, Volume, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, LUKS_START, MIB, PV_START, Block
+from hypothesis import assume
 from hypothesis import strategies as st
 
 Plain = dict[str, t.Any]
@@ -20,6 +21,8 @@ BYSTANDER = "sdz"
 LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
 
 _CONTENTS = ("none", "ext4", "swap", "luks-ext4", "pv", "luks-pv")
+_ADDED = 120
+"""MiB of a disk that a change may take beyond what it had."""
 _LEAST_BTRFS = 256
 """MiB: kernels grow one to no less."""
 _FILESYSTEMS = ("ext4", "xfs", "btrfs", "f2fs", "vfat")
@@ -183,6 +186,8 @@ def makers(draw: st.DrawFn) -> SchemaMaker:
             maker.schema["luks"].append({"name": "cache-crypt", "device": device})
             device = "/dev/mapper/cache-crypt"
         maker.cache(origin["vgname"], origin["name"], device)
+    # Logs, caches and spares of many pools may be more than fits; what is added later has to find room as well.
+    assume(all(begin + _ADDED < DISK_SIZES[name] // MIB for name, begin in maker.free.items()))
     return maker
 
 

@@ -37,7 +37,7 @@ TORN = FIRST[:512] + bytes(508) + b"torn"
 
 def host(**changed):
     """The device, with some of what is on it otherwise."""
-    written = {"first": TORN, "descriptor": DESCRIPTOR, "copy": COPY, "behind": DESCRIPTOR, **changed}
+    written = {"first": TORN, "descriptor": DESCRIPTOR, "copy": COPY, "behind": DESCRIPTOR * 4, **changed}
     places = {"first": 1024, "descriptor": 2048, "copy": 8193 * 1024, "behind": 8194 * 1024}
     return RecordedHost({"bytes": {"/dev/sda1": {places[name]: content for name, content in written.items()}}})
 
@@ -45,7 +45,16 @@ def host(**changed):
 def test_a_superblock_says_what_tools_say():
     found = parse_superblock(FIRST)
     assert found is not None
-    assert (found.uuid, found.label, found.block_size, found.blocks, found.group, found.whole) == (UUID, "data", 1024, 32768, 0, True)
+    assert (found.uuid, found.label, found.block_size, found.blocks, found.group, found.groups, found.descriptor, found.whole) == (
+        UUID,
+        "data",
+        1024,
+        32768,
+        0,
+        4,
+        64,
+        True,
+    )
     assert list(found.copies())[:3] == [(1, 8193), (3, 24577), (5, 40961)]
     assert parse_superblock(bytes(1024)) is parse_superblock(FIRST[:1000]) is None
 
@@ -62,10 +71,11 @@ def test_a_torn_superblock_is_known_by_its_copy():
         {"first": bytes(512) + TORN[512:]},
         {"copy": COPY[:512] + TORN[512:]},
         {"copy": FIRST},
-        {"behind": bytes(64)},
+        {"behind": bytes(256)},
+        {"behind": DESCRIPTOR * 3},
         {"first": OSError(5, "Input/output error")},
     ],
-    ids=["another UUID", "no magic", "the copy is torn", "no copy", "no descriptors", "unreadable"],
+    ids=["another UUID", "no magic", "the copy is torn", "no copy", "no descriptors", "one group has none", "unreadable"],
 )
 def test_what_no_copy_tells_of_is_not_known(changed):
     assert find_torn(host(**changed), "/dev/sda1", SIZE) is None
