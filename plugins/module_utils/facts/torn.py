@@ -16,9 +16,6 @@ from dataclasses import dataclass
 from ..storage.ext4 import OFFSET, SIZE, Superblock, parse_superblock
 from .host import Host
 
-_PLACES = slice(0, 12)
-"""Of a descriptor: where the bitmaps and the inodes of a group lie, which never changes and is never zero."""
-
 
 @dataclass(frozen=True)
 class Torn:
@@ -42,17 +39,12 @@ def find_torn(host: Host, device: str, size: int) -> t.Optional[Torn]:
 
 
 def _whole_copies(host: Host, device: str, size: int, first: Superblock) -> t.Iterator[int]:
-    """Give the blocks that have a whole copy of this very superblock, with the descriptors of all of its groups behind it."""
+    """Give the blocks that have a whole copy of this very superblock."""
     step = first.block_size
-    places = host.read_bytes(device, (first.first_block + 1) * step, _PLACES.stop)
     for group, block in first.copies():
-        if (block + 2) * step > size:
+        if (block + 1) * step > size:
             return
         copy = parse_superblock(host.read_bytes(device, block * step, SIZE))
-        if copy is None or not copy.whole or (copy.uuid, copy.group, copy.block_size) != (first.uuid, group, step):
-            continue
-        # What is being grown may have a copy that counts groups whose descriptors are not written yet.
-        found = host.read_bytes(device, (block + 1) * step, copy.groups * copy.descriptor) if copy.blocks * step <= size else b""
-        descriptors = [found[at : at + copy.descriptor][_PLACES] for at in range(0, len(found), copy.descriptor)]
-        if descriptors[:1] == [places] and all(map(any, descriptors)):
+        same = copy is not None and (copy.uuid, copy.group, copy.block_size) == (first.uuid, group, step)
+        if copy is not None and same and copy.whole and copy.blocks * step <= size:
             yield block

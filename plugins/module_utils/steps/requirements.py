@@ -23,6 +23,7 @@ _PACKAGES = {
     "blkid": ("util-linux", "util-linux"),
     "unshare": ("util-linux", "util-linux"),
     "mount": ("mount", "util-linux"),
+    "dd": ("coreutils", "coreutils"),
     "kpartx": ("kpartx", "kpartx"),
     "dmsetup": ("dmsetup", "device-mapper"),
     "mdadm": ("mdadm", "mdadm"),
@@ -141,7 +142,8 @@ def tools_of(step: Step) -> tuple[str, ...]:
     if isinstance(step, kinds.GrowFilesystem):
         return _tools_to_grow(step)
     if isinstance(step, kinds.RestoreSuperblock):
-        return FILESYSTEMS[step.type].restore[:1]
+        growth = FILESYSTEMS[step.type].growth
+        return ("dd", *(growth.check[:1] if growth else ()))
     if isinstance(step, kinds.ShrinkLogicalVolume):
         return ("pvcreate", *_tools_to_shrink(step))
     return _OF_KIND[type(step)]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Superblocks of ext4: how one is known, whether it is whole, and where its copies lie.
+"""Superblocks of ext4: how one is known, whether it is whole, where its copies lie, and how one becomes the first again.
 
 After the kernel's `fs/ext4/ext4.h`. Only a file system with checksums of metadata says that its superblock is torn.
 """
@@ -23,13 +23,12 @@ _MAGIC = 0xEF53
 _CHECKSUMS = 0x400
 """The feature (read-only compatible) of checksums of metadata."""
 _CHECKSUM = slice(SIZE - 4, SIZE)
+_GROUP = slice(0x5A, 0x5C)
 _FIELDS = struct.Struct("<4xI12xII4xI20xH32xH8xI16s16s")
 """Low blocks, first data block, logarithm of the block size, blocks per group, magic, group, read-only features, UUID, label."""
 _HIGH_BLOCKS = slice(0x150, 0x154)
-_INCOMPATIBLE, _LONG = slice(0x60, 0x64), 0x80
-"""Features, and the one of long descriptors of groups: their size is in the superblock then."""
-_DESCRIPTOR = slice(0xFE, 0x100)
-_SHORT_DESCRIPTOR = 32
+_INCOMPATIBLE, _RECOVER = 0x60, 0x4
+"""The first byte of features, and the one that says that the journal has to be replayed; to replay an empty one does nothing."""
 _LARGEST_BLOCK = 6
 """64 KiB, as 1024 shifted by so many bits."""
 _COPIES = (1, 3, 5, 7, 9, 25, 27, 49, 81, 125)
@@ -47,18 +46,21 @@ class Superblock:
     block_size: int
     group_blocks: int
     blocks: int
-    descriptor: int
     whole: bool
 
-    @property
-    def groups(self) -> int:
-        """How many groups it has; each has a descriptor of `descriptor` bytes."""
-        return -(-(self.blocks - self.first_block) // self.group_blocks)
-
     def copies(self) -> Iterator[tuple[int, int]]:
-        """Give the groups that have copies, and the block where each copy lies; descriptors of groups lie in the block behind it."""
+        """Give the groups that have copies, and the block where each copy lies."""
         for group in _COPIES:
             yield group, group * self.group_blocks + self.first_block
+
+
+def as_first(copy: bytes) -> bytes:
+    """Return the first superblock of which these bytes are a copy, with its journal to be replayed: that has what is newer."""
+    changed = bytearray(copy)
+    changed[_GROUP] = bytes(2)
+    changed[_INCOMPATIBLE] |= _RECOVER
+    changed[_CHECKSUM] = _checksum(changed).to_bytes(4, "little")
+    return bytes(changed)
 
 
 def parse_superblock(content: bytes) -> t.Optional[Superblock]:
@@ -68,7 +70,6 @@ def parse_superblock(content: bytes) -> t.Optional[Superblock]:
     low, first, shift, per_group, magic, group, features, identity, label = _FIELDS.unpack_from(content)
     if magic != _MAGIC or not features & _CHECKSUMS or shift > _LARGEST_BLOCK or not per_group:
         return None
-    is_long = int.from_bytes(content[_INCOMPATIBLE], "little") & _LONG != 0
     return Superblock(
         uuid=str(uuid.UUID(bytes=identity)),
         label=label.rstrip(b"\0").decode("utf-8", errors="replace"),
@@ -77,12 +78,11 @@ def parse_superblock(content: bytes) -> t.Optional[Superblock]:
         block_size=1024 << shift,
         group_blocks=per_group,
         blocks=low | int.from_bytes(content[_HIGH_BLOCKS], "little") << 32,
-        descriptor=int.from_bytes(content[_DESCRIPTOR], "little") if is_long else _SHORT_DESCRIPTOR,
         whole=int.from_bytes(content[_CHECKSUM], "little") == _checksum(content),
     )
 
 
-def _checksum(content: bytes) -> int:
+def _checksum(content: t.Union[bytes, bytearray]) -> int:
     """Return the CRC-32C, as ext4 has it: not inverted in the end."""
     crc = 0xFFFFFFFF
     for byte in content[: _CHECKSUM.start]:

@@ -99,8 +99,6 @@ class Filesystem:
     packages: tuple[str, str]
     growth: t.Optional[Growth] = None
     checked_at_start: bool = False
-    restore: Words = ()
-    """What mends it by a copy of its superblock, of `{block_size}` bytes in `{block}`. Its codes do not say whether that worked."""
     shrink: Words = ()
     """What makes it smaller while it is not mounted, after the check of its growth; `{kib}` are the KiB that it gets. Empty: it cannot."""
     least: int = 1
@@ -139,7 +137,6 @@ def _ext(name: str, least: int) -> Filesystem:
             checked=(0, 1),
         ),
         checked_at_start=True,
-        restore=("e2fsck", "-f", "-p", "-b", "{block}", "-B", "{block_size}", "{device}"),
         shrink=("resize2fs", "{device}", "{kib}K"),
         least=least,
     )

@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.torn import Torn, find_torn
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.ext4 import parse_superblock
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.ext4 import as_first, parse_superblock
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 
 MIB = 1024**2
@@ -31,30 +31,20 @@ COPY = unpacked(
     "eNpjUGBgYGhgYEhjY2B4lsLA8FWegYGRAQkoQDEHhFu/gSWbgeH//+D3EHUQPgTA9HGDOYwMNkDqEBMDQzYLA0Oe9twYLn8fyX6+i4s2H7n6LCWxJJGB6uA/hggHEvsd"
     "s81D5+/u7m0r1tjISx6UYGR0YOBhQPiL6zMjAwuyZgGgNxxIsR9VsQIQMmJRxQIUFGNkGFaAR5phFAwxYC7j9AgAPGUiWA=="
 )
-DESCRIPTOR = unpacked("eNpjYmRgYANiLiB+KfaVnYmBhQEE2MX7276yMzsy4ABZ3d+sQTQA0nEGsA==")
 TORN = FIRST[:512] + bytes(508) + b"torn"
 
 
 def host(**changed):
     """The device, with some of what is on it otherwise."""
-    written = {"first": TORN, "descriptor": DESCRIPTOR, "copy": COPY, "behind": DESCRIPTOR * 4, **changed}
-    places = {"first": 1024, "descriptor": 2048, "copy": 8193 * 1024, "behind": 8194 * 1024}
+    written = {"first": TORN, "copy": COPY, **changed}
+    places = {"first": 1024, "copy": 8193 * 1024}
     return RecordedHost({"bytes": {"/dev/sda1": {places[name]: content for name, content in written.items()}}})
 
 
 def test_a_superblock_says_what_tools_say():
     found = parse_superblock(FIRST)
     assert found is not None
-    assert (found.uuid, found.label, found.block_size, found.blocks, found.group, found.groups, found.descriptor, found.whole) == (
-        UUID,
-        "data",
-        1024,
-        32768,
-        0,
-        4,
-        64,
-        True,
-    )
+    assert (found.uuid, found.label, found.block_size, found.blocks, found.group, found.whole) == (UUID, "data", 1024, 32768, 0, True)
     assert list(found.copies())[:3] == [(1, 8193), (3, 24577), (5, 40961)]
     assert parse_superblock(bytes(1024)) is parse_superblock(FIRST[:1000]) is None
 
@@ -71,14 +61,22 @@ def test_a_torn_superblock_is_known_by_its_copy():
         {"first": bytes(512) + TORN[512:]},
         {"copy": COPY[:512] + TORN[512:]},
         {"copy": FIRST},
-        {"behind": bytes(256)},
-        {"behind": DESCRIPTOR * 3},
         {"first": OSError(5, "Input/output error")},
     ],
-    ids=["another UUID", "no magic", "the copy is torn", "no copy", "no descriptors", "one group has none", "unreadable"],
+    ids=["another UUID", "no magic", "the copy is torn", "no copy", "unreadable"],
 )
 def test_what_no_copy_tells_of_is_not_known(changed):
     assert find_torn(host(**changed), "/dev/sda1", SIZE) is None
+
+
+def test_a_copy_becomes_the_first_with_its_journal_to_be_replayed():
+    made = as_first(COPY)
+    found = parse_superblock(made)
+    assert found is not None
+    assert (found.whole, found.group, found.uuid) == (True, 0, UUID)
+    changed = {at for at in range(1024) if made[at] != COPY[at]}
+    assert {0x5A, 0x60} <= changed <= {0x5A, 0x60, 0x3FC, 0x3FD, 0x3FE, 0x3FF}
+    assert made[0x60] == COPY[0x60] | 4
 
 
 def test_a_copy_of_something_larger_than_the_device_is_none():

@@ -95,7 +95,7 @@ def test_growing_takes_what_it_takes(kind, mountpoint, tools):
 
 
 def test_a_superblock_is_restored_by_e2fsck():
-    assert needs.tools_of(RestoreSuperblock("/dev/sda1", "ext4", 8193, 1024)) == ("e2fsck",)
+    assert needs.tools_of(RestoreSuperblock("/dev/sda1", "ext4", 8193, 1024)) == ("dd", "e2fsck")
 
 
 def test_tables_of_multipath_disks_take_kpartx():
