@@ -23,6 +23,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import table_uuid
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     BUSY,
     EXT4,
@@ -253,6 +254,32 @@ def test_a_cut_before_every_single_change_is_completed_without_wiping(loops, tor
         assert report.problem is None, (cuts, report.problem)
         assert [probe(f"{disk}p{number}").get("TYPE") for number in (1, 2, 3)] == ["ext4", "swap", None]
         assert layout_run.apply(Request(layout), LocalMachine(), lambda: False).done == ()
+    assert cuts > 10
+
+
+def test_a_btrfs_on_two_disks_that_is_made_again_is_completed_after_a_cut_at_any_moment(loops):
+    """What a cut leaves on one of the disks is not taken for what a failed disk left, over which nothing is made."""
+    hardware = loops.hardware([600 * MIB, 600 * MIB])
+    wiped = tuple(disk["id"] for disk in hardware["disks"])
+    larger, smaller = ({"id": "data", "type": "btrfs", "size": size, "mount": "/srv"} for size in (300, 200))
+    before, after = (Planner([space]).plan(hardware)["schema"] for space in (larger, smaller))
+    first = Request(parse_static_schema(before), wipe=wiped)
+    wanted = Request(parse_static_schema(after), wipe=wiped)
+    cuts = 0
+    while True:
+        assert layout_run.apply(first, LocalMachine(), lambda: False).problem is None
+        try:
+            report = layout_run.apply(wanted, FailingMachine(cuts + 1, torn=True), lambda: False)
+        except Cut:
+            cuts += 1
+        else:
+            assert report.problem is None
+            assert sum("as to be made again" in step.says for step in report.done) == 2
+            break
+        report = layout_run.apply(wanted, LocalMachine(), lambda: False)
+        assert report.problem is None, (cuts, report.problem)
+        assert [probe(device).get("TYPE") for device in after["fss"][0]["devices"]] == ["btrfs", "btrfs"]
+        assert layout_run.apply(Request(wanted.layout), LocalMachine(), lambda: False).done == ()
     assert cuts > 10
 
 
