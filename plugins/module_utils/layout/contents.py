@@ -25,7 +25,7 @@ from ..storage.filesystems import EXT4, FILESYSTEMS
 from ..storage.raid import RaidLevel, data_legs
 from ..storage.units import KIB, in_mib
 from .capacity import EXTENT
-from .partitions import PartitionMatch, Status
+from .partitions import PartitionMatch, Status, gone_partitions, tell
 from .present import Present, VolumeGroup, Zpool
 
 _MENDED = ("raid1", "raid5", "raid6", "raid10")
@@ -269,6 +269,9 @@ def array_of(present: Present, stack: Stack) -> t.Optional[Device]:
 
 def look(layout: Layout, present: Present, stack: Stack) -> Found:
     """Return what is on a stack of which at least one partition is there."""
+    unknown = next((match.disk for match in stack.matches if _is_unknown(present, match)), None)
+    if unknown is not None:
+        return Found(opening=tell(unknown, present.tree))
     if stack.array is not None:
         there = _array_device(present.tree, stack)
     else:
@@ -277,6 +280,15 @@ def look(layout: Layout, present: Present, stack: Stack) -> Found:
         there = Found(rest.matches[0].device) if len(rest.matches) == 1 else _several_devices(rest)
         there = _with_strangers(layout, present, stack, replace(there, joining=joining))
     return _look_inside(layout, present, stack.device, there) if there.problem is None and there.opening is None else there
+
+
+def _is_unknown(present: Present, match: PartitionMatch) -> bool:
+    """Return whether the kernel does not know a partition, so that nothing on it can be opened, started or measured.
+
+    A power cut may have left the backup of a table alone, which the kernel does not read. Where the kernel has others of before in their
+    place, these are to be closed first, with all steps on tables.
+    """
+    return match.device is not None and not match.device.running and not gone_partitions(match.disk, present.tree)
 
 
 def look_at_volume(layout: Layout, present: Present, device: str, there: Device) -> Found:

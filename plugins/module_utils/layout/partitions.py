@@ -20,6 +20,8 @@ from ..storage.gpt import partition_node
 from ..storage.units import MIB, in_mib
 from .disks import FoundDisk
 
+_UNKNOWN = "nothing; the kernel does not know it yet"
+
 
 class Status(enum.Enum):
     """What a desired partition is at present."""
@@ -343,6 +345,12 @@ def condemn(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> W
     return _write(disk, tuple(sorted(entries, key=lambda entry: entry.number)), (), summary)
 
 
+def tell(disk: FoundDisk, tree: Tree) -> WritePartitionTable:
+    """Return the write of a table as it is, so that the kernel gets to know its partitions; nothing is lost by it."""
+    entries = sorted((_staying_entry(part) for part in partitions_of(disk, tree)), key=lambda entry: entry.number)
+    return _write(disk, tuple(entries), (), (_UNKNOWN,))
+
+
 def _is_written_by_us(disk: FoundDisk) -> bool:
     """Return whether the table as a whole is ours: signatures beside it are refuse then, not the metadata of a RAID controller."""
     return disk.device.table is not None and disk.device.table.uuid == derived.table_uuid(disk.desired.id)
@@ -399,7 +407,7 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
     staying = tuple(_staying_entry(part) for number, part in sorted(there.items()) if number not in gone)
     changes = tuple(_changes({number: part for number, part in there.items() if number not in gone}, entries))
     if not gone and not changes and not is_known_to_kernel(disk, tree):
-        changes = ("nothing; the kernel does not know it yet",)
+        changes = (_UNKNOWN,)
     if not gone and not changes and not is_first_copy_whole(disk):
         changes = ("nothing; only its backup is whole",)
     removals = tuple(f"remove {describe_one(tree, part)}" for part in removed)

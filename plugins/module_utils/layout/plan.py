@@ -39,7 +39,8 @@ class LayoutPlan:
     """What is to be done.
 
     With any of `refusals` (sentences, all at once) `steps` is empty and nothing may be done. `notes` are worth a warning.
-    With `again` the steps only open what has to be looked into (an array that is stopped, a container that is closed):
+    With `again` the steps only open what has to be looked into (partitions that the kernel does not know, an array that is stopped, a
+    container that is closed):
     after them the state is to be read and planned again. `losses` are what the steps destroy.
     """
 

@@ -267,8 +267,11 @@ class SimulatedHost:
     # ---- starting
 
     def start_all(self) -> None:
-        """What a boot does: partitions, arrays and groups come up where they are complete; containers stay closed."""
-        self.partitions = {disk: table[2] for disk in self.media.sizes for table in [self.media.table(disk)] if table is not None}
+        """What a boot does: partitions, arrays and groups come up where they are complete; containers stay closed.
+
+        Of a GPT the kernel reads the first copy only: where just the backup is whole it knows no partitions.
+        """
+        self.partitions = {disk: table[2] for disk in self.media.sizes for table in [self.media.first_table(disk)] if table is not None}
         self.arrays, self.mappings, self.active, self.mounts = {}, {}, set(), {}
         self.mapping_keys, self.mapping_sizes = {}, {}
         self.assemble()
@@ -358,7 +361,7 @@ class SimulatedHost:
         )
         table = self.media.table(block.name) if block.kind == "disk" else None
         if block.kind == "disk" and table is not None:
-            named = (Signature(table[0], table[1], None, (512,)), *named)
+            named = (Signature(table[0], table[1], None, self.media.table_offsets(block.name)), *named)
         contents = [signature for signature in named if signature.type not in ("gpt", "dos")]
         row: dict[str, t.Any] = {"log-sec": 512, "wwn": f"wwn-{block.name}", "serial": f"serial-{block.name}"}
         part = self._part(block)

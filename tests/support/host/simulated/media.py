@@ -169,6 +169,21 @@ class Media:
                 return (kind, *mark.payload)
         return None
 
+    def first_table(self, disk: str) -> tuple[str, str, tuple[t.Any, ...]] | None:
+        """The same where the kernel reads it, which does not ask for a backup."""
+        offsets = self.table_offsets(disk)
+        return self.table(disk) if {510, 512} & {*offsets} else None
+
+    def table_offsets(self, disk: str) -> tuple[int, ...]:
+        """Where the headers of a disk's table are whole."""
+        block = self.disk(disk)
+        marks = ((offset, self.read(block, offset)) for offset in (510, 512, block.size - 512))
+        return tuple(offset for offset, mark in marks if mark is not None and mark.kind in ("gpt", "dos"))
+
+    def tear_table(self, disk: str) -> None:
+        """Leave only the backup of a table."""
+        self.zero(self.disk(disk), 510, 512)
+
     def write_table(self, disk: str, uuid: str, entries: tuple[t.Any, ...], kind: str = "gpt") -> None:
         block = self.disk(disk)
         self.zero(block, 510, 512)

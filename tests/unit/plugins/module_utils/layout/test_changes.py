@@ -14,7 +14,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan impor
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import after, picture_of, render
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
-from ansible_collections.bareon.allocator.tests.support.host.simulated.host import TORN, new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, write_data
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, TORN, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
     LINUX,
     MIB,
@@ -505,6 +506,44 @@ def test_what_grows_only_unmounted_is_refused_while_it_is_mounted(in_volume):
     host.mounts.clear()
     grown = [step for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)]
     assert [step.type for step in grown] == ["f2fs", "f2fs"]
+
+
+@pytest.mark.parametrize("content", ["fs", "luks-fs", "pv", "luks-pv"])
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb")])
+def test_what_the_kernel_does_not_know_is_told_to_it_before_it_is_opened_or_measured(content, mirrored, wipe):
+    """After a power cut that left the backup of a table alone; a permission to wipe destroys nothing that could not be looked into."""
+    maker = maker_on("sda", "sdb")
+    device = maker.mirror(("sda", "sdb"), 300, "os", "1.2") if mirrored else maker.partition("sda", 300, "os")
+    maker.fill(device, 290, content, "os", "ext4")
+    if content.endswith("pv"):
+        maker.volume("vg0", "data", 20, False, "ext4")
+    host = installed(maker)
+    write_data(host, parse_static_schema(maker.schema))
+    host.media.tear_table("sda")
+    host.start_all()
+    assert not any(device.running for device in host.present().tree.children("sda"))
+    told = plan(host, maker.schema, wipe)
+    assert [step.says for step in told.steps] == [f"change the partition table on {BY_ID}sda: nothing; the kernel does not know it yet"]
+    assert told.again
+    assert not any(loss.disk.endswith("sda") for loss in told.losses)
+    complete(host, parse_static_schema(maker.schema), [f"{BY_ID}{disk}" for disk in wipe])
+    check_data(host, parse_static_schema(maker.schema))
+
+
+def test_a_filesystem_that_the_kernel_does_not_know_grows_in_the_same_run():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 300, "root"), 300, "fs", "root", "ext4")
+    host = installed(maker)
+    block = host.by_node("/dev/sda1")
+    (uuid, size), _offsets = host.media.signatures(block)["ext4"]
+    host.media.sign(block, "ext4", (uuid, size - 100 * MIB))
+    host.media.tear_table("sda")
+    host.start_all()
+    told = plan(host, maker.schema)
+    assert ([type(step) for step in told.steps], told.again) == ([kinds.WritePartitionTable], True)
+    carry_out(host, told.steps[0])
+    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem("/dev/sda1", "ext4", None),)
 
 
 def with_array(present, *devices):
