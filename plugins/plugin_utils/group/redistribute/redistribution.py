@@ -202,6 +202,7 @@ def _assigned(
     dead_ends: dict[int, frozenset[Place]] = dict.fromkeys(instances, frozenset())
     passing: dict[int, float] = {}
     effort = Effort(LEAVE_EFFORT)
+    leaving: frozenset[int] = frozenset()
     repairs = []
     for _attempt in range(MOST_ATTEMPTS):
         offers = [
@@ -214,8 +215,16 @@ def _assigned(
             )
             for instance in instances
         ]
-        found = _thrifty(state, offers, _kept(state, before.group), passing, mode, effort)
+        allowed = _kept(state, before.group)
+        found = _thrifty(state, offers, allowed, passing, mode, effort)
         blocked = _ordered(state, found.targets).blocked
+        now_leaving = _leaving(state, found.targets)
+        if blocked and now_leaving - leaving:
+            # Where others left, places led nowhere that may be reached now.
+            anew = _settled(state, [dataclasses.replace(offer, not_at=frozenset()) for offer in offers], found, allowed, passing, mode)
+            if not _ordered(state, anew.targets).blocked:
+                found, blocked = anew, ()
+        leaving = now_leaving
         repairs.append(_repair(state, before, reasons, found.targets, found.proven and not passing and not any(dead_ends.values())))
         if found.unplaced or not blocked or _is_over(until):
             break
@@ -239,15 +248,28 @@ def _thrifty(
     first = relocate(state, offers, allowed, mode, effort, passing, FEWEST_LEAVE)
     if first.unplaced:
         return first
+    return _settled(state, offers, first, allowed, passing, mode)
+
+
+def _settled(
+    state: ClusterState, offers: Sequence[Offer], first: Relocation, allowed: ClusterState, passing: dict[int, float], mode: ScoreMode
+) -> Relocation:
+    """Return places with few moves, where those leave who leave in `first`, for the same groups; `first` if that places fewer."""
+    leaving = _leaving(state, first.targets)
     group = state.facts.nodes.group
     fixed = []
     for offer in offers:
-        place = first.targets.get(offer.instance)
-        leaves = place is not None and group[place[0]] != state.group_of(offer.instance)
-        groups = (int(group[place[0]]),) if place is not None and leaves else (state.group_of(offer.instance),)
+        leaves = offer.instance in leaving
+        groups = (int(group[first.targets[offer.instance][0]]),) if leaves else (state.group_of(offer.instance),)
         fixed.append(dataclasses.replace(offer, groups=groups, may_stay=offer.may_stay and not leaves))
     second = relocate(state, fixed, allowed, mode, Effort(MOVE_EFFORT), passing)
     return first if len(second.unplaced) > len(first.unplaced) else dataclasses.replace(second, proven=first.proven)
+
+
+def _leaving(state: ClusterState, targets: Mapping[int, Place]) -> frozenset[int]:
+    """Return the instances whose targets are in other groups."""
+    group = state.facts.nodes.group
+    return frozenset(instance for instance, place in targets.items() if group[place[0]] != state.group_of(instance))
 
 
 def _wider(state: ClusterState, blocked: Sequence[int], passing: dict[int, float]) -> dict[int, float]:

@@ -171,6 +171,21 @@ def test_one_who_is_well_leaves_so_that_one_who_is_down_starts_and_could_restart
     assert told["moved_inside"] == ["large"]
 
 
+def test_places_that_led_nowhere_are_tried_anew_when_somebody_leaves(bench):
+    """The two that would have to change nodes wait for each other; when one leaves, the other one's way is free."""
+    sizes = {"a1": 400, "a2": 800, "a3": 500, "b1": 400, "b2": 200}
+    members = [bench.node(name, name[0], total_memory=float(size), free_memory=size) for name, size in sizes.items()]
+    guests = [
+        bench.instance("i", "a2", "a3", memory=400),
+        bench.instance("j", "a2", "a1", memory=100),
+        bench.instance("k", "a2", "a3", memory=300),
+        bench.instance("l", "a1", "a3", memory=100),
+    ]
+    told = run(bench, members, guests)["groups"][0]
+    assert told["healed"]
+    assert len(told["moved_out"]) == 1
+
+
 def test_groups_that_take_no_instances_get_none(bench):
     members, guests = ill(bench)
     spare = nodes(bench, "b", total_memory=2000.0, free_memory=2000)
