@@ -377,17 +377,17 @@ def _needed(start: ClusterState, sent: dict[int, Place], reached: Health) -> dic
 
 
 def _missing(state: ClusterState, repair: Repair, peers: tuple[int, ...], mode: ScoreMode) -> tuple[Missing, ...]:
-    """Return for the causes that remain, if they would help by leaving, why no group takes them as things are."""
+    """Return for the causes that remain why no group takes them as things are: of those who would help by leaving alone, if any would."""
     now = after_moves(state, repair.moves)
+    remaining = causes(now, repair.after)
+    helping = [instance for instance, cause in remaining.items() if _helps(now, repair, instance, cause)]
     missing = []
-    for instance, cause in causes(now, repair.after).items():
+    for instance in helping or remaining:
         if not can_move(now, instance):
             missing.append(Missing(instance, "its disks cannot be moved to another node"))
             continue
         home = now.place_of(instance)
         with now.lifted(instance):
-            if cause != Cause.OFFLINE and group_health(now, repair.group, QUICK).illness >= repair.after.illness:
-                continue
             scorer = Scorer(now, mode)
             answers = {group: place_in(now, instance, home, group, scorer) for group in peers}
         refusals = tuple(answer for answer in answers.values() if isinstance(answer, Refusal))
@@ -395,3 +395,11 @@ def _missing(state: ClusterState, repair: Repair, peers: tuple[int, ...], mode: 
         open_door = "a group has room for it alone" if len(refusals) < len(answers) else "no group has room for it"
         missing.append(Missing(instance, alone or open_door, refusals))
     return tuple(missing)
+
+
+def _helps(now: ClusterState, repair: Repair, instance: int, cause: Cause) -> bool:
+    """Return whether the group is less ill without an instance; one that cannot move, or whose node is offline, counts in any case."""
+    if cause == Cause.OFFLINE or not can_move(now, instance):
+        return True
+    with now.lifted(instance):
+        return group_health(now, repair.group, QUICK).illness < repair.after.illness
