@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveEvaluator, MoveOptions, NoPrice
@@ -31,7 +34,10 @@ def test_a_move_that_leaves_exactly_what_is_kept_costs_what_the_score_then_says(
 @pytest.mark.parametrize(("free", "offered"), [(199, False), (200, True)])
 def test_a_stopped_instance_does_not_pass_a_node_that_could_not_keep_its_memory(bench, free, offered):
     """It needs no memory as the primary of `c`, but on the way there `c` is its secondary."""
-    nodes = [bench.node("a"), bench.node("b"), bench.node("c", free_memory=free)]
-    state = bench.state(nodes, [bench.instance("one", "a", "b", memory=200, status=Status.ADMIN_DOWN)])
+    # What runs on `c` has not taken its memory yet.
+    nodes = [bench.node("a"), bench.node("b"), bench.node("c", total_memory=1000.0, node_memory=0, free_memory=1000)]
+    stopped = bench.instance("one", "a", "b", memory=200, status=Status.ADMIN_DOWN)
+    cluster = bench.cluster(nodes, [stopped, bench.instance("two", "c", "a", memory=1000 - free)])
+    state = ClusterState.from_cluster(dataclasses.replace(cluster, nodes=(*cluster.nodes[:2], nodes[2])))
     evaluator = MoveEvaluator(state, Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0)), MoveRules.of_start(state), MoveOptions())
     assert evaluator.allows(state, 0, MoveKind.REPLACE_PRIMARY, 2) == offered

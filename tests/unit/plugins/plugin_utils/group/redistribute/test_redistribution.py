@@ -188,9 +188,9 @@ def test_places_that_led_nowhere_are_tried_anew_when_somebody_leaves(bench):
 
 def test_where_nobody_alone_would_help_by_leaving_all_causes_say_what_they_lack(bench):
     """a1 lacks memory for the failure of a2 and for that of a3."""
-    members = [bench.node("a1", "a", total_memory=400.0), *(bench.node(f"a{n}", "a", total_memory=700.0, free_memory=0) for n in (2, 3))]
+    members = [bench.node("a1", "a", total_memory=400.0), *(bench.node(f"a{n}", "a", total_memory=700.0) for n in (2, 3))]
     guests = [bench.instance(f"{size}-of-{n}", f"a{n}", "a1", memory=size) for n in (2, 3) for size in (400, 300)]
-    told = run(bench, [*members, bench.node("b1", "b", total_memory=200.0)], guests)["groups"][0]
+    told = run(bench, [*members, *nodes(bench, "b", total_memory=200.0)], guests)["groups"][0]
     assert not told["healed"]
     assert {one["instance"] for one in told["missing"]} == {guest.name for guest in guests}
 
