@@ -80,10 +80,11 @@ class MovedLimits:
         copies = ~is_dark
         rescued_mirror = state.offline[s] & self._like_hbal
         to_t = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_primary) | rescued_mirror[:, None])
-        to_t_of_s = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_secondary) | rescued[:, None])
+        spare_of_s = self._spare(targets, kept.target_of_secondary)
+        to_t_of_s = hard_mirror & (soft_mirror & spare_of_s | rescued[:, None])
         back_at_p = self._mirror_at_p(block, needs, kept.primary_of_target, rescued_mirror)
         # Of what is stopped a primary needs no memory, but on its way there the mirror keeps some.
-        primary_at_t = primary_at_t & (self._spare(targets, kept.target_of_secondary) | self._like_hbal | rescued[:, None])
+        primary_at_t = primary_at_t & (spare_of_s | self._like_hbal | rescued[:, None])
         s_of_t = self._mirror_at_s(block, needs, kept)
         return {
             MoveKind.FAILOVER: failover & self._mirror_at_p(block, needs, kept.primary_after_failover[:, None], rescued)[:, 0],
