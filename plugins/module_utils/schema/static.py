@@ -46,7 +46,7 @@ def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
         yield from _check_disk(disk)
     yield from _check_names(layout)
     yield from _check_references(layout, physical)
-    yield from _check_uses(layout, physical)
+    yield from _check_uses(layout)
     yield from _check_caches(layout)
     yield from _check_mounts(layout)
 
@@ -137,7 +137,7 @@ def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type)
         yield f"{place}: {device} is not {what} of the schema"
 
 
-def _check_uses(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
+def _check_uses(layout: Layout) -> Iterator[str]:
     """Every device carries one thing only."""
     uses = [(f"{array.place}.devices", device) for array in layout.arrays for device in (*array.members, *array.spares)]
     uses += [(f"{container.place}.device", container.below) for container in layout.containers]
@@ -235,7 +235,7 @@ def parse_static_schema(raw: t.Any) -> Layout:
     lists = {name: schema.items(name, _KEYS[name]) for name in _LISTS}
     physical = {item.text("name"): _physical_volume(item) for item in lists["pvs"]}
     aliases: dict[str, str] = {}
-    disks = tuple(_disk(item, mistakes) for item in lists["parteds"])
+    disks = tuple(_disk(item) for item in lists["parteds"])
     arrays = tuple(_array(item) for item in lists["mds"])
     volumes = tuple(_volume(item, aliases) for item in lists["lvs"])
     containers = tuple(_container(item, aliases) for item in lists["luks"])
@@ -260,7 +260,7 @@ def why_not_shrink(layout: Layout, names: Iterable[str]) -> Iterator[str]:
             yield f"allow_shrink: there is no logical volume {name} in the schema; there are {', '.join(known) or 'none'}"
 
 
-def _disk(item: Item, mistakes: Mistakes) -> DesiredDisk:
+def _disk(item: Item) -> DesiredDisk:
     label = item.text("label", "gpt")
     if label != "gpt":
         item.mistake("label", f"must be gpt, not {label!r}: in other tables a partition has no identity that survives a power cut")

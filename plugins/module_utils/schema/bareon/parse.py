@@ -275,7 +275,7 @@ def _parse_volume(entry: t.Any, kinds: tuple[str, ...], place: str, mistakes: Mi
         kind,
         size,
         name=name,
-        files=_parse_files(entry, kind, place, mistakes),
+        files=_parse_files(entry, place, mistakes),
         keep_data=keep_data,
         guid=_parse_guid(entry.get("partition_guid"), f"{place}.partition_guid", mistakes),
         level=_parse_level(entry.get("level"), f"{place}.level", mistakes),
@@ -330,7 +330,7 @@ def _parse_level(value: t.Any, place: str, mistakes: Mistakes) -> RaidLevel:
     return level or RaidLevel.RAID1
 
 
-def _parse_files(entry: Plain, kind: str, place: str, mistakes: Mistakes) -> Files:
+def _parse_files(entry: Plain, place: str, mistakes: Mistakes) -> Files:
     mount = _parse_mount(entry.get("mount"), f"{place}.mount", mistakes)
     given = entry.get("file_system")
     if given is not None and not isinstance(given, str):

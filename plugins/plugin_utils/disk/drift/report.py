@@ -51,7 +51,7 @@ class Drift:
         return {
             "hosts": hosts,
             "counts": self.counts(),
-            "summary": self._summary(states),
+            "summary": self._summary(),
             "failures": {host: {"msg": told(self.findings[host])} for host, state in states.items() if state is not State.ALIKE},
             "left_out_hosts": list(self.left_out),
         }
@@ -89,7 +89,7 @@ class Drift:
     def _states(self) -> dict[str, State]:
         return {host: self.state(host) for host in self.findings}
 
-    def _summary(self, states: Mapping[str, State]) -> str:
+    def _summary(self) -> str:
         """Return a table of all that is not as planned; hosts that are alike are counted only."""
         rows = [
             (host if not number else "", str(finding.state), finding.place, finding.says)

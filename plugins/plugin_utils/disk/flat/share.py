@@ -83,7 +83,7 @@ def share(request: Request) -> IntArray:
     _check_feasible(low, grid)
     parts = split(low, grid.tiers, grid.room)
     sizes = _grow(request, low, parts, grid)
-    return _lay_out(sizes, parts, grid)
+    return _lay_out(sizes, grid)
 
 
 def off_preferred(request: Request, sizes: IntArray) -> IntArray:
@@ -198,7 +198,7 @@ def _grow(request: Request, low: Sequence[int], parts: Sequence[Mapping[int, int
     return sizes
 
 
-def _lay_out(sizes: Sequence[int], parts: Sequence[Mapping[int, int]], grid: _Grid) -> IntArray:
+def _lay_out(sizes: Sequence[int], grid: _Grid) -> IntArray:
     """Return (S, D) the sizes laid on disks, each space as far as possible on its better tiers."""
     by_tier = split(sizes, grid.tiers, grid.room)
     items = [Item(space, grid.tiers[space][tier], amount) for space, amounts in enumerate(by_tier) for tier, amount in amounts.items()]

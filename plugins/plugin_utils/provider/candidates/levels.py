@@ -119,7 +119,7 @@ class _Maker:
         if self.interchangeable_once:
             _add_not_before(index, request, columns, constraints)
         _add_isolated(request, columns, overlapping, constraints)
-        _add_room(index, columns, contended, {column.amounts[0][0] for column in self.splits}, constraints)
+        _add_room(index, contended, {column.amounts[0][0] for column in self.splits}, constraints)
         _add_subtrees(index, request, columns, constraints)
         masks = _required_masks(index, [*columns, *self.splits])
         if not self.splits:
@@ -220,7 +220,6 @@ def _add_isolated(
 
 def _add_room(
     index: Index,
-    columns: Sequence[Column],
     contended: dict[str, tuple[tuple[int, int], ...]],
     split_classes: set[str],
     constraints: list[list[Constraint]],
