@@ -34,7 +34,10 @@ LOCK_FILE = "/run/bareon-disk-layout.lock"
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
-_PARTIAL = "what is closed, stopped or torn must be opened or restored, and examined first; only then are the next steps known"
+_PARTIAL = (
+    "what is closed or stopped must be opened, and what is torn or unknown to the kernel written anew, before it can be examined; "
+    "only then are the next steps known"
+)
 
 NEEDING_ALL_WRITTEN = (CreateVolumeGroup, ExtendVolumeGroup)
 """Steps that make of several devices one. LVM flushes nothing that it writes, so that a power cut could leave a group on one disk, and

@@ -160,7 +160,7 @@ def _judge(layout: Layout, present: Present, stack: Stack) -> Stack:
 def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     problem = _misplaced(stack) or found.problem or _growth_problem(layout, present, stack, found.device) or _lost(stack)
-    left = _survives(present, stack) or _is_closed_pool(layout, present, stack)
+    left = _survives(present, stack) or _of_closed_pool(layout, present, stack) is not None
     stays = keeps_data(layout, stack) or (left and not any(match.condemned for match in stack.matches))
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
@@ -214,15 +214,15 @@ def _lacks_devices(present: Present, device: Device, wanted: int) -> bool:
     return sum((other.type, other.uuid) == (found.type, found.uuid) for other in there) < wanted
 
 
-def _is_closed_pool(layout: Layout, present: Present, stack: Stack) -> bool:
-    """Return whether the ZFS pool that is wanted is there and not imported: it may be as wanted, which only ZFS can tell."""
+def _of_closed_pool(layout: Layout, present: Present, stack: Stack) -> t.Optional[Device]:
+    """Return a device of the ZFS pool that is wanted, when that is there and not imported: it may be as wanted, which only ZFS can tell."""
     desired = layout.zpool_on(stack.device)
     for device in (match.device for match in stack.matches if match.status is Status.KEPT and match.device is not None):
         there = device.filesystem
         known = desired is not None and there is not None and (there.type, there.label) == (zfs.MEMBER, desired.name)
         if known and present.zpool_on(device) is None:
-            return True
-    return False
+            return device
+    return None
 
 
 def _remade(match: PartitionMatch) -> PartitionMatch:
@@ -277,7 +277,8 @@ def look(layout: Layout, present: Present, stack: Stack) -> Found:
     else:
         joining = joining_vdevs(layout, present, stack)
         rest = replace(stack, matches=tuple(match for match in stack.matches if match not in joining))
-        there = Found(rest.matches[0].device) if len(rest.matches) == 1 else _several_devices(rest)
+        closed = _of_closed_pool(layout, present, stack)
+        there = Found(closed or rest.matches[0].device) if closed or len(rest.matches) == 1 else _several_devices(rest)
         there = _with_strangers(layout, present, stack, replace(there, joining=joining))
     return _look_inside(layout, present, stack.device, there) if there.problem is None and there.opening is None else there
 

@@ -21,6 +21,7 @@ from ..storage.units import MIB, in_mib
 from .disks import FoundDisk
 
 _UNKNOWN = "nothing; the kernel does not know it yet"
+_HALF = "nothing; only its backup is whole"
 
 
 class Status(enum.Enum):
@@ -255,12 +256,16 @@ def _content(kind: str, label: t.Optional[str]) -> str:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What becomes of a disk's table: steps, what of it is destroyed, and refusals."""
+    """What becomes of a disk's table: steps, what of it is destroyed, and refusals.
+
+    `restoring` is the write that comes before all others, in a round of its own, where only the backup of the table is whole.
+    """
 
     disk: FoundDisk
     steps: tuple[Step, ...] = ()
     destroyed: tuple[Device, ...] = ()
     refusals: tuple[str, ...] = ()
+    restoring: t.Optional[WritePartitionTable] = None
 
 
 @dataclass(frozen=True)
@@ -333,7 +338,15 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     gaps = (ClearGaps(disk.node, disk.desired.id, offsets),) if offsets else ()
     destroyed = (*remade, *removed, *gone_partitions(disk, tree), *(_resurrected(disk, tree) if offsets else ()))
     # What the disk as a whole was a part of would come back as soon as the kernel looks at the table.
-    return TablePlan(disk, (*gaps, *writes), destroyed, tuple(refusals))
+    return TablePlan(disk, (*gaps, *writes), destroyed, tuple(refusals), _restoring(disk, tree))
+
+
+def _restoring(disk: FoundDisk, tree: Tree) -> t.Optional[WritePartitionTable]:
+    """Return the write of a table as it is where only its backup is whole: a change begins with the backup, and a cut could leave neither.
+
+    Partitions that only the kernel still has are to be closed first, with all steps on tables.
+    """
+    return tell(disk, tree) if not is_first_copy_whole(disk) and not gone_partitions(disk, tree) else None
 
 
 def condemn(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> WritePartitionTable:
@@ -346,9 +359,9 @@ def condemn(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> W
 
 
 def tell(disk: FoundDisk, tree: Tree) -> WritePartitionTable:
-    """Return the write of a table as it is, so that the kernel gets to know its partitions; nothing is lost by it."""
+    """Return the write of a table as it is, so that it is whole, and the kernel gets to know its partitions; nothing is lost by it."""
     entries = sorted((_staying_entry(part) for part in partitions_of(disk, tree)), key=lambda entry: entry.number)
-    return _write(disk, tuple(entries), (), (_UNKNOWN,))
+    return _write(disk, tuple(entries), (), (_HALF if is_known_to_kernel(disk, tree) else _UNKNOWN,))
 
 
 def _is_written_by_us(disk: FoundDisk) -> bool:
@@ -408,8 +421,6 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
     changes = tuple(_changes({number: part for number, part in there.items() if number not in gone}, entries))
     if not gone and not changes and not is_known_to_kernel(disk, tree):
         changes = (_UNKNOWN,)
-    if not gone and not changes and not is_first_copy_whole(disk):
-        changes = ("nothing; only its backup is whole",)
     removals = tuple(f"remove {describe_one(tree, part)}" for part in removed)
     forgotten = {entry_of(part).number for part in gone_partitions(disk, tree)}
     first = (_write(disk, staying, tuple(sorted({*gone, *forgotten})), removals),) if gone else ()

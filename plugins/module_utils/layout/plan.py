@@ -39,9 +39,8 @@ class LayoutPlan:
     """What is to be done.
 
     With any of `refusals` (sentences, all at once) `steps` is empty and nothing may be done. `notes` are worth a warning.
-    With `again` the steps only open what has to be looked into (partitions that the kernel does not know, an array that is stopped, a
-    container that is closed):
-    after them the state is to be read and planned again. `losses` are what the steps destroy.
+    With `again` the steps only open what has to be looked into: a table that is half there, or that the kernel does not know, an array
+    that is stopped, a container that is closed. After them the state is to be read and planned again. `losses` are what the steps destroy.
     """
 
     steps: tuple[Step, ...] = ()
@@ -76,9 +75,9 @@ def plan_steps(
     openings = tuple(_openings(draft))
     if openings:
         return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True, losses=losses)
+    teardown = teardown_steps(present, draft.destroyed)
     building = building_steps(Site(layout, present, draft.stacks, draft.groups))
-    steps = (*teardown_steps(present, draft.destroyed), *removals(draft.groups), *_steps_on_tables(draft), *building)
-    steps = (*_marks(draft), *steps)
+    steps = (*_marks(draft), *teardown, *removals(draft.groups), *_steps_on_tables(draft), *building)
     return LayoutPlan(steps, notes=present.notes, losses=losses)
 
 
@@ -200,10 +199,14 @@ def _growth_below(draft: _Draft, stack: Stack) -> int:
 
 
 def _openings(draft: _Draft) -> Iterator[Step]:
-    """Give what has to be opened to see more. What is unfinished comes last: it may have been cut off, and nothing may be asked of it."""
+    """Give what has to be restored, or opened to see more.
+
+    What is unfinished comes last: it may have been cut off, and nothing may be asked of it.
+    """
     opened = {
         action: [stack.opening for stack in draft.stacks if stack.opening is not None and stack.action is action] for action in Action
     }
+    yield from (table.restoring for table in draft.tables if table.restoring is not None)
     yield from opened[Action.KEEP] or opened[Action.FINISH]
     for group in draft.groups:
         yield from (volume.opening for volume in group.volumes if volume.opening is not None)

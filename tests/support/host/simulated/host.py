@@ -275,7 +275,7 @@ class SimulatedHost:
         self.arrays, self.mappings, self.active, self.mounts = {}, {}, set(), {}
         self.mapping_keys, self.mapping_sizes = {}, {}
         self.assemble()
-        self._import_zpools()
+        self.import_zpools()
         self.lost = frozenset(volume.uuid for group in self._written_groups() for volume in group.volumes if volume.chunk and volume.tags)
 
     def _written_groups(self) -> t.Iterable[Group]:
@@ -287,8 +287,8 @@ class SimulatedHost:
                 newest[group.uuid] = group
         return newest.values()
 
-    def _import_zpools(self) -> None:
-        """What ZFS does at a start: import the pools that it remembers, where they are whole."""
+    def import_zpools(self) -> None:
+        """What ZFS does at a start, or zpool import later: import the pools that it remembers, where they are whole."""
         known: dict[str, list[tuple[t.Any, ...]]] = {}
         for block in self.blocks().values():
             signature = self.media.signatures(block).get("zfs_member")

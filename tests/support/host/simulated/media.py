@@ -161,13 +161,22 @@ class Media:
     # ---- partition tables
 
     def table(self, disk: str) -> tuple[str, str, tuple[t.Any, ...]] | None:
-        """The kind, UUID and entries of a disk's table: that of the backup where the primary is gone."""
+        """The kind, UUID and entries of a disk's table: that of the backup where the primary is gone.
+
+        A table of another kind counts until the protective MBR of a GPT is there, which is written last.
+        """
+        found = self.tables(disk)
+        return next((found[offset] for offset in (510, *reversed(self.table_copies(disk))) if offset in found), None)
+
+    def table_copies(self, disk: str) -> tuple[int, int]:
+        """Where the headers of a GPT are, in the order in which they are written."""
+        return self.sizes[disk] - 512, 512
+
+    def tables(self, disk: str) -> dict[int, tuple[str, str, tuple[t.Any, ...]]]:
+        """All tables and copies that are whole, with their offsets."""
         block = self.disk(disk)
-        for kind, offset in (("gpt", 512), ("gpt", block.size - 512), ("dos", 510)):
-            mark = self.read(block, offset)
-            if mark is not None and mark.kind == kind:
-                return (kind, *mark.payload)
-        return None
+        marks = ((offset, self.read(block, offset)) for offset in (510, 512, block.size - 512))
+        return {offset: (mark.kind, *mark.payload) for offset, mark in marks if mark is not None and mark.kind in ("gpt", "dos")}
 
     def first_table(self, disk: str) -> tuple[str, str, tuple[t.Any, ...]] | None:
         """The same where the kernel reads it, which does not ask for a backup."""
@@ -176,9 +185,14 @@ class Media:
 
     def table_offsets(self, disk: str) -> tuple[int, ...]:
         """Where the headers of a disk's table are whole."""
-        block = self.disk(disk)
-        marks = ((offset, self.read(block, offset)) for offset in (510, 512, block.size - 512))
-        return tuple(offset for offset, mark in marks if mark is not None and mark.kind in ("gpt", "dos"))
+        return tuple(self.tables(disk))
+
+    def tear_copy(self, disk: str, offset: int) -> None:
+        """Leave one copy of a table half written."""
+        self.zero(self.disk(disk), offset, 1)
+
+    def write_copy(self, disk: str, offset: int, uuid: str, entries: tuple[t.Any, ...]) -> None:
+        self.write(self.disk(disk), offset, "gpt", (uuid, entries))
 
     def tear_table(self, disk: str) -> None:
         """Leave only the backup of a table."""

@@ -67,6 +67,19 @@ def _clear_ends(host: SimulatedHost, block: Block) -> None:
 # ---- tables
 
 
+def _replace_table(host: SimulatedHost, disk: str, uuid: str, entries: tuple[t.Any, ...]) -> Pieces:
+    """Write both copies of a table as sfdisk does, the backup first. A copy that changes is torn while it is written."""
+    media, known = host.media, host.media.tables(disk)
+    for offset in media.table_copies(disk):
+        if known.get(offset) != ("gpt", uuid, entries):
+            media.tear_copy(disk, offset)
+            yield
+            media.write_copy(disk, offset, uuid, entries)
+            yield
+    media.write_table(disk, uuid, entries)
+    yield
+
+
 def _write_table(host: SimulatedHost, step: kinds.WritePartitionTable) -> Pieces:
     name = step.disk.rsplit("/", 1)[-1]
     disk, entries = host.media.disk(name), gpt_entries(*step.entries)
@@ -80,8 +93,7 @@ def _write_table(host: SimulatedHost, step: kinds.WritePartitionTable) -> Pieces
         _need(not _unused_disk, f"{name} is in use by {_unused_disk}")
         host.partitions.pop(name, None)
         yield
-        host.media.write_table(name, step.uuid, ())
-        yield
+        yield from _replace_table(host, name, step.uuid, ())
         host.media.wipe(disk)
         yield
         host.media.zero(disk, 2 * 512, MIB - 2 * 512)
@@ -91,8 +103,7 @@ def _write_table(host: SimulatedHost, step: kinds.WritePartitionTable) -> Pieces
         if entry.clear:
             _clear_ends(host, Block("", "", "part", disk.part(entry.start, entry.size)))
             yield
-    host.media.write_table(name, step.uuid, entries)
-    yield
+    yield from _replace_table(host, name, step.uuid, entries)
     host.partitions[name] = entries
     yield
     host.assemble(name)
@@ -114,7 +125,7 @@ def _finish_partitions(host: SimulatedHost, step: kinds.FinishPartitions) -> Pie
     final = dict(zip(step.numbers, step.uuids, strict=True))
     _need(final.keys() <= {entry.number for entry in entries}, "a partition is not there")
     changed = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in entries)
-    host.media.write_table(name, uuid, changed)
+    yield from _replace_table(host, name, uuid, changed)
     host.partitions[name] = changed
     yield
 

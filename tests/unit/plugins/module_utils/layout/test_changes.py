@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import pytest
@@ -544,6 +545,42 @@ def test_a_filesystem_that_the_kernel_does_not_know_grows_in_the_same_run():
     assert ([type(step) for step in told.steps], told.again) == ([kinds.WritePartitionTable], True)
     carry_out(host, told.steps[0])
     assert plan(host, maker.schema).steps == (kinds.GrowFilesystem("/dev/sda1", "ext4", None),)
+
+
+def test_a_table_of_which_only_the_backup_is_whole_is_written_before_it_is_changed():
+    """A change begins with the backup: a second cut would leave nothing of the table, and of a partition that somebody added by hand."""
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 300, "root"), 300, "fs", "root", "ext4")
+    host = new_host()
+    first = plan(host, maker.schema)
+    for step in first.steps[:1]:
+        carry_out(host, step)
+    _kind, uuid, entries = host.media.table("sda")
+    added = dataclasses.replace(entries[0], number=9, start=entries[0].start + 400 * MIB, size=50 * MIB, uuid=new_uuid(), name="mine")
+    host.media.write_table("sda", uuid, (*entries, added))
+    host.media.tear_table("sda")
+    host.start_all()
+    told = plan(host, maker.schema)
+    assert [step.says for step in told.steps] == [f"change the partition table on {BY_ID}sda: nothing; the kernel does not know it yet"]
+    assert told.again
+    moments = len(list(perform(copy.deepcopy(host), told.steps[0])))
+    for moment in range(moments):
+        cut = copy.deepcopy(host)
+        run_until(cut, told, moment)
+        cut.start_all()
+        complete(cut, parse_static_schema(maker.schema), [])
+        assert added in cut.media.table("sda")[2]
+    assert moments > 2
+
+
+def test_a_table_that_the_kernel_knows_is_made_whole_as_well():
+    maker = simple()
+    host = installed(maker)
+    host.media.tear_table("sda")
+    told = plan(host, maker.schema)
+    assert [step.says for step in told.steps] == [f"change the partition table on {BY_ID}sda: nothing; only its backup is whole"]
+    carry_out(host, told.steps[0])
+    assert plan(host, maker.schema).steps == ()
 
 
 def with_array(present, *devices):

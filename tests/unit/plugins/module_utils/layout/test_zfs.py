@@ -88,7 +88,8 @@ def test_what_a_failed_disk_left_of_a_pool_stays_though_its_log_is_in_the_way(im
     for disk in DISKS:
         maker.fill(maker.partition(disk, 40, disk), 40, "ext4", disk, "ext4")
     said = refusal(host, maker.schema, DISKS)
-    assert "no new one is made over its remains, even with wipe (wipefs clears them)" in said
+    says_why = "no new one is made over its remains, even with wipe (wipefs clears them)" if imported else "import it first (zpool import"
+    assert says_why in said
     assert "belongs to something" not in said
 
 
@@ -276,3 +277,15 @@ def test_a_pool_is_taken_over_with_all_its_disks_only():
     present = installed(pooled()).present()
     found = adopt(present, [disk for disk in present.disks if disk.device.name == "sda"])
     assert "not all of its devices are partitions of the schema" in found.notes[0]
+
+
+def test_a_vdev_is_not_added_to_a_pool_that_is_not_imported_and_the_reason_says_so():
+    """Nobody is sent to wipefs over a pool that is whole."""
+    host = installed(pooled())
+    host.zpools.clear()
+    maker = pooled()
+    more = [maker.partition(disk, 200, "tank") for disk in DISKS]
+    maker.schema["zpools"][0]["vdevs"].append({"type": "mirror", "devices": more})
+    said = refusal(host, maker.schema)
+    assert "import it first (zpool import" in said
+    assert "wipefs" not in said
