@@ -12,14 +12,21 @@ import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.caches import run_until_cut
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
-from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, disks_of, ids, not_begun, run_until, state_of
+from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import (
+    complete,
+    disks_of,
+    ids,
+    import_as_asked,
+    not_begun,
+    run_until,
+    state_of,
+)
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import DISK_SIZES, SchemaMaker, old_array, old_group
-from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import perform
 
 Plain = dict[str, t.Any]
 
@@ -158,24 +165,12 @@ def cut_everywhere(host: SimulatedHost, schema: Plain, wipe: list[str], check: t
             if power:
                 cut.start_all()
             still = not_begun(cut, before, disks_of(schema)) if wipe else []
-            _complete(cut, layout, [name for name in wipe if name in still])
+            left = [name for name in wipe if name in still]
+            import_as_asked(cut, layout, left)
+            complete(cut, layout, left)
             check_layout(cut, layout, earlier=False)
             check(cut)
     return moments
-
-
-def _complete(host: SimulatedHost, layout: Layout, wipe: list[str]) -> None:
-    """Run to the end. A ZFS pool was not imported where a torn table hid a part of it at the start: that is asked for, and done."""
-    while True:
-        plan = plan_steps(layout, host.present(), wipe)
-        if not plan.again:
-            break
-        for step in plan.steps:
-            carry_out(host, step)
-    if plan.refusals:
-        assert all("import it first (zpool import " in refusal for refusal in plan.refusals), plan.refusals
-        host.import_zpools()
-    complete(host, layout, wipe)
 
 
 def _run_all_until(host: SimulatedHost, schema: Plain, wipe: list[str], moment: int) -> None:

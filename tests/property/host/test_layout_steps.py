@@ -13,7 +13,15 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan impor
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
-from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, disks_of, ids, not_begun, run_until, state_of
+from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import (
+    complete,
+    disks_of,
+    ids,
+    import_as_asked,
+    not_begun,
+    run_until,
+    state_of,
+)
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import (
     BYSTANDER,
     DISK_SIZES,
@@ -83,6 +91,7 @@ def test_a_run_that_is_cut_off_is_completed_by_the_next(data: st.DataObject) -> 
     if plan.refusals and wipe == ids(disks):
         assert all(may_stand_in_the_way(refusal) for refusal in plan.refusals), plan.refusals
         return
+    import_as_asked(host, layout, wipe)
     complete(host, layout, wipe)
     check_layout(host, layout, earlier)
     for wiped in ([], ids(disks)):
@@ -111,6 +120,7 @@ def test_a_change_after_the_install_loses_nothing(data: st.DataObject) -> None:
         run_until(host, plan, data.draw(st.integers(0, 30)))
         if data.draw(st.booleans()):
             host.start_all()
+        import_as_asked(host, layout, [])
     complete(host, layout, [])
     check_layout(host, layout, earlier=False)
     check_data(host, layout)
