@@ -66,8 +66,12 @@ def plan_steps(
     disks, refusals = find_disks(layout, present, wipe)
     refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
     draft = _draft_all(layout, present, disks, keep_unlisted)
+    restoring = tuple(table.restoring for table in draft.tables if table.restoring is not None) if not refusals else ()
     found = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed, _own_work(draft)))
     found = found or tuple(_name_clashes(draft))
+    if found and restoring:
+        # What is refused may be whole when all its parts are known, and nothing is lost by writing a table as it is.
+        return LayoutPlan(restoring, notes=present.notes, again=True)
     if found:
         return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
     begun = {disk.device.name for disk in disks if is_begun(disk)}

@@ -74,7 +74,7 @@ def import_as_asked(host: SimulatedHost, layout: Layout, wipe: list[str]) -> Non
         again = plan.again
         for step in plan.steps if again else ():
             carry_out(host, step)
-    if plan.refusals and all("import it first (zpool import " in refusal for refusal in plan.refusals):
+    if any("import it first (zpool import " in refusal for refusal in plan.refusals):
         host.import_zpools()
 
 

@@ -289,3 +289,19 @@ def test_a_vdev_is_not_added_to_a_pool_that_is_not_imported_and_the_reason_says_
     said = refusal(host, maker.schema)
     assert "import it first (zpool import" in said
     assert "wipefs" not in said
+
+
+def test_a_torn_table_that_hides_a_log_is_written_before_its_pool_is_to_be_imported():
+    """Without its log ZFS does not import it."""
+    maker = maker_on(*DISKS, "sdc")
+    maker.zpool(DISKS, 200, "tank")
+    maker.log(("sdc",), 64, "tank_log")
+    host = installed(maker)
+    host.media.tear_table("sdc")
+    host.start_all()
+    assert not host.zpools
+    assert len(steps := plan(host, maker.schema).steps) == 1
+    carry_out(host, steps[0])
+    assert "import it first (zpool import" in refusal(host, maker.schema)
+    host.import_zpools()
+    assert plan(host, maker.schema).steps == ()
