@@ -110,7 +110,11 @@ def test_a_cache_on_larger_blocks_is_refused(before):
 
 
 def replace_block(disk, size):
-    device = dataclasses.replace(disk.device, row={**disk.device.row, "log-sec": size})
+    signatures = tuple(
+        dataclasses.replace(found, offsets=(size, disk.device.size - size)) if found.type == "gpt" else found
+        for found in disk.device.signatures
+    )
+    device = dataclasses.replace(disk.device, row={**disk.device.row, "log-sec": size}, signatures=signatures)
     return dataclasses.replace(disk, device=device, source=device)
 
 
