@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import itertools
 import random
+from collections.abc import Sequence
 from unittest import mock
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import walk
@@ -21,7 +22,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.mod
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import MIRRORED_OUTSIDE, Cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import copied_data
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import Move, copied_data
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
@@ -82,11 +83,12 @@ class Watch:
     """Holds every later state against the start.
 
     Where something comes before N+1 and the score (instances that are down, limits that are broken), soft limits may be as broken,
-    and failures strand as much, as at the end. A lone node keeps nothing for others.
+    and failures strand as much, as after any move of the plan in its own order: who is down starts before others make room for N+1.
+    A lone node keeps nothing for others.
     """
 
-    def __init__(self, state: ClusterState, end: ClusterState, shared: bool) -> None:
-        start, later = state.to_cluster(), end.to_cluster()
+    def __init__(self, state: ClusterState, moves: Sequence[Move], shared: bool) -> None:
+        start = state.to_cluster()
         self.online = [node.name for node in start.nodes if node.state == "up"]
         self.most = {name: excess(start, name) for name in self.online}
         self.stranded = {}
@@ -96,10 +98,11 @@ class Watch:
             self.stranded = {name: stranded(start, name) for name in several}
         dead = {node.name for node in start.nodes if node.state == "offline"}
         if any(i.primary in dead for i in start.instances) or any(value > 0 for book in self.most.values() for value in book.values()):
-            for name in self.online:
-                worse = excess(later, name)
-                self.most[name] = {k: value if k in HARD else max(value, worse[k]) for k, value in self.most[name].items()}
-            self.stranded = {name: max(most, stranded(later, name)) for name, most in self.stranded.items()}
+            for later in (after_moves(state, moves[:count]).to_cluster() for count in range(1, len(moves) + 1)):
+                for name in self.online:
+                    worse = excess(later, name)
+                    self.most[name] = {k: value if k in HARD else max(value, worse[k]) for k, value in self.most[name].items()}
+                self.stranded = {name: max(most, stranded(later, name)) for name, most in self.stranded.items()}
 
     def check(self, state: ClusterState, what: object) -> None:
         now = state.to_cluster()
@@ -123,7 +126,7 @@ def in_any_order(plan, order: random.Random) -> list[int]:
 def replay(cluster: Cluster, plan, order: random.Random, shared: bool) -> None:
     """Make a plan's moves in a random order that its dependencies allow, and its steps in one that its stages allow."""
     state = ClusterState.from_cluster(cluster)
-    watch = Watch(state, after_moves(state, plan.moves), shared)
+    watch = Watch(state, plan.moves, shared)
     for number in in_any_order(plan, order):
         move = plan.moves[number]
         assert (state.primary[move.instance], state.secondary[move.instance]) == move.source
