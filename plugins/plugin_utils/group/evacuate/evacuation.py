@@ -33,6 +33,7 @@ from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from ..metrics.score import ScoreMode
 from ..metrics.shared_redundancy import Reserves, holds, places_that_hold, reserves_of
+from ..metrics.together import left_alone
 from ..metrics.verdicts import EXACT, Rules
 from ..place.assignment import assign
 from ..place.placement import MOST_TRIED
@@ -46,12 +47,15 @@ MOST_COMBINATIONS = 1000
 
 
 def most_that_hold(state: ClusterState, offers: Sequence[Choices], reserves: Reserves, above: int, most: int) -> dict[int, Place]:
-    """Return the places with the greatest importance in all, more than `above` and at most `most`, that break no limit and hold.
+    """Return the places with the greatest importance in all, more than `above` and at most `most`, that break no limit or rule and hold.
 
     Among equals those that come first in their instances' offers; empty when there are none, or too many instances to try.
     """
     bounds = Bounds.of_start(state)
+    wanted = [offer.instance for offer in offers]
     for chosen in _combinations(_shortened(offers), above, most):
+        if left_alone(state, chosen, [instance for instance in wanted if instance not in chosen]):
+            continue
         after = with_places(state, chosen)
         if bounds.holds(after, state.online()) and holds(reserves, after, chosen):
             return chosen
@@ -110,13 +114,13 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
     reserves = reserves_of(state, [task.instance for task in tasks], groups, leaving)
     scorers = Scorers(state, mode)
     movable = [task for task in tasks if can_leave(state, task.instance)]
-    targets = _one_by_one(state, movable, across, scorers, reserves)
+    targets = _in_company(state, tasks, reserves, _one_by_one(state, movable, across, scorers, reserves))
     if len(targets) < len(movable):
         together = _together(state, movable, across, scorers, reserves)
         if _worth(state, tasks, together) > _worth(state, tasks, targets):
             targets = together
     relaxed = _relaxed(state, [task for task in tasks if task.instance not in targets], targets, across, scorers)
-    ordered = _in_order(state, targets, relaxed, reserves)
+    ordered = _in_order(state, tasks, targets, relaxed, reserves)
     done = {move.instance for move in ordered}
     staying = [task for task in tasks if task.instance not in done]
     after = after_moves(state, ordered) if staying else state
@@ -129,13 +133,15 @@ def evacuate(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, m
     return Evacuation(ordered, tuple(unplaced), tuple(sorted(done & relaxed.keys())))
 
 
-def _in_order(state: ClusterState, targets: dict[int, Place], relaxed: dict[int, Place], reserves: Reserves) -> tuple[Move, ...]:
-    """Return moves in order, without those that find no turn, and those after which N+1 would not hold while the former stay."""
+def _in_order(
+    state: ClusterState, tasks: Sequence[Task], targets: dict[int, Place], relaxed: dict[int, Place], reserves: Reserves
+) -> tuple[Move, ...]:
+    """Return moves in order, without those that find no turn, and those after which N+1 or a rule breaks while the former stay."""
     ordered = order(state, targets | relaxed, Guard.at_every_move(state, relaxed=relaxed))
     blocked = ordered.blocked
     moved = {instance: place for instance, place in targets.items() if instance not in blocked}
-    fewer = places_that_hold(reserves, state, moved) if blocked else moved
-    return ordered.moves if len(fewer) == len(moved) else _in_order(state, fewer, relaxed, reserves)
+    fewer = _in_company(state, tasks, reserves, places_that_hold(reserves, state, moved)) if blocked else moved
+    return ordered.moves if len(fewer) == len(moved) else _in_order(state, tasks, fewer, relaxed, reserves)
 
 
 def _rank(state: ClusterState, task: Task) -> tuple[bool, float]:
@@ -180,6 +186,15 @@ def _most_tried_in_groups(state: ClusterState, places: Iterable[Place]) -> Itera
             yield place
 
 
+def _in_company(state: ClusterState, tasks: Sequence[Task], reserves: Reserves, targets: dict[int, Place]) -> dict[int, Place]:
+    """Return the targets without those who would leave one behind that a rule wants with them."""
+    alone = left_alone(state, targets, [task.instance for task in tasks if task.instance not in targets])
+    if not alone:
+        return targets
+    fewer = {instance: place for instance, place in targets.items() if instance not in alone}
+    return _in_company(state, tasks, reserves, places_that_hold(reserves, state, fewer))
+
+
 def _together(
     state: ClusterState,
     tasks: Sequence[Task],
@@ -195,7 +210,7 @@ def _together(
     for _attempt in range(MOST_ATTEMPTS):
         found = _at_once(state, offers, forbidden)
         most = max(most, _worth(state, tasks, found))
-        kept = places_that_hold(reserves, state, found)
+        kept = _in_company(state, tasks, reserves, places_that_hold(reserves, state, found))
         if _worth(state, tasks, kept) > _worth(state, tasks, best):
             best = kept
         if len(kept) == len(found):

@@ -30,6 +30,20 @@ def torn(state: ClusterState, moving: Collection[int], staying: Collection[int])
     return frozenset(member for members in _sets(state) if left & members for member in members & going)
 
 
+def left_alone(state: ClusterState, moving: Collection[int], staying: Collection[int]) -> frozenset[int]:
+    """Return those of the moving that would leave one that stays on their node, which answers, though a rule wants them together.
+
+    That they are up is more than that they are together, so all may leave a node that is down.
+    """
+    kept = frozenset(instance for instance in staying if state.answers(int(state.primary[instance])))
+    going = torn(state, moving, kept)
+    return frozenset(instance for members in _sets(state) for instance in members & going if _is_with(state, instance, members & kept))
+
+
+def _is_with(state: ClusterState, instance: int, others: Collection[int]) -> bool:
+    return int(state.primary[instance]) in {int(state.primary[other]) for other in others}
+
+
 def _sets(state: ClusterState) -> list[frozenset[int]]:
     """Return the sets of all instances that are somewhere."""
     together = state.facts.slots.together

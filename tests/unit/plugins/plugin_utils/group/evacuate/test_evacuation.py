@@ -210,6 +210,25 @@ def test_who_is_to_be_with_one_that_has_no_place_stays_with_it_while_their_node_
     assert reasons.get("small", []) == ([] if leaves else ["rule affinity rule 0 keeps small off n2"])
 
 
+def test_who_is_to_be_with_one_that_the_next_failure_keeps_out_stays_with_it():
+    """Without n1 its neighbours cannot hold all after a failure, so that somebody has to stay."""
+    pool = {"type": "external", "pool": "san"}
+    shared = {"disk": 1024, "vcpus": 1, "storage": pool, "disk_template": "ext"}
+    nodes = [{"name": name, "total_memory": 32768, "total_cpus": 32, "storage": [pool]} for name in ("n1", "n2", "n3")]
+    homes = {"a": ("n1", 1024), "b": ("n1", 2048), "c": ("n1", 6144), "d": ("n2", 6144), "e": ("n3", 6144)}
+    homes |= {"f": ("n2", 6144), "g": ("n2", 6144)}
+    given = {
+        "nodes": [{**nodes[0], "drained": True}, *nodes[1:]],
+        "instances": [{"name": name, "primary": node, "memory": memory, **shared} for name, (node, memory) in homes.items()],
+        "rules": [{"type": "affinity", "instances": ["a", "b"]}],
+    }
+    found = run_evacuate(Loaded(parse_inline(given), {}), {"nodes": ["n1"]})
+    going = {move["instance"]: move["to"][0] for move in found["plan"]["moves"]}
+    assert going.get("a") == going.get("b")
+    assert going
+    assert {one["instance"] for one in found["unplaced"]} == {"a", "b", "c"} - going.keys()
+
+
 def test_what_cannot_move_says_so(bench):
     nodes = [bench.node("a"), bench.node("b")]
     found = run(bench, nodes, [bench.instance("i", "a")], nodes=["a"])
