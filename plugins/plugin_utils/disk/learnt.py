@@ -25,9 +25,10 @@ from .schema.memo import Grounds, Memory
 
 _MOST = 32
 """So much is kept at most under one name: to look through thousands takes longer than to do without."""
-_SEAL = secrets.token_bytes(32)
+_SECRET = secrets.token_bytes(32)
 """Known to this process and those that are forked from it: what others wrote is never unpickled."""
-_SEALED = 32
+_SEAL_SIZE = 32
+"""Bytes of a seal, with which every file begins."""
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Shelf:
             content = self._path(name).read_bytes()
         except OSError:
             return ()
-        seal, records = content[:_SEALED], content[_SEALED:]
+        seal, records = content[:_SEAL_SIZE], content[_SEAL_SIZE:]
         return t.cast("Records", pickle.loads(records)) if secrets.compare_digest(seal, _seal(records)) else ()
 
     def _write(self, path: Path, records: Sequence[tuple[Grounds, bytes]]) -> None:
@@ -83,9 +84,9 @@ class Shelf:
             beside.replace(path)
 
     def _path(self, name: str) -> Path:
-        return self._folder / hashlib.blake2b(name.encode(), digest_size=_SEALED).hexdigest()
+        return self._folder / hashlib.blake2b(name.encode(), digest_size=_SEAL_SIZE).hexdigest()
 
 
 def _seal(content: bytes) -> bytes:
     # Python's own: the first use of OpenSSL in a forked process takes longer than all else here.
-    return hashlib.blake2b(content, key=_SEAL, digest_size=_SEALED).digest()
+    return hashlib.blake2b(content, key=_SECRET, digest_size=_SEAL_SIZE).digest()

@@ -97,7 +97,7 @@ def test_what_another_run_left_counts_as_nothing(tmp_path: pathlib.Path, monkeyp
     shelf = Shelf(tmp_path)
     shelf.leave("name", Grounds(()), "found")
     assert shelf.find("name", {}) == "found"
-    monkeypatch.setattr(learnt, "_SEAL", b"that of another run")
+    monkeypatch.setattr(learnt, "_SECRET", b"that of another run")
     assert shelf.find("name", {}) is None
 
 
