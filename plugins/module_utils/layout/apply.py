@@ -131,7 +131,7 @@ def _carry_out_all(
 ) -> Report:
     """Return the report with the steps of a plan carried out, as far as that goes."""
     report = replace(report, losses=plan.losses or report.losses)
-    refused = _refused(request, machine, report.now or report.before, plan)
+    refused = _refused(request, machine, report, plan)
     if refused is not None:
         return replace(report, pending=plan.steps, problem=refused)
     if plan.losses:
@@ -162,12 +162,16 @@ def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
     return len(kinds) == 1 or kinds[0] != kinds[1]
 
 
-def _refused(request: Request, machine: Machine, present: Present, plan: LayoutPlan) -> t.Optional[str]:
+def _refused(request: Request, machine: Machine, report: Report, plan: LayoutPlan) -> t.Optional[str]:
     refusals = _refusals(request, machine, plan)
     if refusals:
-        return _listed("The layout cannot be made, and nothing on the disks was changed", refusals)
-    lacking = _missing(request, machine, present, plan.steps)
-    return _listed("The host lacks what the layout needs, and nothing on the disks was changed", lacking) if lacking else None
+        return _listed(f"The layout cannot be made, and {_changed_before(report)}", refusals)
+    lacking = _missing(request, machine, report.now or report.before, plan.steps)
+    return _listed(f"The host lacks what the layout needs, and {_changed_before(report)}", lacking) if lacking else None
+
+
+def _changed_before(report: Report) -> str:
+    return "nothing was done but to look into what is there" if report.done else "nothing on the disks was changed"
 
 
 def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str, ...]:

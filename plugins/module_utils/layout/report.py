@@ -43,7 +43,8 @@ def as_failure(report: Report) -> Plain:
     parts = [str(report.problem)]
     if report.done or report.failed is not None:
         parts += [_listed("Done before", report.done), _listed("Not begun", report.pending)]
-        parts.append("What failed may be half done. The same task run again goes on from here.")
+        half = "What failed may be half done. " if report.failed is not None else ""
+        parts.append(f"{half}The same task run again goes on from here.")
     return {
         "msg": "\n".join(parts),
         "changed": bool(report.done) or report.failed is not None,

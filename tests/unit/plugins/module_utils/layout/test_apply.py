@@ -116,10 +116,10 @@ def test_opening_that_comes_to_no_end_ends(monkeypatch):
 
 
 def test_refusals_are_told_at_once_and_nothing_is_done(monkeypatch):
-    for doing in ("apply", "foresee"):
+    for doing, says in (("apply", "cannot be made, and nothing on the disks was changed"), ("foresee", "cannot be made")):
         run = Run(monkeypatch, LayoutPlan(refusals=("one is busy", "two is full")))
         report = getattr(run, doing)()
-        assert "\n- one is busy\n- two is full" in report.problem
+        assert report.problem == f"The layout {says}:\n- one is busy\n- two is full"
         assert (report.done, run.carried_out) == ((), [])
 
 
@@ -127,8 +127,10 @@ def test_refusals_after_an_opening_say_what_was_opened(monkeypatch):
     run = Run(monkeypatch, LayoutPlan((OPEN,), again=True), LayoutPlan(refusals=("xfs is on it",)))
     report = run.apply(key=Key(b"x"))
     assert report.done == (OPEN,)
-    assert "xfs is on it" in report.problem
-    assert "open /dev/sda1 as /dev/mapper/keys" in as_failure(report)["msg"]
+    assert report.problem == "The layout cannot be made, and nothing was done but to look into what is there:\n- xfs is on it"
+    said = as_failure(report)["msg"]
+    assert "Done before:\n- open /dev/sda1 as /dev/mapper/keys" in said
+    assert "half done" not in said
 
 
 def encrypted():
