@@ -94,7 +94,8 @@ def files_summary(folder: Path, files: Sequence[PlanFile]) -> str:
     """Return one sentence on how many files there are, and how many of them are new or other than they were."""
     new = sum(file.before is None for file in files)
     other = sum(file.changes for file in files) - new
-    return f"{len(files)} plans in {folder}: {new} new, {other} changed, {len(files) - new - other} as they were"
+    plans = "1 plan" if len(files) == 1 else f"{len(files)} plans"
+    return f"{plans} in {folder}: {new} new, {other} changed, {len(files) - new - other} as they were"
 
 
 def _plan_file(path: Path, host: str, plan: t.Any) -> PlanFile:

@@ -101,7 +101,8 @@ def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
     for position, rule in enumerate(cluster.rules):
         allowed = _nodes_of(cluster, members, members[position])
         if rule.kind == RuleKind.ANTI_AFFINITY and len(members[position]) > len(allowed):
-            tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart, with only {len(allowed)} nodes")
+            nodes = "1 node" if len(allowed) == 1 else f"{len(allowed)} nodes"
+            tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart, with only {nodes}")
         if rule.kind != RuleKind.AFFINITY:
             continue
         for other, against in enumerate(cluster.rules):

@@ -77,4 +77,4 @@ def _message(state: ClusterState, emptying: Emptying) -> str:
         return "; ".join(f"{names[missing.instance]}: {missing.says}" for missing in emptying.unplaced)
     if not emptying.instances:
         return "it is empty"
-    return f"it can be emptied by {len(emptying.moves)} moves"
+    return "it can be emptied by 1 move" if len(emptying.moves) == 1 else f"it can be emptied by {len(emptying.moves)} moves"

@@ -35,6 +35,7 @@ def test_a_file_holds_the_plan_and_the_digest_is_that_of_the_file(tmp_path: path
     assert json.loads(path.read_text()) == PLAN
     assert to_plain(files) == {"digests": {"web1": hashlib.sha256(path.read_bytes()).hexdigest()}, "written": ["web1"], "changed": True}
     assert [entry.name for entry in path.parent.iterdir()] == ["web1.json"]
+    assert files_summary(path.parent, files) == f"1 plan in {path.parent}: 1 new, 0 changed, 0 as they were"
 
 
 def test_an_entry_has_a_line_of_its_own(tmp_path: pathlib.Path) -> None:
