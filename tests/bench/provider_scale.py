@@ -6,7 +6,8 @@
 
     .venv/bin/python tests/bench/provider_scale.py [--providers 1000000] [--shapes flat nested] [--database URL] [--json FILE]
 
-A made-up fleet is written by the import of worlds (an SQLite file by default; give an empty database of PostgreSQL or MariaDB else).
+A made-up fleet is written by the import of worlds (an SQLite file by default; give an empty database of PostgreSQL or MariaDB else, and
+one shape, as a database holds one fleet).
 Each question is then asked by a process of its own, whose imports are not counted: Ansible has made them before it forks. Exits with 1
 when a target is missed, which are those for a million providers.
 """
@@ -156,6 +157,8 @@ def main():
     if arguments.ask:
         print(json.dumps(ask(arguments.database, arguments.shapes[0], arguments.ask)))
         return 0
+    if arguments.database and len(arguments.shapes) > 1:
+        parser.error("--database holds one fleet: name one of --shapes flat nested, and another empty database for the other")
     rows = []
     for shape in arguments.shapes:
         with tempfile.TemporaryDirectory() as folder:
