@@ -54,6 +54,20 @@ def test_archive_holds_what_users_need_and_no_more(archive: Path) -> None:
         assert ours <= files
 
 
+def test_links_of_the_archive_lead_to_files_of_the_archive(archive: Path) -> None:
+    with tarfile.open(archive) as opened:
+        files = {member.name for member in opened.getmembers() if member.isfile()}
+        pages = {name: opened.extractfile(name).read().decode() for name in files if name.endswith(".md")}  # type: ignore[union-attr]
+    known = files | {str(folder) for name in files for folder in Path(name).parents}
+    links = {
+        (name, os.path.normpath(os.path.join(os.path.dirname(name), path)))
+        for name, text in pages.items()
+        for path in re.findall(r"\]\(([^)#\s]+)", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+        if "://" not in path
+    }
+    assert not sorted((name, target) for name, target in links if target not in known)
+
+
 def test_archive_is_not_large(archive: Path) -> None:
     kib = re.search(r"^most=\$\(\((\d+) \* 1024\)\)$", (ROOT / "tests/utils/build-release").read_text(encoding="utf-8"), re.MULTILINE)
     assert kib
