@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 
 from .facts.mounts import parse_mounts
-from .steps.machine import LONG_PATIENCE, Machine, StepFailed
+from .steps.machine import LONG_PATIENCE, CommandFailed, Machine, StepFailed
 from .storage.fstab import with_escapes, without_escapes
 
 _FIELDS_LEFT_OUT = ("defaults", "0", "0")
 """What options, dump and pass are where a line ends before them."""
 
 _FEWEST_FIELDS = 3
+_NEVER_CHECKED = "0"
+"""The pass of what no start checks before it mounts it."""
+_CHECKED = (0, 1)
+"""Codes of fsck: nothing was wrong, or all of it was corrected."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def carry_out(plan: MountPlan, fstab: str, machine: Machine, write: Callable[[st
             machine.change(["systemctl", "daemon-reload"])
     for entry in plan.new:
         _make_folder(entry.path)
-        machine.change(["mount", "--fstab", fstab, entry.path], patience=LONG_PATIENCE)
+        _mount(entry, fstab, machine)
     for entry in plan.changed:
         machine.change(["mount", "--fstab", fstab, "-o", "remount", entry.path])
     left = plan_mounts((*plan.new, *plan.changed), plan.after, machine.read(MOUNTINFO) or "")
@@ -117,6 +121,24 @@ def carry_out(plan: MountPlan, fstab: str, machine: Machine, write: Callable[[st
 def entry_of(given: t.Mapping[str, t.Any]) -> Entry:
     """Return the entry of a mapping of its fields."""
     return Entry(*(str(given[name]) for name in ("src", "path", "fstype", "opts", "dump", "passno")))
+
+
+def _mount(entry: Entry, fstab: str, machine: Machine) -> None:
+    """Mount; where that fails, check first what a start would check, correct what is safe to correct, and mount then.
+
+    A power cut while an ext4 grows can leave its descriptors in the journal alone. Kernels look at them before they replay it.
+    """
+    mounting = ["mount", "--fstab", fstab, entry.path]
+    try:
+        machine.change(mounting, patience=LONG_PATIENCE)
+    except CommandFailed as error:
+        if error.code is None or entry.passno == _NEVER_CHECKED:
+            raise
+        try:
+            machine.change(["fsck", "-T", "-M", "-a", entry.src], patience=LONG_PATIENCE, accepted=_CHECKED)
+        except CommandFailed as complaint:
+            raise StepFailed(f"{error}; {complaint}") from error
+        machine.change(mounting, patience=LONG_PATIENCE)
 
 
 def _make_folder(path: str) -> None:

@@ -20,13 +20,15 @@ description:
   - If systemd is running, it reloads a changed C(fstab) before anything is mounted.
   - File systems that are mounted already stay mounted. If their line has changed, they are remounted with the new options, without
     being unmounted (C(remount)).
+  - If a file system cannot be mounted and its O(mounts[].passno) is not V(0), it is checked as a start of the host would check it
+    (C(fsck -a), which corrects only what is safe to correct), and mounted then. An ext4 needs that after a power cut while it grew.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.host
 requirements:
   - root on the host
-  - C(mount) of util-linux
+  - C(mount) of util-linux, and C(fsck) for file systems that cannot be mounted unchecked
 options:
   mounts:
     description:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.mounting import Entry, carry_out, entry_of, plan_mounts
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.mounting_machine import MountingMachine, mountinfo
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
@@ -66,6 +66,34 @@ def test_a_mount_that_fails_and_one_that_only_seems_to_come_are_failures(tmp_pat
         carry_out(plan_mounts(wanted, "", ""), "/etc/fstab", failing, lambda text: None)
     with pytest.raises(StepFailed, match="not mounted, although"):
         carry_out(plan_mounts(wanted, "", ""), "/etc/fstab", RecordingMachine(), lambda text: None)
+
+
+class UncheckedMachine(MountingMachine):
+    """A machine that mounts nothing before it was checked."""
+
+    def change(self, command, *given, **options):
+        if command[0] == "mount" and not any(done.startswith("fsck ") for done in self.commands):
+            raise CommandFailed(command, 32, "Structure needs cleaning")
+        return super().change(command, *given, **options)
+
+
+def test_what_a_start_checks_is_checked_where_it_cannot_be_mounted(tmp_path):
+    checked, unchecked = (Entry("UUID=1", f"{tmp_path}/srv", "ext4", passno=number) for number in ("2", "0"))
+    machine = UncheckedMachine(files={"/proc/self/mountinfo": ""})
+    carry_out(plan_mounts([checked], "", ""), "/etc/fstab", machine, lambda text: None)
+    assert machine.commands == ["fsck -T -M -a UUID=1", f"mount --fstab /etc/fstab {checked.path}"]
+
+    machine = UncheckedMachine(files={"/proc/self/mountinfo": ""})
+    with pytest.raises(StepFailed, match="Structure needs cleaning"):
+        carry_out(plan_mounts([unchecked], "", ""), "/etc/fstab", machine, lambda text: None)
+    assert machine.commands == []
+
+
+def test_what_a_check_cannot_correct_is_told_with_what_mount_said(tmp_path):
+    entry = Entry("UUID=1", f"{tmp_path}/srv", "ext4", passno="2")
+    machine = MountingMachine(files={"/proc/self/mountinfo": ""}, failing={"mount": 32, "fsck": 4})
+    with pytest.raises(StepFailed, match=r"mount .* failed with code 32: .*; fsck -T -M -a UUID=1 failed with code 4"):
+        carry_out(plan_mounts([entry], "", ""), "/etc/fstab", machine, lambda text: None)
 
 
 def test_a_mount_point_that_cannot_be_made_is_a_failure(tmp_path):
