@@ -25,6 +25,8 @@ from ..plugin_utils.disk.warm_up import warm_up
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
 warm_up(PROFILES)
+# Ansible imports this once, and forks for each host. Frozen, what is there is not looked through, and so not copied, in every fork.
+gc.freeze()
 
 
 class ActionModule(PlanningAction):
