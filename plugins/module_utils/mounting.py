@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import typing as t
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 from .facts.mounts import parse_mounts
 from .steps.machine import LONG_PATIENCE, CommandFailed, Machine, StepFailed
@@ -40,6 +40,10 @@ class Entry:
     def line(self) -> str:
         """The line as it is written."""
         return " ".join(with_escapes(field) for field in astuple(self))
+
+    def below(self, root: str) -> Entry:
+        """Return the entry with its mount point below a directory."""
+        return replace(self, path=os.path.normpath(f"{root.rstrip('/')}/{self.path.lstrip('/')}"))
 
 
 def with_entries(text: str, entries: Iterable[Entry]) -> str:
@@ -91,16 +95,21 @@ class MountPlan:
         return self.before != self.after or bool(self.new)
 
 
-def plan_mounts(entries: Sequence[Entry], fstab: str, mountinfo: str) -> MountPlan:
-    """Return what is to be done for these entries, given the texts of fstab and of /proc/self/mountinfo. Pure."""
+def plan_mounts(entries: Sequence[Entry], fstab: t.Optional[str], mountinfo: str) -> MountPlan:
+    """Return what is to be done for these entries, given the texts of fstab and of /proc/self/mountinfo. Pure.
+
+    Without fstab (None) nothing is written into it, and what is mounted stays as it is.
+    """
     mounted = {place for places in parse_mounts(mountinfo).targets.values() for place in places}
     there = [entry for entry in entries if os.path.normpath(entry.path) in mounted]
     new = tuple(entry for entry in entries if entry not in there)
+    if fstab is None:
+        return MountPlan("", "", new)
     return MountPlan(fstab, with_entries(fstab, entries), new, tuple(entry for entry in there if not has_entry(fstab, entry)))
 
 
-def carry_out(plan: MountPlan, fstab: str, machine: Machine, write: Callable[[str], None]) -> None:
-    """Write fstab (a path) with `write`, tell systemd, and mount in order; raises StepFailed.
+def carry_out(plan: MountPlan, fstab: t.Optional[str], machine: Machine, write: Callable[[str], None]) -> None:
+    """Write fstab (a path, or None) with `write`, tell systemd, and mount in order; raises StepFailed.
 
     systemd is told first: by the units of before it could take down what is mounted where they say otherwise.
     """
@@ -112,8 +121,8 @@ def carry_out(plan: MountPlan, fstab: str, machine: Machine, write: Callable[[st
         _make_folder(entry.path)
         _mount(entry, fstab, machine)
     for entry in plan.changed:
-        machine.change(["mount", "--fstab", fstab, "-o", "remount", entry.path])
-    left = plan_mounts((*plan.new, *plan.changed), plan.after, machine.read(MOUNTINFO) or "")
+        machine.change(["mount", *_by(fstab), "-o", "remount", entry.path])
+    left = plan_mounts((*plan.new, *plan.changed), None, machine.read(MOUNTINFO) or "")
     if left.new:
         raise StepFailed(f"not mounted, although mount reported no error: {', '.join(entry.path for entry in left.new)}")
 
@@ -123,12 +132,17 @@ def entry_of(given: t.Mapping[str, t.Any]) -> Entry:
     return Entry(*(str(given[name]) for name in ("src", "path", "fstype", "opts", "dump", "passno")))
 
 
-def _mount(entry: Entry, fstab: str, machine: Machine) -> None:
+def _by(fstab: t.Optional[str]) -> list[str]:
+    return ["--fstab", fstab] if fstab is not None else []
+
+
+def _mount(entry: Entry, fstab: t.Optional[str], machine: Machine) -> None:
     """Mount; where that fails, check first what a start would check, correct what is safe to correct, and mount then.
 
     A power cut while an ext4 grows can leave its descriptors in the journal alone. Kernels look at them before they replay it.
     """
-    mounting = ["mount", "--fstab", fstab, entry.path]
+    said_by_none = ["-t", entry.fstype, "-o", entry.opts, entry.src]
+    mounting = ["mount", *(_by(fstab) or said_by_none), entry.path]
     try:
         machine.change(mounting, patience=LONG_PATIENCE)
     except CommandFailed as error:

@@ -67,6 +67,11 @@ options:
       - The file to write the lines to. It is made if it is missing.
     type: path
     default: /etc/fstab
+  root:
+    description:
+      - The directory of a new system. Everything is mounted below it until the next start of the host, and O(fstab) is neither read nor
+        written, because the new system has one of its own.
+    type: path
   backup:
     description: Whether to keep a copy of the previous O(fstab) beside it, with the time in its name, when it changes.
     type: bool
@@ -93,6 +98,13 @@ EXAMPLES = r"""
     mounts:
       - {src: UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11, path: /srv/data, fstype: xfs}
       - {src: UUID=8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f10, path: /srv/data/log, fstype: ext4, opts: "defaults,nofail", passno: "2"}
+  become: true
+
+- name: Mount the root file system of a system that is to be installed
+  bareon.allocator.disk_mounts:
+    mounts:
+      - {src: UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11, path: /, fstype: ext4, passno: "1"}
+    root: /target
   become: true
 """
 
@@ -137,19 +149,23 @@ def main() -> t.NoReturn:
         argument_spec={
             "mounts": {"type": "list", "elements": "dict", "required": True, "options": fields},
             "fstab": {"type": "path", "default": "/etc/fstab"},
+            "root": {"type": "path"},
             "backup": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     machine, fstab = LocalMachine(), os.path.realpath(module.params["fstab"])
-    entries = [entry_of(given) for given in module.params["mounts"]]
-    plan = plan_mounts(entries, text_of(module, fstab), machine.read(MOUNTINFO) or "")
+    entries, root = [entry_of(given) for given in module.params["mounts"]], module.params["root"]
+    if root is None:
+        plan = plan_mounts(entries, text_of(module, fstab), machine.read(MOUNTINFO) or "")
+    else:
+        plan = plan_mounts([entry.below(root) for entry in entries], None, machine.read(MOUNTINFO) or "")
     copy: dict[str, str] = {}
     if not module.check_mode:
         if module.params["backup"] and plan.after != plan.before and os.path.exists(fstab):
             copy["backup_file"] = module.backup_local(fstab)
         try:
-            carry_out(plan, fstab, machine, lambda text: write(module, fstab, text))
+            carry_out(plan, fstab if root is None else None, machine, lambda text: write(module, fstab, text))
         except StepFailed as error:
             module.fail_json(msg=str(error))
     module.exit_json(

@@ -15,6 +15,7 @@ import sys
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import leave_descriptors_in_the_journal
 
 ROOT = pathlib.Path(__file__).parents[2]
 MIB = 1024**2
@@ -156,6 +157,17 @@ def test_shown_then_applied_then_nothing_to_do(bed):
     mounted_again = bed.apply()
     assert (mounted_again.changed, mounted_again.failed) == (1, 0), mounted_again.text
     assert (bed.target / "data2" / "kept").read_text(encoding="utf-8") == "data"
+
+
+def test_a_new_system_is_mounted_though_a_cut_left_an_ext4_half_grown(bed):
+    assert bed.apply().failed == 0
+    device = mounts(bed.target)[str(bed.target)][1]
+    (bed.target / "kept").write_text("data", encoding="utf-8")
+    bed.unmount()
+    leave_descriptors_in_the_journal(device)
+    again = bed.apply()
+    assert (again.changed, again.failed) == (1, 0), again.text
+    assert (bed.target / "kept").read_text(encoding="utf-8") == "data"
 
 
 def test_a_disk_with_something_on_it_takes_a_word(bed):

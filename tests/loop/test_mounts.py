@@ -12,41 +12,23 @@ from pathlib import Path
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.mounting import MOUNTINFO, Entry, carry_out, plan_mounts
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
-
-BLOCK = 1024
-LAST_DESCRIPTORS = 4
-"""The block of those of the groups from 32 on, which a file system of 200 MiB does not have."""
-BEFORE, AFTER = "200M", "284M"
-
-
-def output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import leave_descriptors_in_the_journal, run
 
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    """A file system whose superblock has grown, and whose last descriptors lie in the journal alone."""
+    """A file system whose superblock has grown, and whose last descriptor lies in the journal alone."""
     (tmp_path / "content").mkdir()
     (tmp_path / "content" / "kept").write_text("kept", encoding="utf-8")
-    file, descriptors = tmp_path / "disk.img", tmp_path / "descriptors"
-    output("truncate", "--size", BEFORE, str(file))
-    output("mkfs.ext4", "-q", "-b", str(BLOCK), "-O", "metadata_csum", "-d", str(tmp_path / "content"), str(file))
-    output("truncate", "--size", AFTER, str(file))
-    output("e2fsck", "-f", "-p", str(file))
-    output("resize2fs", str(file))
-    with file.open("r+b") as raw:
-        raw.seek(LAST_DESCRIPTORS * BLOCK)
-        descriptors.write_bytes(raw.read(BLOCK))
-    into_journal = f"jo\njw -b {LAST_DESCRIPTORS} {descriptors}\njc\n"
-    subprocess.run(["debugfs", "-w", str(file)], input=into_journal, capture_output=True, text=True, check=True)
-    with file.open("r+b") as raw:
-        raw.seek(LAST_DESCRIPTORS * BLOCK)
-        raw.write(bytes(BLOCK))
+    file = tmp_path / "disk.img"
+    run("truncate", "--size=284M", str(file))
+    run("mkfs.ext4", "-q", "-b", "1024", "-d", str(tmp_path / "content"), str(file))
+    leave_descriptors_in_the_journal(str(file))
     return file
 
 
 def test_an_ext4_that_was_cut_off_as_it_grew_is_checked_and_mounted(image: Path, tmp_path: Path) -> None:
-    device = output("losetup", "--find", "--show", str(image))
+    device = run("losetup", "--find", "--show", str(image)).strip()
     place, fstab, machine = tmp_path / "mounted", tmp_path / "fstab", LocalMachine()
     entry = Entry(device, str(place), "ext4", passno="2")
     try:
@@ -59,4 +41,4 @@ def test_an_ext4_that_was_cut_off_as_it_grew_is_checked_and_mounted(image: Path,
         assert (place / "kept").read_text(encoding="utf-8") == "kept"
     finally:
         subprocess.run(["umount", str(place)], capture_output=True, check=False)
-        output("losetup", "--detach", device)
+        run("losetup", "--detach", device)

@@ -68,6 +68,24 @@ def test_a_mount_that_fails_and_one_that_only_seems_to_come_are_failures(tmp_pat
         carry_out(plan_mounts(wanted, "", ""), "/etc/fstab", RecordingMachine(), lambda text: None)
 
 
+def test_what_no_table_is_to_have_is_mounted_by_what_is_given(tmp_path):
+    wanted = entries(tmp_path)
+    machine = MountingMachine(files={"/proc/self/mountinfo": mountinfo(wanted[0].path)}, folders={"/run/systemd": ["system"]})
+    plan = plan_mounts(wanted, None, machine.read("/proc/self/mountinfo"))
+    assert (plan.changes, plan.new, plan.changed) == (True, (wanted[1],), ())
+    carry_out(plan, None, machine, pytest.fail)
+    assert machine.commands == [f"mount -t ext4 -o noatime UUID=2 {wanted[1].path}"]
+    assert not plan_mounts(wanted, None, machine.read("/proc/self/mountinfo")).changes
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "place"), [("/target", "/", "/target"), ("/target/", "/srv/", "/target/srv"), ("/", "/srv", "/srv"), ("/", "/", "/")]
+)
+def test_a_new_system_is_mounted_below_its_directory(root, path, place):
+    entry = Entry("UUID=1", path, "xfs", "noatime", passno="2")
+    assert entry.below(root) == Entry("UUID=1", place, "xfs", "noatime", passno="2")
+
+
 class UncheckedMachine(MountingMachine):
     """A machine that mounts nothing before it was checked."""
 

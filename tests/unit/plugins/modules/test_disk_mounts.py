@@ -67,6 +67,25 @@ def test_what_fstab_was_stays_beside_it_where_that_is_asked_for(machine, capsys,
     assert [file.name for file in tmp_path.iterdir() if "fstab." in file.name] == [pathlib.Path(made["backup_file"]).name]
 
 
+def test_a_new_system_leaves_the_table_of_this_one_alone(machine, capsys, tmp_path):
+    fstab = tmp_path / "fstab"
+    fstab.write_text("# mine\n", encoding="utf-8")
+    mounts = [{"src": "UUID=1", "path": path, "fstype": "ext4", "passno": "1"} for path in ("/", "/srv")]
+    options = {"mounts": mounts, "root": str(tmp_path / "target"), "backup": True}
+
+    seen = run(capsys, tmp_path, **options, _ansible_check_mode=True)
+    assert machine.events == []
+    first, second = run(capsys, tmp_path, **options), run(capsys, tmp_path, **options)
+
+    places = [f"{tmp_path}/target", f"{tmp_path}/target/srv"]
+    assert seen == first
+    assert (first["changed"], first["mounted"]) == (True, places)
+    assert (second["changed"], second["mounted"]) == (False, [])
+    assert machine.commands == [f"mount -t ext4 -o defaults UUID=1 {place}" for place in places]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["fstab", "target"]
+    assert fstab.read_text(encoding="utf-8") == "# mine\n"
+
+
 def test_what_fails_is_told(machine, capsys, tmp_path):
     machine.failing["mount"] = 32
     result = run(capsys, tmp_path)
