@@ -67,6 +67,13 @@ def target(tmp_path: Path) -> Path:
 
 def run(target: Path, **more: t.Any) -> tuple[int, int, str]:
     """Have the role write the tables; return the exit code, how many tasks changed something, and the failures' messages."""
+    code, said = played(target, ("facts", "mount"), **more)
+    results = [result for play in said["plays"] for task in play["tasks"] for result in task["hosts"].values()]
+    return code, said["stats"]["localhost"]["changed"], "\n".join(one["msg"] for one in results if one.get("failed"))
+
+
+def played(target: Path, names: t.Sequence[str], *options: str, **more: t.Any) -> tuple[int, dict[str, t.Any]]:
+    """Have the role do its parts of these names; return the exit code, and all that the run said."""
     result = {
         "changed": False,
         "schema": SCHEMA,
@@ -87,11 +94,11 @@ def run(target: Path, **more: t.Any) -> tuple[int, int, str]:
         "ansible_python_interpreter": sys.executable,
         **more,
     }
-    parts = [{"ansible.builtin.include_role": {"name": "bareon.allocator.disk_layout", "tasks_from": name}} for name in ("facts", "mount")]
+    parts = [{"ansible.builtin.include_role": {"name": "bareon.allocator.disk_layout", "tasks_from": name}} for name in names]
     play = target.parent / "play.yml"
     play.write_text(json.dumps([{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": parts}]), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", "--inventory", "localhost,", "--extra-vars", json.dumps(given), str(play)],
+        [sys.executable, "-m", "ansible", "playbook", "--inventory", "localhost,", "--extra-vars", json.dumps(given), *options, str(play)],
         cwd=ROOT,
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"},
         capture_output=True,
@@ -99,9 +106,7 @@ def run(target: Path, **more: t.Any) -> tuple[int, int, str]:
         check=False,
         timeout=300,
     )
-    said = json.loads(done.stdout)
-    results = [result for play in said["plays"] for task in play["tasks"] for result in task["hosts"].values()]
-    return done.returncode, said["stats"]["localhost"]["changed"], "\n".join(one["msg"] for one in results if one.get("failed"))
+    return done.returncode, json.loads(done.stdout)
 
 
 def lines(target: Path) -> dict[str, list[str]]:
@@ -133,6 +138,7 @@ def test_lines_of_others_modes_and_what_was_there_stay(target: Path) -> None:
     had = {name: copies(target, name) for name in BEFORE}
     assert run(target) == (0, 0, "")
     assert {name: copies(target, name) for name in BEFORE} == had
+    assert not (target / ".autorelabel").exists()
 
 
 def test_tables_that_are_not_there_are_made_for_all_to_read_and_owners_are_those_of_the_new_system(target: Path) -> None:
@@ -151,3 +157,31 @@ def test_tables_that_are_not_there_are_made_for_all_to_read_and_owners_are_those
         f"mount_points: there is no user nobody-knows, which is to be owner of /srv in {target}. "
         "Take it out, or make it in disk_layout_install_tasks."
     )
+
+
+def test_a_new_system_with_selinux_labels_its_files_once(target: Path) -> None:
+    (target / "etc/selinux").mkdir()
+    (target / "etc/selinux/config").touch()
+    assert run(target)[0] == 0
+    (target / ".autorelabel").unlink()
+    assert run(target) == (0, 0, "")
+    assert not (target / ".autorelabel").exists()
+
+
+@pytest.mark.parametrize(("read", "labelled"), [(["running selinux"], ["/srv/new"]), ([], [])])
+def test_what_is_mounted_anew_gets_its_labels_where_the_kernel_runs_selinux(target: Path, read: list[str], labelled: list[str]) -> None:
+    """In check mode, which tells the command and does nothing: no kernel here has SELinux."""
+    schema = {"fss": [{"device": f"/dev/{name}", "mount": f"/srv/{name}", "fs_type": "xfs"} for name in ("new", "old")]}
+    filesystems = [
+        {"device": "/dev/new", "uuid": f"{UUID}1", "mountpoints": []},
+        {"device": "/dev/old", "uuid": f"{UUID}2", "mountpoints": ["/srv/old"]},
+    ]
+    known = ["tool /usr/sbin/restorecon", *read]
+    host = {"stdout": "\n".join(known), "stdout_lines": known}
+    layout = {"schema": schema, "filesystems": filesystems, "containers": [], "arrays": []}
+    options = {"disk_layout_root": "/", "disk_layout_new_system": False, "disk_layout_nofail": []}
+    code, said = played(target, ["mount"], "--check", disk_layout_host=host, disk_layout_result=layout, **options)
+    assert code == 0
+    (task,) = [task for play in said["plays"] for task in play["tasks"] if "SELinux" in task["task"]["name"]]
+    commands = [item["cmd"] for item in task["hosts"]["localhost"].get("results", []) if "cmd" in item]
+    assert commands == [["restorecon", "-R", place] for place in labelled]
