@@ -58,9 +58,9 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.common.action import rehearsal_folder
-from ..plugin_utils.common.errors import InputError, Unavailable
+from ..plugin_utils.common.errors import InputError, Unavailable, describe_unwritable
 from ..plugin_utils.common.libraries import MissingLibraries, refuse_missing
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils.common.plain import plain, plain_input
 from ..plugin_utils.provider.tasks.info import look_up_tree_usages, look_up_usages
 
 
@@ -71,10 +71,12 @@ class LookupModule(LookupBase):
         """Return one mapping of usages by class for each provider."""
         self.set_options(var_options=variables, direct=kwargs)
         look_up = look_up_tree_usages if self.get_option("tree") else look_up_usages
-        given = plain(terms), plain(self.get_option("database")), self.get_option("timeout")
         rehearsal = rehearsal_folder(check_mode=bool((variables or {}).get("ansible_check_mode")))
         try:
             refuse_missing()
+            given = plain_input(terms, "usages"), plain(self.get_option("database")), self.get_option("timeout")
             return t.cast("list[t.Any]", plain(look_up(*given, rehearsal)))
         except (InputError, MissingLibraries, Unavailable) as error:
             raise AnsibleLookupError(str(error)) from None
+        except UnicodeEncodeError as error:
+            raise AnsibleLookupError(describe_unwritable(error)) from None

@@ -19,9 +19,10 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils import color
 
-from .errors import InputError, Mistake, NoSolution, Unavailable, suggest
+from .errors import InputError, Mistake, NoSolution, Unavailable, describe_unwritable, suggest
 from .libraries import MissingLibraries, describe_missing, refuse_missing
-from .plain import plain
+from .options import refuse_unreadable
+from .plain import plain, plain_input
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
@@ -125,6 +126,8 @@ class PlanningAction(ActionBase):
             return self.plan(self._validated_arguments(), task_vars)
         except (InputError, MissingLibraries, Unavailable) as error:
             return failure(str(error))
+        except UnicodeEncodeError as error:
+            return failure(describe_unwritable(error))
         except ImportError as error:
             return failure(describe_missing(error))
         except NoSolution as error:
@@ -137,8 +140,9 @@ class PlanningAction(ActionBase):
         unknown = [name for name in self._task.args if name not in self.ARGUMENTS]
         if unknown:
             raise InputError([Mistake(name, f"is not an option of {self._task.action}{self._meant(name)}") for name in unknown])
+        refuse_unreadable(self._task.args, self.ARGUMENTS)
         _validation, arguments = self.validate_argument_spec(argument_spec=dict(self.ARGUMENTS), **self.CONSTRAINTS)
-        return t.cast("dict[str, t.Any]", plain(arguments))
+        return t.cast("dict[str, t.Any]", plain_input(arguments))
 
     def _meant(self, name: str) -> str:
         return suggest(name, self.ARGUMENTS) or f"; its options are {', '.join(self.ARGUMENTS)}"

@@ -113,6 +113,11 @@ def describe_mistakes(mistakes: Iterable[Mistake]) -> str:
     return "\n".join([f"{len(lines)} mistakes in the input:", *(f"- {line}" for line in lines)])
 
 
+def describe_unwritable(error: UnicodeEncodeError) -> str:
+    """Return what is wrong with a text of the input that no encoding can write, such as one with half of a surrogate pair."""
+    return f"{error.object!r} is no text: it cannot be written as UTF-8"
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return ` (did you mean X?)` for known words that `word` is a part of, else for one that is close to it, else an empty string."""
     # Loaded here because hardly any input has typing mistakes, and scripts that answer in milliseconds load this file.

@@ -15,7 +15,7 @@ from ansible.utils.display import Display
 
 from .errors import InputError
 from .libraries import MissingLibraries
-from .plain import plain
+from .plain import plain_input
 
 Answer = tuple[t.Any, Sequence[str]]
 """A value, and warnings."""
@@ -30,7 +30,7 @@ def plain_filter(call: Callable[..., Answer]) -> Callable[..., t.Any]:
     @functools.wraps(call)
     def filtered(*given: t.Any, **options: t.Any) -> t.Any:
         try:
-            value, warnings = call(*map(plain, given), **{name: plain(option) for name, option in options.items()})
+            value, warnings = call(*map(plain_input, given), **plain_input(options))
         except (InputError, MissingLibraries, TypeError) as error:
             raise AnsibleFilterError(f"{call.__name__}: {error}") from error
         for warning in warnings:

@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import datetime
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from .errors import InputError, Mistake, Place, spelled
 
 
 def plain(value: t.Any) -> t.Any:
@@ -32,6 +35,28 @@ def plain(value: t.Any) -> t.Any:
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def plain_input(value: t.Any, place: Place = "") -> t.Any:
+    """Return what came from a task as `plain` does. Raises InputError with the place of all that is no plain data."""
+    try:
+        return plain(value)
+    except TypeError:
+        raise InputError(Mistake(spelled(where), says) for where, says in _not_plain(value, place)) from None
+
+
+def _not_plain(value: t.Any, place: Place) -> Iterator[tuple[Place, str]]:
+    """Yield where there is what `plain` refuses, and what is wrong with it: above all what YAML takes for a date."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _not_plain(item, (place, ".", str(key)))
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for number, item in enumerate(value):
+            yield from _not_plain(item, (place, "[", number))
+    elif isinstance(value, datetime.date):
+        yield place, f"is a date to YAML; put it in quotes ('{value}') to have it as text"
+    elif value is not None and not isinstance(value, (str, int, float)) and not hasattr(value, "tolist"):
+        yield place, f"is of the type {type(value).__name__}, which is no plain data"
 
 
 def is_literal(value: t.Any) -> bool:

@@ -43,7 +43,10 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
     """
     if arguments.get("cluster") is not None:
         return Loaded(parse_inline(arguments["cluster"]), {})
-    source = arguments["source"]
+    source = arguments.get("source")
+    if source is None:
+        # Ansible takes an option for given whose value is none.
+        raise InputError([Mistake("cluster", "is nothing; write a cluster out, or name its source")])
     check_source(source)
     kind = SourceType(source["type"])
     if kind == SourceType.PROXMOX:
@@ -99,6 +102,8 @@ def _read(path: Path) -> str:
         says = f"cannot read {path}: {error.strerror or error}"
     except UnicodeDecodeError as error:
         says = f"{path} is not UTF-8 text: {error.reason} at byte {error.start}"
+    except ValueError as error:
+        says = f"{str(path)!r} cannot be the path of a file: {error}"
     raise InputError([Mistake("source.path", says)])
 
 

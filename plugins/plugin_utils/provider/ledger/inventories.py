@@ -19,9 +19,6 @@ from ..world.parse import INVENTORY_FIELDS
 from .read import StoredProvider, read_users, run_batches
 from .tables import inventories, provider_traits, providers
 
-LARGEST_CAPACITY = 2**62
-"""What a larger capacity is stored as: more than anybody can ask for, and no more than a database counts to."""
-
 
 def found_by(provider: sa.ColumnElement[int]) -> dict[str, t.Any]:
     """Return what a new row of a provider says of it besides: the root of its tree, and whether it shares."""
@@ -32,7 +29,7 @@ def found_by(provider: sa.ColumnElement[int]) -> dict[str, t.Any]:
 
 def stored_inventory(inventory: Inventory) -> dict[str, t.Any]:
     """Return the columns of an inventory, in the order of STORED_FIELDS."""
-    return {**{name: getattr(inventory, name) for name in INVENTORY_FIELDS}, "capacity": min(inventory.capacity, LARGEST_CAPACITY)}
+    return {name: getattr(inventory, name) for name in STORED_FIELDS}
 
 
 STORED_FIELDS = (*INVENTORY_FIELDS, "capacity")

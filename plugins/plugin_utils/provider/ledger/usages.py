@@ -23,7 +23,7 @@ _OF_PROVIDERS = (
     "FROM resource_providers p LEFT JOIN inventories i ON i.provider_id = p.id WHERE p.uuid IN ({}) OR p.name IN ({})"
 )
 _OF_ALL = (
-    "SELECT resource_class, SUM(capacity), SUM(used), SUM(CASE WHEN used < capacity THEN capacity - used ELSE 0 END) "
+    "SELECT resource_class, SUM(1.0 * capacity), SUM(used), SUM(CASE WHEN used < capacity THEN 1.0 * capacity - used ELSE 0 END) "
     "FROM inventories GROUP BY resource_class"
 )
 
@@ -46,7 +46,7 @@ def read_usages(connection: sa.Connection, references: Iterable[str]) -> dict[st
 
 def read_total_usages(connection: sa.Connection) -> Usages:
     """Return the usages of all providers together."""
-    # Databases give sums of whole numbers as decimal ones.
+    # Databases give sums of whole numbers as decimal ones, but for SQLite, which counts no further than 2**63 unless told to be less exact.
     return {
         name: {"capacity": int(capacity), "used": int(used), "free": int(free)}
         for name, capacity, used, free in sorted(select_rows(connection, _OF_ALL))

@@ -13,7 +13,7 @@ from ...common.errors import Mistakes, Place
 from ...common.fields import Kind, ListOf, MappingOf, Row, Table, Text, Values, Whole
 from ..world.names import KnownNames
 from ..world.parse import AGGREGATE, AMOUNTS, REFERENCE
-from .model import UNSUFFIXED, Group, Request, Subtree, check_names, check_request, isolated_suffixes, why_no_suffix
+from .model import UNSUFFIXED, Group, Request, Subtree, bounded_limit, check_names, check_request, isolated_suffixes, why_no_suffix
 
 _NAMES = ListOf(Text(filled=True), "names", single=True)
 _AGGREGATES = ListOf(AGGREGATE, "UUIDs or names of aggregates", single=True)
@@ -116,7 +116,7 @@ def parse_groups(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
         root_not_member_of=root_not_member_of,
         isolated=isolated_suffixes(values["groups"], policy, values["isolate"]),
         can_split=frozenset(values["can_split"]),
-        limit=values["limit"],
+        limit=None if values["limit"] is None else bounded_limit(values["limit"]),
     )
     check_request(request, known, mistakes)
     mistakes.check()

@@ -20,6 +20,9 @@ from ..world.names import KnownNames, canonical_reference
 UNSUFFIXED = ""
 """The suffix of the group whose resource classes may each come from another provider of the tree."""
 
+MOST_CANDIDATES = 10**9
+"""What larger limits amount to: nobody has room for more candidates, and no database counts as far as one can write."""
+
 _SUFFIX = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -64,6 +67,12 @@ class Request:
     def group(self, suffix: str) -> Group | None:
         """Return the group with a suffix."""
         return next((group for group in self.groups if group.suffix == suffix), None)
+
+
+def bounded_limit(limit: int | str) -> int:
+    """Return a limit, a whole number from 1 or its digits, as one that can be counted to."""
+    long = isinstance(limit, str) and len(limit) > len(str(MOST_CANDIDATES))
+    return MOST_CANDIDATES if long else min(int(limit), MOST_CANDIDATES)
 
 
 def with_names(request: Request, aggregates: Mapping[str, str], trees: Mapping[str, str]) -> Request:

@@ -17,11 +17,11 @@ from urllib.parse import parse_qsl
 from ...common.errors import Mistakes, suggest
 from ..world.model import LARGEST_AMOUNT
 from ..world.names import KnownNames, canonical_uuid, why_no_uuid
-from .model import Group, Request, Subtree, check_request, isolated_suffixes
+from .model import Group, Request, Subtree, bounded_limit, check_request, isolated_suffixes
 
 _GROUP_KEY = re.compile(r"(?P<kind>resources|required|member_of|in_tree)(?P<suffix>[a-zA-Z0-9_-]{1,64})?")
 _WHOLE_KEYS = ("limit", "group_policy", "root_required", "root_member_of", "same_subtree", "isolate", "can_split")
-_AMOUNT = re.compile(r"\s*\+?(?P<digits>[0-9]+)\s*")
+_AMOUNT = re.compile(rf"\s*\+?0*(?P<digits>[1-9][0-9]{{0,{len(str(LARGEST_AMOUNT)) - 1}}})\s*")
 
 
 @dataclass
@@ -96,7 +96,7 @@ def _parse_resources(value: str, place: str, mistakes: Mistakes) -> tuple[tuple[
     for item in value.split(","):
         name, _colon, text = item.partition(":")
         match = _AMOUNT.fullmatch(text)
-        if not name or match is None or not 1 <= int(match["digits"]) <= LARGEST_AMOUNT:
+        if not name or match is None or int(match["digits"]) > LARGEST_AMOUNT:
             mistakes.add(place, f"{item!r} is not CLASS:AMOUNT with an amount from 1 to {LARGEST_AMOUNT}")
             continue
         amounts[name] = int(match["digits"])
@@ -109,7 +109,8 @@ def _parse_traits(value: str, place: str, required: list[frozenset[str]], forbid
         for name in names:
             if name.startswith("!"):
                 mistakes.add(place, f"{name!r} cannot be forbidden inside in:")
-        required.append(frozenset(names))
+        if names:
+            required.append(frozenset(names))
         return
     for name in names:
         if name.startswith("!"):
@@ -168,7 +169,7 @@ def _parse_limit(values: Sequence[str], mistakes: Mistakes) -> int | None:
         if re.fullmatch(r"[1-9][0-9]*", value) is None:
             mistakes.add("limit", f"must be a whole number from 1, not {value!r}")
             return None
-    return int(values[0]) if values else None
+    return bounded_limit(values[0]) if values else None
 
 
 def _parse_uuid(value: str, place: str, mistakes: Mistakes) -> str:

@@ -32,7 +32,7 @@ from ..ledger.read import (
 )
 from ..ledger.rehearsal import rehearsed
 from ..request.groups import parse_groups
-from ..request.model import Group, Request, with_names
+from ..request.model import Group, Request, bounded_limit, with_names
 from ..request.query import parse_query
 from ..world.model import World
 from ..world.names import KnownNames, known_names, why_no_uuid
@@ -161,7 +161,7 @@ def parse_request(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
     if arguments["query"] is None:
         return parse_groups(arguments, known)
     request = parse_query(arguments["query"], known)
-    return request if arguments["limit"] is None else replace(request, limit=arguments["limit"])
+    return request if arguments["limit"] is None else replace(request, limit=bounded_limit(arguments["limit"]))
 
 
 def parse_request_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> Request:

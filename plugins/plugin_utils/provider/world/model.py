@@ -17,6 +17,8 @@ from .names import KnownNames, known_names
 
 LARGEST_AMOUNT = 2**31 - 1
 LARGEST_RATIO = 3.40282e38
+LARGEST_CAPACITY = 2**62
+"""What a larger capacity amounts to: more than anybody can ask for, and no more than arrays and databases count to."""
 
 Amounts = Mapping[str, int]
 """Amount by resource class."""
@@ -38,7 +40,7 @@ class Inventory:
     @property
     def capacity(self) -> int:
         """How much may be in use at once: what is not reserved, overcommitted by the ratio, rounded down."""
-        return int((self.total - self.reserved) * self.allocation_ratio)
+        return min(int((self.total - self.reserved) * self.allocation_ratio), LARGEST_CAPACITY)
 
     def allows_piece(self, amount: int) -> bool:
         """Whether one consumer may have exactly `amount`: from min_unit to max_unit, and min_unit or a multiple of step_size (seed 002)."""

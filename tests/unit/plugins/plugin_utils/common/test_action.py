@@ -2,14 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Progress is a line that is renewed where it can be, and a line once in a while elsewhere."""
+"""Progress is a line that is renewed where it can be, and a line once in a while elsewhere; what is no data is refused."""
 
 from __future__ import annotations
 
+import datetime
 import types
+import typing as t
 from dataclasses import dataclass
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
+from ansible.plugins.connection import local
+from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common import action
 
 
@@ -47,3 +54,30 @@ def test_on_a_terminal_one_line_is_renewed(shown):
 
 def test_elsewhere_a_line_comes_now_and_then(shown):
     assert shown(on_terminal=False) == "".join(f"group_balance: {second} s\n" for second in (10, 20, 30))
+
+
+class Refusing(action.PlanningAction):
+    """Writes what it is given in UTF-8."""
+
+    ARGUMENTS: t.ClassVar = {"name": {"type": "raw"}, "one": {"type": "dict", "options": {"count": {"type": "int"}}}}
+
+    def plan(self, arguments, task_vars):
+        arguments["name"].encode()
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"name": "\ud800"}, "'\\ud800' is no text: it cannot be written as UTF-8"),
+        ({"name": datetime.date(2026, 1, 2)}, "name: is a date to YAML; put it in quotes ('2026-01-02') to have it as text"),
+        ({"one": 5}, "one: is 5; must be a mapping"),
+        ({"one": {"count": float("inf")}}, "one.count: is inf; must be a number"),
+    ],
+)
+def test_input_that_is_no_data_is_refused_and_shows_no_traceback(options, says):
+    task, loader = Task(), DataLoader()
+    task.action, task.args = "bareon.allocator.refusing", options
+    connection = local.Connection(PlayContext())
+    refusing = Refusing(task, connection, PlayContext(), loader, Templar(loader=loader, variables={}), None)
+    assert refusing.run(task_vars={}) == {"changed": False, "failed": True, "msg": says}

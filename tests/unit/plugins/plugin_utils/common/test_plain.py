@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import is_literal, plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import is_literal, plain, plain_input
 
 
 class Text(str):
@@ -40,6 +43,17 @@ def test_integer_keys_become_text() -> None:
 def test_what_is_not_data_is_refused() -> None:
     with pytest.raises(TypeError, match="object is not plain data"):
         plain({"a": object()})
+
+
+def test_what_yaml_takes_for_a_date_is_told_with_its_place() -> None:
+    given = {"tags": ["a", datetime.date(2026, 1, 2)], "free": {"at": datetime.datetime(2026, 1, 2, 3, 4)}, "key": b"x"}
+    with pytest.raises(InputError) as caught:
+        plain_input(given, "cluster")
+    assert [str(mistake) for mistake in caught.value.mistakes] == [
+        "cluster.tags[1]: is a date to YAML; put it in quotes ('2026-01-02') to have it as text",
+        "cluster.free.at: is a date to YAML; put it in quotes ('2026-01-02 03:04:00') to have it as text",
+        "cluster.key: is of the type bytes, which is no plain data",
+    ]
 
 
 @pytest.mark.parametrize("value", ["/dev/sda", 5, 0.5, True, None, {"a": ["b", {"c": 1}]}, [], {}])

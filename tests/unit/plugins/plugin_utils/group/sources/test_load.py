@@ -66,6 +66,17 @@ def test_files_that_cannot_be_read(kind, content, says, tmp_path):
         load(kind, path)
 
 
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+def test_paths_that_no_file_has(path):
+    with pytest.raises(InputError, match="cannot be the path of a file"):
+        load("iallocator", path)
+
+
+def test_options_without_a_value_name_no_cluster():
+    with pytest.raises(InputError, match="cluster: is nothing"):
+        load_cluster({"cluster": None, "source": None}, str)
+
+
 def test_every_broken_file_of_a_directory_is_told(tmp_path):
     (tmp_path / "info.json").write_text("{")
     (tmp_path / "nodes.json").write_text("]")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import ledger_of
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.usages import read_total_usages, read_usages
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
@@ -51,6 +52,15 @@ def _ledger():
 )
 def test_usages_of_providers(ledger, references, found):
     assert ledger.read(partial(read_usages, references=references)) == found
+
+
+def test_totals_of_capacities_that_are_endless():
+    endless = [{"name": f"host{number}", "inventories": {"VCPU": {"total": 2**31 - 1, "allocation_ratio": 3e38}}} for number in range(3)]
+    with ledger_of(parse_world({"providers": endless})) as ledger:
+        (of_one,) = ledger.read(partial(read_usages, references=["host0"])).values()
+        total = ledger.read(read_total_usages)
+        assert ledger.read(audit) == []
+    assert total == {"VCPU": {"capacity": 3 * of_one["VCPU"]["capacity"], "used": 0, "free": 3 * of_one["VCPU"]["free"]}}
 
 
 def test_total_usages(ledger):

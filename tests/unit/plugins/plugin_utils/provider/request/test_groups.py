@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.fields import HUGE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.model import Group, Request, Subtree
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.model import MOST_CANDIDATES, Group, Request, Subtree
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import LARGEST_AMOUNT
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import known_names
 
 KNOWN = known_names(traits=["CUSTOM_A", "CUSTOM_B"])
@@ -145,10 +147,29 @@ def test_every_mistake_of_groups_is_told_at_once():
         ("resources=VCPU:1&required=in:CUSTOM_A,!CUSTOM_B", "required: '!CUSTOM_B' cannot be forbidden inside in:"),
         ("resources=VCPU:1&root_member_of=x", "root_member_of: 'x' is not a UUID"),
         ("resources1=VCPU:1&same_subtree=!1", "same_subtree[0]: needs at least one suffix without !"),
+        ("resources=VCPU:0", "resources: 'VCPU:0' is not CLASS:AMOUNT"),
+        ("resources=VCPU:2147483648", "resources: 'VCPU:2147483648' is not CLASS:AMOUNT"),
+        (f"resources=VCPU:{'1' * 5000}", "resources: 'VCPU:111"),
     ],
 )
 def test_mistakes_of_a_query(query, says):
     assert any(line.startswith(says) for line in mistakes(parse_query, query))
+
+
+def test_an_empty_choice_of_traits_is_one_mistake():
+    assert mistakes(parse_query, "resources=VCPU:1&required=in:") == ["required: '' has an empty item"]
+
+
+def test_amounts_may_have_blanks_a_sign_and_zeros_before_them():
+    request = parse_query(f"resources=VCPU:%2B0001,DISK_GB: {LARGEST_AMOUNT} ", KNOWN)
+    assert request.groups[0].resources == (("VCPU", 1), ("DISK_GB", LARGEST_AMOUNT))
+
+
+@pytest.mark.parametrize("limit", [MOST_CANDIDATES + 1, 2**63, 2**64, 10**400])
+def test_a_limit_beyond_all_counting_is_the_largest(limit):
+    assert parse_query(f"resources=VCPU:1&limit={limit}", KNOWN).limit == MOST_CANDIDATES
+    if limit < HUGE:
+        assert parse_groups({"groups": {"": {"resources": {"VCPU": 1}}}, "limit": limit}, KNOWN).limit == MOST_CANDIDATES
 
 
 @pytest.mark.parametrize("groups", [None, {}, [], "VCPU:1"])

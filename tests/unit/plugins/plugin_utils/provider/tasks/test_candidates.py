@@ -56,6 +56,23 @@ def test_candidates_with_the_names_of_their_providers():
     }
 
 
+@pytest.mark.parametrize("limit", [2**63, 2**64])
+def test_a_limit_that_no_database_counts_to_limits_nothing(limit, tmp_path):
+    asked = {"groups": {"A": {"resources": {"VCPU": 2}}}, "limit": limit}
+    database = f"sqlite:///{tmp_path}/ledger.sqlite"
+    with open_ledger(database) as ledger:
+        ledger.write(lambda connection: store_world(connection, parse_world(WORLD)))
+    found = [run(world=WORLD, **asked), run(database=database, **asked), run(world=WORLD, query="resourcesA=VCPU:2", limit=limit)]
+    assert [len(result["candidates"]) for result in found] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("ratio", [2**63, 3e38])
+def test_a_ratio_beyond_all_counting_makes_a_capacity_that_can_be_counted(ratio):
+    endless = {"providers": [{"name": "host", "inventories": {"VCPU": {"total": 2**31 - 1, "allocation_ratio": ratio}}}]}
+    (candidate,) = run(world=endless, groups={"A": {"resources": {"VCPU": 2}}})["candidates"]
+    assert 0 < candidate["score"] < 1e-15
+
+
 def test_a_query_is_the_same_request_and_the_task_s_limit_goes_before_its_own():
     groups = run(world=WORLD, groups={"A": {"resources": {"VCPU": 2}}}, limit=1)
     assert run(world=WORLD, query="resourcesA=VCPU:2&limit=2", limit=1) == groups
