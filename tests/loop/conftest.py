@@ -26,6 +26,7 @@ TOOLS = {
     "mkfs.btrfs": "btrfs-progs",
     "mkfs.f2fs": "f2fs-tools",
     "clevis": "clevis",
+    "clevis-luks-pass": "clevis-luks",
     "/usr/libexec/tangd": "tang-common",
 }
 
