@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from ...common.errors import InputError, Mistake, Unavailable
 from ...common.libraries import sa
@@ -78,7 +79,7 @@ _MYSQL_ERRORS = {
 
 def is_missing_file(url: sa.URL) -> bool:
     """Tell whether the URL names an SQLite file that is not there yet."""
-    return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not Path(t.cast("str", url.database)).exists()
+    return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not _file_of(url).exists()
 
 
 def reading(engine: sa.Engine, *, snapshots: bool = True) -> KeptConnection:
@@ -239,6 +240,12 @@ def _make_folder(database: str) -> None:
     # SQLite reads `file:...` as a URI; as a path it would name a folder `file:` in the working directory.
     if not database.startswith("file:"):
         Path(database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _file_of(url: sa.URL) -> Path:
+    """Return the file that an SQLite URL names, which with the option `uri` is a URI itself."""
+    database = t.cast("str", url.database)
+    return Path(unquote(urlsplit(database).path) if database.startswith("file:") and "uri" in url.query else database)
 
 
 def _is_in_memory(url: sa.URL) -> bool:

@@ -20,7 +20,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger i
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import open as open_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import url as url_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import ledger_of, load_world, open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import metadata
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
 
@@ -175,6 +177,15 @@ def test_read_only_file(url, tmp_path, monkeypatch):
     with open_ledger(read_only) as ledger, pytest.raises(Unavailable, match="is read-only"):
         ledger.write(lambda connection: connection.exec_driver_sql("DELETE FROM consumers"))
     assert not (tmp_path / "file:").exists(), "a URI is no path"
+
+
+@pytest.mark.parametrize("written", ["file:{}?mode=ro&uri=true", "file://{}?uri=true"])
+def test_what_a_uri_names_is_read_by_dry_runs(url, written):
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: store_world(connection, parse_world({"providers": [{"name": "host"}]})))
+    path = url.removeprefix("sqlite:///")
+    with open_ledger(f"sqlite:///{written.format(path)}", dry_run=True) as ledger:
+        assert [provider.name for provider in ledger.read(read_world).providers] == ["host"]
 
 
 def test_full_disk(url):
