@@ -68,7 +68,7 @@ def find_losses(present: Present, disks: Sequence[FoundDisk], roots: Iterable[De
     for root in roots:
         if root.name not in own:
             for device in _all_on(present, root, own):
-                for disk in _disks_below(present, device):
+                for disk in present.disks_below(device.name):
                     losses.setdefault(disk, {}).setdefault(device.name, _loss(present, device))
     known = {disk.device.name: disk for disk in disks}
     return tuple(
@@ -86,13 +86,6 @@ def _all_on(present: Present, root: Device, own: Collection[str]) -> Iterator[De
     for device in (root, *present.tree.descendants(root.name)):
         if device.name not in own and not device.is_part and (device.partition is not None or device.kind == "lvm" or _kind(device)):
             yield device
-
-
-def _disks_below(present: Present, device: Device) -> tuple[str, ...]:
-    parents = [present.tree.devices[name] for name in device.parents if name in present.tree.devices]
-    if not parents:
-        return (device.name,)
-    return tuple(dict.fromkeys(disk for parent in parents for disk in _disks_below(present, parent)))
 
 
 def _loss(present: Present, device: Device) -> Loss:

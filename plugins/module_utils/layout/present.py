@@ -200,3 +200,10 @@ class Present:
         device = self.tree.devices.get(name)
         names = {name, *(device.parents if device is not None and device.partition is not None else ())}
         return next((disk for disk in self.disks if disk.device.name in names), None)
+
+    def disks_below(self, name: str) -> tuple[str, ...]:
+        """Return the kernel names of the disks that a device is or lies on; one with several paths is one, by its own name."""
+        device = self.tree.devices.get(name)
+        if device is None or not device.parents or any(disk.device.name == name for disk in self.disks):
+            return (name,)
+        return tuple(dict.fromkeys(disk for parent in device.parents for disk in self.disks_below(parent)))

@@ -272,14 +272,7 @@ def _groups_on(layout: Layout, present: Present, group: DesiredGroup, stack: Sta
 def _may_wipe(present: Present, group: VolumeGroup, stacks: Iterable[Stack]) -> bool:
     """Return whether all disks that a present group is on may be wiped."""
     wiped = {match.disk.device.name for stack in stacks for match in stack.matches if match.disk.may_wipe}
-    return all(volume.device is not None and _disks_below(present, volume.device) <= wiped for volume in group.physical)
-
-
-def _disks_below(present: Present, name: str) -> set[str]:
-    device = present.tree.devices.get(name)
-    if device is None or not device.parents:
-        return {name}
-    return {disk for parent in device.parents for disk in _disks_below(present, parent)}
+    return all(volume.device is not None and wiped.issuperset(present.disks_below(volume.device)) for volume in group.physical)
 
 
 def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired: DesiredVolume, may_wipe: bool) -> VolumePlan:

@@ -110,6 +110,14 @@ def test_a_run_that_leaves_something_to_do_fails(machine, capsys):
     assert all(step["done"] for step in result["steps"][: len(result["steps"]) // 2])
 
 
+def test_a_failure_is_short(machine, capsys):
+    """Of the layout it has nothing that its message does not say: a screen of schema would hide that."""
+    for given in ({"schema": SCHEMA}, {"schema": SCHEMA, "luks_key": KEY}, {"schema": {**SCHEMA, "fss": 3}}):
+        code, result = run(capsys, **given)
+        assert code == 1
+        assert not {"schema", "filesystems", "containers", "arrays", "diff"} & set(result)
+
+
 def test_keys_do_not_show(machine, capsys):
     for check in (True, False):
         _code, result = run(capsys, schema=SCHEMA, luks_key=KEY, _ansible_check_mode=check)

@@ -239,15 +239,35 @@ def test_a_physical_volume_of_which_lvm_tells_nothing_is_not_destroyed():
     assert "/dev/sda is a physical volume of LVM" in found.refusals[0]
 
 
+def on_two_paths(present):
+    """The state where sda is reached on two ways."""
+    mapped = dataclasses.replace(present.tree.devices["sda"], kind="mpath", parents=("sdp", "sdq"), dev="/dev/mapper/mpatha")
+    one, two = (
+        dataclasses.replace(mapped, name=name, kind="disk", parents=(), dev=f"/dev/{name}", table=None, signatures=())
+        for name in mapped.parents
+    )
+    return dataclasses.replace(present, tree=present.tree.with_devices([mapped, one, two]))
+
+
 def test_a_multipath_disk_is_a_disk():
     host = host_with_table("sda", (1, 1, 300, "x"))
-    present = host.present()
-    mapped = dataclasses.replace(present.tree.devices["sda"], kind="mpath", parents=("sdp",), dev="/dev/mapper/mpatha")
-    path = dataclasses.replace(mapped, name="sdp", kind="disk", parents=(), dev="/dev/sdp", table=None, signatures=())
-    changed = dataclasses.replace(present, tree=present.tree.with_devices([mapped, path]))
-    found = plan_steps(parse_static_schema(simple().schema), changed, [f"{BY_ID}sda"])
+    found = plan_steps(parse_static_schema(simple().schema), on_two_paths(host.present()), [f"{BY_ID}sda"])
     assert found.refusals == ()
     assert found.steps[1].devices == ("/dev/mapper/mpatha-part1", "/dev/mapper/mpatha-part2")
+    (loss,) = found.losses
+    assert (loss.disk, loss.why) == (f"{BY_ID}sda", "the disk is named in wipe")
+    assert [content.device for content in loss.contents] == ["/dev/mapper/mpatha", "/dev/sda1"]
+
+
+def test_a_volume_on_a_multipath_disk_goes_as_one_on_any_other():
+    maker = simple()
+    present = on_two_paths(installed(maker).present())
+    maker.schema["lvs"], maker.schema["fss"] = [], maker.schema["fss"][:1]
+    layout = parse_static_schema(maker.schema)
+    assert plan_steps(layout, present, keep_unlisted=False).steps == ()
+    found = plan_steps(layout, present, [f"{BY_ID}sda"], keep_unlisted=False)
+    assert [step.says for step in found.steps] == ["remove the logical volume vg0/data"]
+    assert [(loss.disk, loss.why) for loss in found.losses] == [(f"{BY_ID}sda", "the disk is named in wipe")]
 
 
 @pytest.mark.parametrize("wipe", [(), ("sda",)])
