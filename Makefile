@@ -83,6 +83,8 @@ docs: $(DEVELOP) ## Make pages of the guides and the reference in .build/docs/ht
 	chmod og-w .build/docs/source/collections
 	git ls-files LICENSE '*.md' 'docs/*' 'playbooks/*' 'plugins/modules/*' | xargs cp --parents --target-directory .build/docs/source
 	sed -e 's,\.\./\.\./,,g' -e 's,\.\./,docs/,g' docs/site/index.md >.build/docs/source/index.md
+	sed -i -E 's,https://(github.com/bareon/allocator/blob|raw.githubusercontent.com/bareon/allocator)/main/,,g' .build/docs/source/README.md
+	sed -i -E 's,https://github.com/bareon/allocator/blob/main/,../../,g' .build/docs/source/roles/*/README.md
 	$(BIN)/antsibull-docs collection --use-current --fail-on-error --dest-dir .build/docs/source/collections --squash-hierarchy bareon.allocator
 	$(BIN)/python -m sphinx -b html -q -W --keep-going -c docs/site .build/docs/source .build/docs/html
 
@@ -227,7 +229,7 @@ molecule-moves: $(DEVELOP) ## Carry plans of moves out with commands and servers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/molecule/requirements.txt
 	$(BIN)/molecule test --scenario-name group_moves
 
-release: $(DEVELOP) ## VERSION=1.2.3: check what CI checks, write the release notes, commit, build the archive, tag; pushes nothing
+release: $(DEVELOP) ## VERSION=1.2.3: check what CI checks, write the release notes, commit, build the archives, tag; pushes nothing
 	tests/utils/release "$(VERSION)"
 
 clean: ## Remove all that make made here

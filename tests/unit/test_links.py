@@ -14,6 +14,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/*.md")])
 _LINK = re.compile(r"\]\((?P<path>[^)#\s]*)(?:#(?P<heading>[^)\s]+))?\)")
+_FORGE = re.compile(r"https://(github\.com/bareon/allocator/blob|raw\.githubusercontent\.com/bareon/allocator)/main/(?P<path>\S+)")
 _FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (?P<words>.+)$", re.MULTILINE)
 
@@ -27,9 +28,10 @@ def anchors(page: pathlib.Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: pathlib.Path) -> None:
     for found in _LINK.finditer(_FENCED.sub("", page.read_text(encoding="utf-8"))):
-        if "://" in found["path"]:
+        ours = _FORGE.fullmatch(found["path"])
+        if "://" in found["path"] and not ours:
             continue
-        target = page if not found["path"] else page.parent / found["path"]
+        target = ROOT / ours["path"] if ours else page.parent / found["path"] if found["path"] else page
         assert target.exists(), f"there is no {found['path']}"
         assert not found["heading"] or found["heading"] in anchors(target), f"{target.name} has no heading {found['heading']}"
 
