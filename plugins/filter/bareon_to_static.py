@@ -85,17 +85,23 @@ from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
 from ..module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 
 
 def bareon_to_static(schema: t.Any, hardware: t.Any) -> t.Any:
     """Return the explicit static schema; AnsibleFilterError with everything that is wrong with the input."""
-    schema, hardware = plain(schema), plain(hardware)
-    if not is_bareon_list(schema):
-        return schema
-    if not isinstance(hardware, dict):
-        raise AnsibleFilterError("bareon_to_static: hardware must be a dictionary, as bareon.allocator.disk_facts returns it")
-    reading = read_bareon_list(schema, hardware)
+    try:
+        schema, hardware = plain(schema), plain(hardware)
+        if not is_bareon_list(schema):
+            return schema
+        if not isinstance(hardware, dict):
+            raise AnsibleFilterError("bareon_to_static: hardware must be a dictionary, as bareon.allocator.disk_facts returns it")
+        reading = read_bareon_list(schema, hardware)
+    except MISREAD as error:
+        # Of the schema every mistake is told with its place; the facts come from a module.
+        said = f"{type(error).__name__}: {error}"
+        raise AnsibleFilterError(f"bareon_to_static: hardware is not what bareon.allocator.disk_facts returns: {said}") from error
     if reading.mistakes:
         raise AnsibleFilterError("bareon_to_static: " + "\n- ".join(["mistakes in the schema:", *reading.mistakes]))
     for note in reading.notes:

@@ -51,7 +51,7 @@ def from_mib(mib: t.Any) -> str:
     """Return MiB as text; AnsibleFilterError when it is no number."""
     try:
         return format_mib(float(mib))
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise AnsibleFilterError(f"from_mib: {mib!r} is not a number of MiB") from error
 
 

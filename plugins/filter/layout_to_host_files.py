@@ -101,17 +101,18 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.host_files import Settings, host_files
 
 
 def layout_to_host_files(layout: t.Any, present: str = "", **settings: t.Any) -> dict[str, t.Any]:
     """Return the lines of the tables; AnsibleFilterError when the layout is none."""
-    given = plain(settings)
     try:
+        given = plain(settings)
         chosen = Settings(**{**given, "nofail": tuple(given.get("nofail") or ())})
         return host_files(plain(layout), chosen, str(present))
-    except (KeyError, TypeError, AttributeError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"layout_to_host_files: {error} is not in what disk_layout returned") from error
 
 

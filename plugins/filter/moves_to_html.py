@@ -68,6 +68,7 @@ from collections.abc import Mapping
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.group.plan.picture.page import moves_page
 
@@ -83,7 +84,7 @@ def moves_to_html(result: t.Any, title: str = "Moves") -> str:
         raise AnsibleFilterError("moves_to_html needs the whole result of group_balance to draw disks that move, as it has their storages")
     try:
         return moves_page(whole, str(title))
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"moves_to_html cannot read the plan: {type(error).__name__}: {error}") from error
 
 

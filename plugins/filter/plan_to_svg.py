@@ -66,6 +66,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.render.svg import svg
 
@@ -76,7 +77,7 @@ def plan_to_svg(plan: t.Any, hardware: t.Any = None, title: str = "") -> str:
         raise AnsibleFilterError("plan_to_svg needs a plan as bareon.allocator.disk_plan returns it: a mapping with `disks`")
     try:
         return svg(plain(plan), plain(hardware or {}), str(title))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"plan_to_svg cannot read the plan: {type(error).__name__}: {error}") from error
 
 

@@ -83,6 +83,7 @@ from collections.abc import Mapping
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.render.html import FleetHost, fleet_page
 
@@ -95,7 +96,7 @@ def plans_to_html(
         raise AnsibleFilterError("plans_to_html needs plans by the name of their host, as `plans` of bareon.allocator.disk_plan")
     try:
         return fleet_page(_hosts(*(plain(part or {}) for part in (plans, hardware, schema, profiles, failures))), str(title))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"plans_to_html cannot read the plans: {type(error).__name__}: {error}") from error
 
 

@@ -57,6 +57,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.bootable import why_not_bootable
 
@@ -65,7 +66,7 @@ def static_to_boot_problems(schema: t.Any, hardware: t.Any) -> list[str]:
     """Return what is in the way of a start; AnsibleFilterError when schema or hardware are none."""
     try:
         return why_not_bootable(plain(schema), plain(hardware))
-    except (KeyError, TypeError, AttributeError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"static_to_boot_problems: this is not a static schema with its hardware: {error}") from error
 
 

@@ -58,6 +58,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.host_files import conflicting_mounts
 
@@ -66,7 +67,7 @@ def static_to_conflicts(schema: t.Any, hardware: t.Any, present: str = "", root:
     """Return the mount points that are in use by others; AnsibleFilterError when schema or hardware are none."""
     try:
         return conflicting_mounts(plain(schema), plain(hardware), str(root), str(present))
-    except (KeyError, TypeError, AttributeError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"static_to_conflicts: this is not a static schema with its hardware: {error}") from error
 
 

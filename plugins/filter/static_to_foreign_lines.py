@@ -58,6 +58,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.foreign_lines import foreign_lines
 
@@ -66,7 +67,7 @@ def static_to_foreign_lines(schema: t.Any, hardware: t.Any, present: str = "", r
     """Return the lines that are somebody else's; AnsibleFilterError when schema or hardware are none."""
     try:
         return foreign_lines(plain(schema), plain(hardware), str(root), str(present))
-    except (KeyError, TypeError, AttributeError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"static_to_foreign_lines: this is not a static schema with its hardware: {error}") from error
 
 

@@ -43,6 +43,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.host_files import needed_tools
 
@@ -51,7 +52,7 @@ def static_to_tools(schema: t.Any) -> list[str]:
     """Return the commands that a schema takes; AnsibleFilterError when it is none."""
     try:
         return needed_tools(plain(schema))
-    except (KeyError, TypeError, AttributeError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"static_to_tools: this is not an explicit static schema: {error}") from error
 
 

@@ -69,6 +69,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.common.filters import MISREAD
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.unknown_names import Named, unknown_names
 
@@ -80,7 +81,7 @@ def static_to_unknown_names(
     try:
         named = Named(tuple(plain(nofail)), tuple(plain(key_files or {})), tuple(plain(mount_points)))
         return unknown_names(plain(schema), named, None if accounts is None else str(accounts))
-    except (KeyError, TypeError, AttributeError) as error:
+    except MISREAD as error:
         raise AnsibleFilterError(f"static_to_unknown_names: this is not a static schema with options of it: {error}") from error
 
 

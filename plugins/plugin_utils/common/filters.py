@@ -20,6 +20,9 @@ from .plain import plain_input
 Answer = tuple[t.Any, Sequence[str]]
 """A value, and warnings."""
 
+MISREAD = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+"""What reading something as a plan or a static schema raises when it is none."""
+
 
 def plain_filter(call: Callable[..., Answer]) -> Callable[..., t.Any]:
     """Return a filter that gives the value and shows the warnings of a call, which takes plain data.

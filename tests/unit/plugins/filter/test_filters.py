@@ -86,3 +86,20 @@ def test_a_page_has_hosts_without_a_plan():
 def test_a_page_refuses_a_list():
     with pytest.raises(AnsibleFilterError, match="needs plans by the name of their host"):
         call(plans_to_html, [CASE["plan"]])
+
+
+@pytest.mark.parametrize(
+    ("module", "plan"),
+    [
+        (plan_to_svg, {"disks": [{"disk_id": "sda", "size": 10**400, "spaces": []}]}),
+        (plans_to_html, {"web": {"disks": [{"disk_id": "sda", "size": float("inf"), "spaces": []}]}}),
+    ],
+)
+def test_sizes_that_cannot_be_drawn_are_told(module, plan):
+    with pytest.raises(AnsibleFilterError, match="cannot read the plan"):
+        call(module, plan)
+
+
+def test_from_mib_refuses_what_is_too_large():
+    with pytest.raises(AnsibleFilterError, match="is not a number of MiB"):
+        call(from_mib, 10**400)

@@ -83,3 +83,26 @@ def test_conflicts_and_tools():
     ):
         with pytest.raises(AnsibleFilterError, match="no"):
             filter_([1])
+
+
+@pytest.mark.parametrize("disks", [5, [5], [{"dev": "/dev/sda"}], [{"id": "x", "dev": "/dev/sda", "size": "much"}]])
+def test_what_is_no_hardware_is_refused(disks):
+    schema = [disk({"type": "partition", "size": "50%", "mount": "/srv"})]
+    with pytest.raises(AnsibleFilterError, match="hardware is not what bareon.allocator.disk_facts returns"):
+        bareon_to_static(schema, {"disks": disks})
+
+
+@pytest.mark.parametrize("settings", [{"nofail": object()}, {"nofail": 5}, {"unknown": 1}])
+def test_settings_of_other_types_are_refused(settings):
+    with pytest.raises(AnsibleFilterError, match="is not in what disk_layout returned"):
+        layout_to_host_files(LAYOUT, **settings)
+
+
+def test_foreign_lines_are_not_looked_for_in_what_is_no_hardware():
+    part = {"number": "-dash", "name": "x"}
+    with pytest.raises(AnsibleFilterError, match="this is not a static schema with its hardware"):
+        static_to_foreign_lines(
+            {"parteds": [{"disk_id": "/dev/disk/by-id/ata-1"}]},
+            {"disks": [{**HARDWARE["disks"][0], "partitions": [part]}]},
+            "UUID=1 / ext4 defaults 0 1",
+        )
