@@ -177,7 +177,7 @@ class Planner:
             ids = tuple(disk.id for disk in hardware.disks)
             try:
                 solver = _SOLVERS[self._objective]
-                solved = _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve))
+                solved = _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve), _NOTHING_LEFT[self._objective])
                 solutions[problem] = replace(solved, disk_ids=ids)
             except NoSolution as error:
                 solutions[problem] = _Unsolved(error, ids)
@@ -203,7 +203,14 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     # Loaded here, for it is seldom asked for, and Ansible compiles what it loads in every run.
     from .ordered.convert import allocate_ordered
 
-    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve), tuple(_untold_preferences(schema)))
+    warnings = list(_untold_preferences(schema))
+    bootable = with_boot_partition(hardware, schema)
+    if bootable is not schema:
+        warnings.append(
+            f"the objective ordered plans no {bootable.spaces[-1].type}, which the {hardware.firmware} firmware needs to start from these"
+            " disks; the objective fair does"
+        )
+    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve), tuple(warnings))
 
 
 def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
@@ -238,6 +245,12 @@ def _untold_preferences(schema: Schema) -> Iterator[str]:
             )
 
 
+_NOTHING_LEFT: Mapping[Objective, str] = {
+    Objective.FAIR: "the minimums of others leave no room for it",
+    Objective.ORDERED: "it has no minimum, and others take all the room before it",
+}
+
+
 _SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int], _Solved]] = {
     Objective.FAIR: _solve_fair,
     Objective.ORDERED: _solve_ordered,
@@ -265,11 +278,11 @@ def _renamer(old: tuple[str, ...], new: tuple[str, ...]) -> Callable[[t.Any], t.
     return rename
 
 
-def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved]) -> _Solved:
+def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved], nothing_left: str) -> _Solved:
     """Solve with as many of the optional spaces as there is room for.
 
-    Those with the highest number of `priority` go first, of equals the last one; what went in vain comes back. Raises NoSolution
-    when there is no plan without any of them.
+    Those with the highest number of `priority` go first, of equals the last one; what went in vain comes back. `nothing_left` is
+    why something may come out at nothing. Raises NoSolution when there is no plan without any of them.
     """
     optional = sorted(
         (at for at, space in enumerate(schema.spaces) if space.optional), key=lambda at: (schema.spaces[at].priority, at), reverse=True
@@ -300,7 +313,7 @@ def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved]) -> _Sol
     with_them |= {part.id: "zpool" for part in schema.spaces if part.zpool in gone and part.id not in gone}
     said = [(name, f"there is no room for it: {reasons[name].removeprefix('No plan').lstrip(',: ')}") for name in gone]
     said += [(name, f"its {where} is left out") for name, where in with_them.items()]
-    return replace(solved, left_out=(*said, *_without_room(solved)))
+    return replace(solved, left_out=(*said, *_without_room(solved, nothing_left)))
 
 
 def _without(schema: Schema, names: Sequence[str]) -> Schema:
@@ -314,14 +327,23 @@ def _without(schema: Schema, names: Sequence[str]) -> Schema:
     return replace(schema, spaces=spaces) if names else schema
 
 
-def _without_room(solved: _Solved) -> list[tuple[str, str]]:
-    """Return the spaces that came out at nothing, with the reason: they have no minimum."""
-    there = {piece.space for piece in solved.allocation.pieces if piece.size > 0} | set(solved.allocation.volumes)
+def _without_room(solved: _Solved, nothing_left: str) -> list[tuple[str, str]]:
+    """Return the spaces that came out at nothing, with the reason: they have no minimum. `nothing_left` is why there was no room."""
+    spaces, volumes = solved.schema.spaces, solved.allocation.volumes
+    there = {piece.space for piece in solved.allocation.pieces if piece.size > 0} | {at for at, size in volumes.items() if size > 0}
     return [
-        (space.id, "the minimums of others leave no room for it" if space.allowed else "no disk of this machine is left for it")
-        for at, space in enumerate(solved.schema.spaces)
-        if at not in there and space.volume_group is None and not (space.type is SpaceType.VOLUME_GROUP and space.contains)
+        (space.id, _why_nothing(solved.schema, space, nothing_left))
+        for at, space in enumerate(spaces)
+        if at not in there and space.thin_pool is None and not (space.type is SpaceType.VOLUME_GROUP and space.contains)
     ]
+
+
+def _why_nothing(schema: Schema, space: Space, nothing_left: str) -> str:
+    if space.volume_group is not None:
+        extent = schema.by_id(space.volume_group).extent_size
+        if space.max_size is not None and space.max_size < extent:
+            return f"its maximum of {space.max_size} MiB is less than an extent of {space.volume_group}, which has {extent} MiB"
+    return nothing_left if space.allowed else "no disk of this machine is left for it"
 
 
 def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:

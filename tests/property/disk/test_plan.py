@@ -185,6 +185,15 @@ def _copy_faults(schema: list[Plain], plan: Plain) -> list[str]:
     return found
 
 
+def _room_of_zfs(leg: int) -> int:
+    """Return the MiB of one device that ZFS gives out: without labels, in whole metaslabs of a sixteenth or so, less what it keeps free."""
+    size, metaslab = leg - 5, 16
+    while metaslab * 16 <= size and metaslab < 512:
+        metaslab *= 2
+    allocatable = size // metaslab * metaslab
+    return allocatable - max(allocatable // 32, min(allocatable // 2, 128))
+
+
 def _bound_faults(schema: list[Plain], plan: Plain) -> list[str]:
     found = []
     pieces: dict[str, list[int]] = {}
@@ -202,8 +211,7 @@ def _bound_faults(schema: list[Plain], plan: Plain) -> list[str]:
         amounts = {
             **dict.fromkeys(("lv", "thin", "thin_pool"), [volumes.get(entry["id"], 0)]),
             "vg": [],
-            # Of each device ZFS takes 4.5 MiB for labels, and half of the rest of a small pool.
-            "zpool": [max(0, (got[0] - 4) // 2)] if got else [0],
+            "zpool": [_room_of_zfs(got[0])] if got else [0],
             **dict.fromkeys(("raid", "btrfs"), [got[0] * (len(got) if entry.get("level") == "raid0" else 1)] if got else [0]),
         }.get(entry["type"], got if entry.get("per_disk") else [sum(got)])
         least, most = entry.get("size", entry.get("min_size", 0)), entry.get("size", entry.get("max_size"))

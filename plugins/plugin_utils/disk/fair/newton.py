@@ -48,7 +48,9 @@ def fill_plain(problem: Problem, placement: Placement, left: Sequence[int], lost
     for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
         filling.grow(turn)
     filling.close_unused_pvs()
-    filling.grow(GrowthOrder.LEFTOVER)
+    # Where no PV came to lie its metadata leave room.
+    for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL, GrowthOrder.LEFTOVER):
+        filling.grow(turn)
     return filling.targets()
 
 

@@ -57,8 +57,9 @@ class _Rounding:
             return False
         for position, pool in enumerate(self._problem.pools):
             least = pool_minimum(self._problem, pool)
-            while self._extents(position) < max(self._taken(position), least):
-                if not self._widen(position) and not self._shrink(position):
+            while (there := self._extents(position)) < max(self._taken(position), least):
+                # Smaller volumes do not help a pool that is below its own minimum.
+                if not self._widen(position) and (there < least or not self._shrink(position)):
                     return False
         return True
 

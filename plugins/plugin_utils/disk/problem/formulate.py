@@ -128,6 +128,7 @@ class _Builder:
             return
         group = space.type is SpaceType.VOLUME_GROUP
         kept = position in self._kept.spaces
+        least = _least_device(space) if space.type is SpaceType.PARTITIONS else 0
         self._pool_of[position] = len(self._pools)
         self._pools.append(
             Pool(
@@ -135,14 +136,24 @@ class _Builder:
                 space=position,
                 extent_size=space.extent_size if group else 1,
                 metadata_size=overhead.pv_head(self._encrypted(space)) if group else 0,
-                areas=() if kept or self._arrays_in(space) else self._allowed(space),
+                areas=() if kept or self._arrays_in(space) else self._at_least(least, self._allowed(space)),
                 preferred=self._preferred_areas(space),
                 max_pvs=space.max_pvs,
-                lo=space.min_size if group and not kept else 0,
+                lo=self._least_of_group(space) if group and not kept else 0,
                 hi=space.max_size if group and not kept else None,
                 kept=self._kept.extents.get(position, 0),
+                least=least,
             )
         )
+
+    def _least_of_group(self, group: Space) -> int:
+        # What boots is there, as in `_volume`; volumes see to that by themselves.
+        has_room = group.max_size is None or group.max_size >= group.extent_size
+        empty = all(member.volume_group != group.id for member in self._schema.spaces) and not self._arrays_in(group)
+        return max(group.min_size, group.extent_size) if group.boot and empty and has_room else group.min_size
+
+    def _at_least(self, least: int, areas: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(area for area in areas if self._areas[area].size >= least)
 
     def _encrypted(self, group: Space) -> bool:
         return group.encrypt or any(member.encrypt for member in self._schema.spaces if member.volume_group == group.id)
@@ -239,10 +250,10 @@ class _Builder:
 
     def _volume(self, position: int, space: Space) -> None:
         if space.volume_group is None:
-            fs_type = made_on(space.fs_type, space.mount)
-            self._add(
-                position, space, Kind.VOLUME, least=_least_device(space) if fs_type or space.encrypt else 0, pool=self._pool_of[position]
-            )
+            # What boots is there: a disk on which it may grow from nothing would have no boot partition.
+            holds_something = made_on(space.fs_type, space.mount) or space.encrypt or space.boot
+            least = _least_device(space) if holds_something else 0
+            self._add(position, space, Kind.VOLUME, least=least, pool=self._pool_of[position])
             return
         owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
         pool = self._section(owner, space)

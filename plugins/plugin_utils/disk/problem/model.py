@@ -101,7 +101,8 @@ class Pool:
     """PVs on areas, each of `metadata_size` MiB and some extents of `extent_size` MiB; their sum is shared by `volumes` (demands).
 
     `lo` and `hi` bound the extents' sum in MiB. `kept` are extents that are there already. With `arrays` (demands) the PVs are
-    these raids, not areas. What may be cut without a vg has extents of one MiB and no metadata.
+    these raids, not areas. What may be cut without a vg has extents of one MiB and no metadata. Where `least` is given, each part
+    holds something by itself, such as a file system, and has as many MiB at least.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Pool:
     lo: int = 0
     hi: int | None = None
     kept: int = 0
+    least: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
 
 NO_SSD = "yaql=$.disks.where($.type = ssd)"
 Schema = list[dict[str, t.Any]]
@@ -158,3 +158,36 @@ def test_boot_away_from_the_esp_is_an_error_on_uefi() -> None:
     names = {item["name"] for item in caught.value.conflict["constraints"]}
     assert names >= {"min:os", "boot:esp", "disks:os", "disks:esp"}
     assert "esp may use d1 only" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("objective", "keys", "reason"),
+    [
+        (Objective.FAIR, {"max_size": 9}, "its maximum of 9 MiB is less than an extent of g, which has 32 MiB"),
+        (Objective.ORDERED, {}, "it has no minimum, and others take all the room before it"),
+    ],
+)
+def test_a_volume_that_comes_out_at_nothing_is_told(objective: Objective, keys: dict[str, t.Any], reason: str) -> None:
+    extents = {"extent_size": 32} if objective is Objective.FAIR else {}
+    schema = [
+        {"id": "g", "type": "vg", "contains": ["first", "second"], **extents},
+        {"id": "first", "type": "lv", "min_size": 100},
+        {"id": "second", "type": "lv", **keys},
+    ]
+    plan = Planner(schema, objective).plan(machine(20000))
+    assert [volume["name"] for volume in plan["schema"]["lvs"]] == ["first"]
+    assert plan["left_out"] == [{"id": "second", "reason": reason}]
+
+
+@pytest.mark.parametrize(("firmware", "needed"), [("uefi", "esp"), ("bios", "bios_grub")])
+def test_ordered_tells_that_it_plans_no_boot_partition(firmware: str, needed: str) -> None:
+    plan = Planner([partition("os", boot=True)], Objective.ORDERED).plan(machine(20000, firmware=firmware))
+    (warning,) = plan["warnings"]
+    assert f"plans no {needed}, which the {firmware} firmware needs" in warning
+
+
+def test_what_boots_and_has_no_minimum_has_its_boot_partition() -> None:
+    schema = [{"id": "esp", "type": "esp"}, {"id": "os", "type": "partitions", "boot": True, "disks": ["d0"]}, partition("data")]
+    plan = Planner(schema).plan(machine(20000, 20000, firmware="uefi"))
+    on = {space["space_id"]: disk["disk_id"] for disk in plan["disks"] for space in disk["spaces"]}
+    assert (on["esp"], on["os"], plan["left_out"]) == ("d0", "d0", [])
