@@ -150,10 +150,11 @@ def _demand_says(demand: Demand, kind: str) -> str:
 
 
 def _sentences(problem: Problem, said: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the sentences of a message: many disks become one, and many minimums."""
+    """Return the sentences of a message: many disks become one, so do many minimums, and many that must lie on one disk each."""
     disks = [item["name"].split(":", 1)[1] for item in said if item["name"].startswith("disk:")]
     minimums = [item for item in said if item["name"].startswith("min:")]
-    many = {kind for kind, count in (("disk", len(disks)), ("min", len(minimums))) if count > _FEW}
+    whole = [item["name"].split(":", 1)[1] for item in said if item["name"].startswith("one_disk:")]
+    many = {kind for kind, count in (("disk", len(disks)), ("min", len(minimums)), ("one_disk", len(whole))) if count > _FEW}
     # What is said of the sum makes up for what is said of each.
     many_too = {"vgcap", "disks", "legs"} if "min" in many else set()
     sentences = [item["says"] for item in said if item["name"].split(":", 1)[0] not in many | many_too]
@@ -162,6 +163,8 @@ def _sentences(problem: Problem, said: Sequence[Mapping[str, str]]) -> list[str]
         largest = sorted(needs, key=lambda name: -needs[name])[:_NAMED]
         named = ", ".join(f"{name} ({needs[name]} MiB)" for name in largest)
         sentences.append(f"{len(needs)} spaces need {sum(needs.values())} MiB in all, most of them {named}")
+    if "one_disk" in many:
+        sentences.append(f"{listed(whole, _NAMED)} must each lie on one disk")
     if "disk" in many:
         sizes = [sum(area.size for area in problem.areas if problem.disk_names[area.disk] == disk) for disk in disks]
         size, disk = max(zip(sizes, disks))
@@ -210,5 +213,6 @@ def _lowered(problem: Problem, name: str, mib: int) -> str:
     minimums += [size for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]
     wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
     if mib >= wanted:
-        return f"leave out {space}, which needs {wanted} MiB ({format_mib(wanted)})"
+        words = "" if format_mib(wanted) == f"{wanted} MiB" else f" ({format_mib(wanted)})"
+        return f"leave out {space}, which needs {wanted} MiB{words}"
     return f"reduce the minimum of {space} from {wanted} to {wanted - mib} MiB ({format_mib(mib)} less)"
