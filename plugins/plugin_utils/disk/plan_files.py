@@ -57,7 +57,7 @@ def plan_files(folder: Path, plans: Mapping[str, t.Any]) -> list[PlanFile]:
     mistakes.check()
     try:
         return [_plan_file(folder / f"{host}.json", host, plan) for host, plan in plans.items()]
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise _refused(error) from None
 
 
@@ -68,7 +68,7 @@ def write(files: Sequence[PlanFile]) -> None:
             if file.changes:
                 file.path.parent.mkdir(parents=True, exist_ok=True)
                 _write_at_once(file.path, file.after)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _refused(error) from None
 
 

@@ -33,6 +33,8 @@ class Folder:
             names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".") and path.is_file())
         except OSError as error:
             raise InputError([Mistake(option, f"{folder} cannot be read: {error.strerror}")]) from None
+        except ValueError as error:
+            raise InputError([Mistake(option, f"is no path: {error}")]) from None
         self._files = {name.removesuffix(".json"): folder / name for name in names}
         # What a cache has written is newer than a file that another version of Ansible left beside it.
         self._files |= {found["host"]: folder / name for name in names if (found := _NAME.match(name)) and found["cache"]}

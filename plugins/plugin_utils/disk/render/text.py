@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ....module_utils.storage.filesystems import NOT_MOUNTED
 from ....module_utils.storage.lvm import EXTENT
-from ...common.units import format_mib
+from ...common.units import format_mib, mib_or_nothing
 from .picture import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture, picture, shown
 from .words import idle_words, left_out_words, remarks
 
@@ -216,7 +216,8 @@ def planned_layout(plan: Plain) -> str:
 def _text(disks: t.Iterable[tuple[Plain, Sequence[str]]]) -> str:
     lines = []
     for disk, entries in disks:
-        lines.append(f"{disk.get('id') or disk.get('disk_id')} ({format_mib(disk['size'])})")
+        # The size of a plan's disk is MiB, that of the facts may be text.
+        lines.append(f"{disk.get('id') or disk.get('disk_id')} ({format_mib(mib_or_nothing(disk['size']))})")
         lines += [f"  {entry}" for entry in entries] or ["  nothing"]
     return "".join(f"{line}\n" for line in lines)
 
@@ -234,7 +235,8 @@ def _planned(partition: Plain, filesystem: Plain) -> str:
 
 
 def _line(number: t.Any, start: t.Any, size: t.Any, name: t.Any, fs_type: t.Any, mounts: t.Any) -> str:
-    return _words(f"{number}:", f"{size} MiB at {start}", name, fs_type, *(mounts or ()))
+    place = f"{size} MiB at {start}" if isinstance(size, int) else f"{size} at {start}"
+    return _words(f"{number}:", place, name, fs_type, *(mounts or ()))
 
 
 def _array(array: Plain, filesystems: Mapping[str, Plain]) -> str:

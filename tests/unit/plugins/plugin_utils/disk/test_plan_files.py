@@ -82,3 +82,8 @@ def test_a_folder_that_is_none_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"plans_to: cannot be used: .*Not a directory"):
         plan_files(tmp_path / "file", {"web1": PLAN})
+
+
+def test_what_is_no_path_is_told(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InputError, match="plans_to: cannot be used: .*null"):
+        plan_files(tmp_path / "a\0b", {"web1": PLAN})

@@ -57,3 +57,8 @@ def test_what_is_no_json_is_named(tmp_path: pathlib.Path, text: str) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: pathlib.Path) -> None:
     with pytest.raises(InputError, match=r"plans: .*/none cannot be read: No such file or directory"):
         Folder("plans", tmp_path / "none")
+
+
+def test_what_is_no_path_is_told(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InputError, match="plans: is no path: .*null"):
+        Folder("plans", tmp_path / "a\0b")

@@ -12,7 +12,7 @@ import pathlib
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.picture import picture, short_id
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.text import present_layout, summary
 
 PLANS = pathlib.Path(__file__).parents[4] / "data" / "plans"
 
@@ -162,3 +162,15 @@ def test_a_group_in_luks_on_an_array_is_found():
 def test_long_links_are_shortened_in_the_middle(disk_id, short):
     assert short_id(disk_id) == short
     assert len(short) <= 24
+
+
+def test_facts_may_have_sizes_as_text():
+    """As `disk_plan` takes them: the present layout is shown beside the plan."""
+    part = {"number": 1, "start": "1 MiB", "size": "500 MiB", "fs_type": "ext4", "mountpoints": ["/"]}
+    disks = [{"id": "sda", "size": "40 GiB", "partitions": [part]}, {"id": "sdb", "size": "512"}]
+    assert present_layout({"disks": disks}, ["sda", "sdb"]).splitlines() == [
+        "sda (40 GiB)",
+        "  1: 500 MiB at 1 MiB ext4 /",
+        "sdb (512 MiB)",
+        "  nothing",
+    ]
