@@ -108,9 +108,12 @@ class Walk:
         return 0.0 if self.reserve is None else float(SharedReserve.of(self.state, self._group).allowed.sum())
 
     def down(self) -> list[int]:
-        """Return the instances that may move and whose primary does not answer."""
+        """Return the instances that may move and whose primary does not answer; forthcoming ones are not down where moves are scarce."""
         found: list[int] = self.instances[self.state.dark[self.state.primary[self.instances]]].tolist()
-        return found
+        if not self.options.prices.limited:
+            return found
+        models = self.state.facts.instances.models
+        return [instance for instance in found if not models[instance].forthcoming]
 
     def take_as_given(self) -> None:
         """Let nothing get worse than it is now; a failure may still strand what it would have at the start."""

@@ -86,6 +86,7 @@ MOST_PLACES = 200_000
 """Places that the integer program may choose from; when there are more, each instance's best ones are offered."""
 MOST_ATTEMPTS = 5
 """How often all are assigned anew, without the places that would take what shared storage keeps for failures."""
+_UNUSED = Reason(NOWHERE, "plan", 0.0, "there is a place for it, but what limits moves, or what they cost, keeps it where it is")
 _NO_ORDER = Reason(NOWHERE, "order", 0.0, "there is a place, but no order of moves that has room for each of them")
 
 
@@ -278,6 +279,8 @@ def reasons_to_stay(
         rows, columns = np.nonzero(places.fits)
         for row, column in zip(rows[:MOST_TRIED].tolist(), columns[:MOST_TRIED].tolist()):
             reasons += _strands(after, task.instance, places.at(row, column), reserves)
+    if not reasons and any(places.fits.any() for places, _scorer in found.places):
+        return (_UNUSED,)
     return reasons or (Reason(NOWHERE, "nodes", 1.0, "there is no node that it may go to"),)
 
 

@@ -115,3 +115,29 @@ def test_a_node_of_a_group_of_two_is_emptied(bench, state):
     found = run_evacuate(Loaded(cluster, {}), {"nodes": ["a"]})
     assert [placed["nodes"] for placed in found["placed"]] == [["b"]]
     assert not found["unplaced"]
+
+
+def with_a_dead_node(bench):
+    """A running instance and a forthcoming one on a node that is down, and one whose mirror is there."""
+    nodes = [bench.node(name, total_disk=2048, free_disk=1024) for name in "abc"] + [bench.node("x", offline=True, total_disk=2048)]
+    mirrored = {"memory": 100, "disk": 10, "disk_template": DiskTemplate.DRBD}
+    return nodes, [
+        bench.instance("lost", "x", "a", **mirrored),
+        bench.instance("coming", "x", "b", **mirrored, forthcoming=True),
+        bench.instance("half", "a", "x", **mirrored),
+    ]
+
+
+def test_where_moves_are_scarce_what_does_not_exist_yet_does_not_come_first(bench):
+    _told, group, homes = balanced(bench, *with_a_dead_node(bench), max_moves=2)
+    assert homes.keys() == {"lost", "half"}
+    assert "coming" in balanced(bench, *with_a_dead_node(bench))[2]
+    assert group["down"] == []
+
+
+def test_who_stays_for_want_of_moves_is_not_said_to_have_no_node(bench):
+    told, group, homes = balanced(bench, *with_a_dead_node(bench), max_moves=1)
+    assert homes.keys() == {"lost"}
+    (reason,) = next(one["reasons"] for one in group["refused"] if one["instance"] == "half")
+    assert reason["limit"] == "plan"
+    assert "half cannot go where it should: there is a place for it, but what limits moves" in told["summary"]
