@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import os
+import pathlib
+import stat
 import struct
 import subprocess
 
@@ -267,6 +269,21 @@ def test_a_disk_that_a_process_has_open_is_in_use(loops, wiping):
         before = digest(disk)
         assert f"({os.getpid()})" in refuse(options)
         assert digest(disk) == before
+
+
+def test_a_disk_that_a_process_has_open_by_another_name_is_in_use(loops):
+    """As a container has it, whose disks are called as it likes."""
+    disk, other = new_disk(loops, size=500), pathlib.Path("/dev") / f"test-{os.getpid()}"
+    run("mkfs.ext4", "-q", disk)
+    os.mknod(other, stat.S_IFBLK | 0o600, os.stat(disk).st_rdev)
+    try:
+        with other.open("rb"):
+            said = refuse({"schema": schema(disk, {"name": "boot", "size": 100, **EXT4}), "wipe": [disk]})
+            assert f"{disk} would be destroyed, but is open in " in said
+            assert f"({os.getpid()})" in said
+    finally:
+        other.unlink()
+    assert probe(disk)["TYPE"] == "ext4"
 
 
 @pytest.mark.parametrize("wiping", [False, True])

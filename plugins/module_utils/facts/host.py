@@ -13,6 +13,7 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 import subprocess
 import typing as t
 from collections.abc import Mapping, Sequence
@@ -122,12 +123,13 @@ class LocalHost:
             os.close(handle)
 
     def openers(self, nodes: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
-        """See Host. Links of /proc are read, never followed: what lies on a server that is gone would hang."""
+        """See Host."""
         found: dict[str, list[str]] = {}
+        numbers = {number: node for node in nodes for number in _block_number(node)}
         for process in self.names("/proc"):
             if not process.isdigit() or int(process) == os.getpid():
                 continue
-            for node in nodes & _open_files(process) if nodes else ():
+            for node in _open_nodes(process, nodes, numbers) if nodes else ():
                 name = self.read(f"/proc/{process}/comm") or "a process"
                 if name not in _WATCHERS:
                     found.setdefault(node, []).append(f"{name} ({process})")
@@ -147,16 +149,29 @@ class LocalHost:
         return False
 
 
-def _open_files(process: str) -> frozenset[str]:
+def _open_nodes(process: str, nodes: frozenset[str], numbers: Mapping[int, str]) -> set[str]:
+    """Return those of the nodes that a process has open, by their own names or by others: a container may call a disk as it likes.
+
+    Links of /proc are read, and followed only to what is called a device: what lies on a server that is gone would hang.
+    """
     folder, found = f"/proc/{process}/fd", set()
-    try:
+    with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             # A file may be closed, a process end, between the two.
             with contextlib.suppress(OSError):
-                found.add(os.readlink(f"{folder}/{name}"))
+                path = os.readlink(f"{folder}/{name}")
+                other = _block_number(f"{folder}/{name}") if path.startswith("/dev/") else ()
+                found |= {path} & nodes | {numbers[number] for number in other if number in numbers}
+    return found
+
+
+def _block_number(path: str) -> tuple[int, ...]:
+    """Return the number of the block device that a path is, if it is one."""
+    try:
+        found = os.stat(path)
     except OSError:
-        return frozenset()
-    return frozenset(found)
+        return ()
+    return (found.st_rdev,) if stat.S_ISBLK(found.st_mode) else ()
 
 
 def find_program(name: str) -> t.Optional[str]:
