@@ -176,12 +176,27 @@ class Planner:
         if problem not in solutions:
             ids = tuple(disk.id for disk in hardware.disks)
             try:
-                solver = _SOLVERS[self._objective]
-                solved = _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, self._reserve), _NOTHING_LEFT[self._objective])
-                solutions[problem] = replace(solved, disk_ids=ids)
+                solutions[problem] = replace(self._solve(hardware, schema, self._reserve), disk_ids=ids)
             except NoSolution as error:
-                solutions[problem] = _Unsolved(error, ids)
+                solutions[problem] = _Unsolved(self._with_reserve(error, hardware, schema), ids)
         return solutions[problem]
+
+    def _solve(self, hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+        solver = _SOLVERS[self._objective]
+        return _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, reserve), _NOTHING_LEFT[self._objective])
+
+    def _with_reserve(self, error: NoSolution, hardware: Hardware, schema: Schema) -> NoSolution:
+        """Return the error, with the reserve among its reasons where there is a plan without it."""
+        if not self._reserve:
+            return error
+        try:
+            self._solve(hardware, schema, 0)
+        except NoSolution:
+            return error
+        says = f"{self._reserve} MiB of every disk stay free (reserve)"
+        constraints = [*error.conflict["constraints"], {"name": "reserve", "says": says}]
+        remedies = [*error.conflict["remedies"], "reserve less"]
+        return NoSolution(f"{error}; {says}", {**error.conflict, "constraints": constraints, "remedies": remedies})
 
 
 def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pathlib
 import random
@@ -14,6 +15,9 @@ import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner, parse_reserve
 
 DATA = pathlib.Path(__file__).resolve().parents[3] / "data" / "disk"
@@ -351,6 +355,33 @@ def test_the_reserve_stays_free_on_every_disk(objective: Objective) -> None:
     planned = plan([{"id": "g", "type": "vg", "contains": ["a"]}, lv("a")], disks(sda=1000, sdb=500), objective, reserve=100)
     assert on_disks(planned) == {"sda": {"g": 898}, "sdb": {"g": 398}}
     assert [disk["unallocated"] for disk in planned["disks"]] == [100, 100]
+
+
+@BOTH
+@pytest.mark.parametrize("reserve", [100, 5000])
+def test_a_reserve_that_leaves_no_room_is_among_the_reasons(objective: Objective, reserve: int) -> None:
+    with pytest.raises(NoSolution, match=rf"; {reserve} MiB of every disk stay free \(reserve\)$") as raised:
+        plan([{"id": "a", "type": "partition", "min_size": 950}], disks(sda=1000), objective, reserve=reserve)
+    assert {"name": "reserve", "says": f"{reserve} MiB of every disk stay free (reserve)"} in raised.value.conflict["constraints"]
+    assert raised.value.conflict["remedies"][-1] == "reserve less"
+
+
+@BOTH
+def test_a_reserve_that_is_not_the_reason_is_not_told_of(objective: Objective) -> None:
+    with pytest.raises(NoSolution) as raised:
+        plan([{"id": "a", "type": "partition", "min_size": 1100}], disks(sda=1000), objective, reserve=100)
+    assert "reserve" not in str([raised.value, raised.value.conflict])
+
+
+@pytest.mark.parametrize(("gap", "says"), [(0.1249, "up to 12.5% more"), (0.0004, "a little more")])
+def test_what_is_not_proven_names_the_level_and_its_gap(monkeypatch: pytest.MonkeyPatch, gap: float, says: str) -> None:
+    def cut_short(*given: t.Any, **options: t.Any) -> Allocation:
+        return dataclasses.replace(allocate_fair(*given, **options), proven=False, gap=gap, open_level=(1,))
+
+    monkeypatch.setattr(planner, "allocate_fair", cut_short)
+    [warning] = plan([{"id": "a", "type": "partition"}, {"id": "b", "type": "partition"}], disks(sda=1000))["warnings"]
+    assert warning.endswith(f"with the level of b open, where {says} may be possible")
+    assert "0.0" not in warning
 
 
 @pytest.mark.parametrize(("written", "mib"), [(0, 0), (5, 5), ("1 GiB", 1024), ("10", 10), (0.5, 1)])
