@@ -303,6 +303,8 @@ def test_nothing_given_is_changed() -> None:
         ([{**LV, "mount": "/"}, {"id": "b", "type": "lv", "mount": "/"}], "schema[1].mount", "is already the mount point of 'a'"),
         ([{**LV, "mount": 5}], "schema[0].mount", "must be text"),
         ([{**LV, "fs_type": "xfs", "fs_label": "thirteen-char"}], "schema[0].fs_label", "at most 12 bytes"),
+        ([{**LV, "fs_type": "ext5"}], "schema[0].fs_type", "did you mean ext4?"),
+        ([{**LV, "fs_type": "fat"}], "schema[0].fs_type", "did you mean vfat?"),
         ([{**LV, "disks": ["sdd"]}], "schema[0].disks", "there is no disk 'sdd'"),
         ([{**LV, "disks": 5}], "schema[0].disks", "has a number"),
         ([{**LV, "disks": "yaql=$.ram"}], "schema[0].disks", "has a number"),
