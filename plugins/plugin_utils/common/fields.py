@@ -13,14 +13,19 @@
 
 A value that is missing, None or wrong reads as its row's default; one that is required and wrong reads as its kind's blank (0,
 "", empty), so that callers can go on and find the rest. What is wrong is said once, as `PLACE: is VALUE; must be KIND`.
+
+Inputs have thousands of entries, and hardly ever a mistake. So entries are read by columns, `read_column`: all values of one key at
+once, without a thought of places. Only what has a mistake is read again, one value after the other, to say what is wrong and where.
+
 From the same tables come JSON Schemas: `json_schema` of each kind, put together by json_schema.py.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import typing as t
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from .errors import Mistakes, Place, suggest
@@ -37,7 +42,7 @@ LARGEST_SIZE = 2**53
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _LONGEST_SHOWN = 60
 _FEW_KEYS = 12
-_MOST_PLANS = 64
+_LISTS = (list, tuple, set, frozenset)
 _NONE = type(None)
 
 
@@ -49,9 +54,9 @@ class Kind:
     blank: t.Any = None
     """What a required value of this kind reads as when it is missing or wrong."""
     exact: type | None = None
-    """A value of exactly this type needs no further look."""
+    """Values of exactly this type are used as they are."""
     within: tuple[float, float] | None = None
-    """Nor does an integer (of exactly this type) that lies within these bounds."""
+    """So are integers (of exactly this type) that lie within these bounds."""
     nested = False
     """Whether values hold others: they are read by `read_nested`, not by `read`."""
 
@@ -62,6 +67,27 @@ class Kind:
     def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
         """Return a value that holds others; all that is wrong in it is collected, with its place. Only for kinds that are `nested`."""
         raise TypeError(f"{type(self).__name__} holds no other values")
+
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[t.Any] | None:
+        """Return every one of some values as it is used, or None when any is wrong."""
+        if self.nested:
+            mistakes = Mistakes()
+            found = [self.read_nested(value, "", mistakes) for value in values]
+            return None if mistakes else found
+        if self._are_usual(values):
+            return values
+        try:
+            return list(map(self.read, values))
+        except ValueError:
+            return None
+
+    def _are_usual(self, values: Sequence[t.Any]) -> bool:
+        """Return whether values are used as they are, by their types and bounds alone."""
+        types = set(map(type, values))
+        if types == {int} and self.within is not None:
+            least, most = self.within
+            return least <= min(values) and max(values) <= most
+        return types == {self.exact}
 
     def json_schema(self) -> Json:
         """Return the JSON Schema of what is accepted."""
@@ -79,7 +105,6 @@ class Text(Kind):
 
     def __init__(self, *, digits: bool = False, filled: bool = False) -> None:
         self._digits, self._filled = digits, filled
-        self.exact = None if filled else str
 
     def read(self, value: t.Any) -> str:
         """Return the text."""
@@ -90,6 +115,11 @@ class Text(Kind):
         if not self._filled:
             return str(value)
         return str(value).strip() or self.refuse(value)
+
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[str] | None:
+        """Return the texts."""
+        usual = not self._filled and set(map(type, values)) == {str} and "".join(values).isascii()
+        return values if usual else super().read_column(values)
 
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
@@ -168,6 +198,12 @@ class Number(Kind):
             self.refuse(value)
         return float(number)
 
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[float] | None:
+        """Return the numbers."""
+        if set(map(type, values)) <= {int, float} and all(self._least <= value <= self._most for value in values):
+            return list(map(float, values))
+        return super().read_column(values)
+
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
         number = {"type": "number"} | self._bounds
@@ -242,37 +278,67 @@ class Word(Kind):
             raise ValueError(f"is {shown(value)}; must be {self.wanted}{suggest(value[:_LONGEST_SHOWN], self._words)}")
         return found
 
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[str] | None:
+        """Return the words."""
+        if self._folded or set(map(type, values)) != {str}:
+            return super().read_column(values)
+        found = list(map(self._words.get, values))
+        return None if None in found else t.cast("list[str]", found)
+
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
         return {"enum": [str(word) for word in self._words]}
 
 
-class ListOf(Kind):
+class _Container(Kind):
+    """A kind whose values hold many others: these are read by columns, or one by one where there is a mistake to tell."""
+
+    nested = True
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
+        """Return the value, wrong parts as their kind's blank or their row's default."""
+        sound = self.read_column((value,))
+        return self._read_parts(value, place, mistakes) if sound is None else sound[0]
+
+    def _read_parts(self, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
+        """Return a value that has a mistake."""
+        raise NotImplementedError
+
+
+@t.final
+class ListOf(_Container):
     """A list of values of one kind; `of` is what they are called together. With `single` a value alone stands for a list of it."""
 
     blank: t.Any = ()
-    nested = True
 
     def __init__(self, kind: Kind, of: str = "", *, least: int = 0, single: bool = False) -> None:
         self._kind, self._least, self._single = kind, least, single
         self.wanted = f"a list{f' of {of}' if of else ''}{f', {least} or more' if least else ''}"
-        self._exact = set() if kind.exact is None else {kind.exact}
 
-    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[t.Any, ...]:
-        """Return the values, wrong ones as their kind's blank."""
-        if not isinstance(value, (list, tuple, set, frozenset)):
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[tuple[t.Any, ...]] | None:
+        """Return each list as a tuple."""
+        if self._single:
+            values = [value if isinstance(value, _LISTS) else (value,) for value in values]
+        if not _are_all(_LISTS, values) or (self._least and any(len(value) < self._least for value in values)):
+            return None
+        given = list(itertools.chain.from_iterable(values))
+        parts = self._kind.read_column(given) if given else given
+        if parts is None:
+            return None
+        if parts is given:
+            return list(map(tuple, values))
+        following = iter(parts)
+        return [tuple(itertools.islice(following, len(value))) for value in values]
+
+    def _read_parts(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[t.Any, ...]:
+        if not isinstance(value, _LISTS):
             if self._single:
-                return (_read(self._kind, value, place, mistakes),)
+                return (_read(self._kind, value, place, mistakes, self._kind.blank),)
             mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
             return ()
         if len(value) < self._least:
             mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
-        if not value or set(map(type, value)) == self._exact:
-            return tuple(value)
-        kind = self._kind
-        if kind.nested:
-            return tuple([kind.read_nested(item, (place, "[", position), mistakes) for position, item in enumerate(value)])
-        return tuple([_read(kind, item, (place, "[", position), mistakes) for position, item in enumerate(value)])
+        return tuple([_read(self._kind, item, (place, "[", position), mistakes, self._kind.blank) for position, item in enumerate(value)])
 
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
@@ -281,24 +347,36 @@ class ListOf(Kind):
         return {"anyOf": [listed, items]} if self._single else listed
 
 
-class MappingOf(Kind):
+@t.final
+class MappingOf(_Container):
     """A mapping of names to values of one kind; `of` is what its keys are called. Keys are checked by a kind of text."""
 
     blank: t.Any = {}
-    nested = True
 
     def __init__(self, kind: Kind, of: str = "names", key: Kind | None = None, *, least: int = 0) -> None:
         self._kind, self._key, self._least = kind, key, least
         self.wanted = f"a mapping of {of}{' that is not empty' if least else ''}"
 
-    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> dict[str, t.Any]:
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[dict[str, t.Any]] | None:
+        """Return each mapping, with its keys as they are used."""
+        if not _are_all((dict, Mapping), values) or (self._least and any(len(value) < self._least for value in values)):
+            return None
+        names = list(itertools.chain.from_iterable(values))
+        keys = list(map(str, names)) if self._key is None else self._key.read_column(names)
+        parts = self._kind.read_column([part for value in values for part in value.values()])
+        if keys is None or parts is None:
+            return None
+        following = zip(keys, parts)
+        return [dict(itertools.islice(following, len(value))) for value in values]
+
+    def _read_parts(self, value: t.Any, place: Place, mistakes: Mistakes) -> dict[str, t.Any]:
         """Return the values by key; what has a wrong key is read and left out."""
         if not isinstance(value, Mapping) or len(value) < self._least:
             mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
             return {}
         found = {}
         for key, item in value.items():
-            read = _read(self._kind, item, (place, ".", str(key)), mistakes)
+            read = _read(self._kind, item, (place, ".", str(key)), mistakes, self._kind.blank)
             try:
                 found[str(key) if self._key is None else self._key.read(key)] = read
             except ValueError as error:
@@ -327,6 +405,10 @@ class Also(Kind):
         """Return the value."""
         return self._kind.read_nested(self._longer(value), place, mistakes)
 
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[t.Any] | None:
+        """Return the values."""
+        return self._kind.read_column(list(map(self._longer, values)))
+
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
         return {"anyOf": [self._short.json_schema(), self._kind.json_schema()]}
@@ -353,20 +435,13 @@ class Row(t.NamedTuple):
     required: bool = False
 
 
-class _Plan(t.NamedTuple):
-    """How to read mappings whose values have certain types: what stands for those not given, and which are to be looked at."""
-
-    instead: Values
-    within: list[tuple[str, Kind, float, float]]
-    given: list[tuple[str, Kind]]
-    missing: list[tuple[str, Kind]]
-
-
+@t.final
 class Table(Kind):
     """A mapping with known keys. `name` says what it describes, with its article.
 
     With `others` it may have other keys, too, which are ignored. With `dashes` `_` may stand for `-` in keys. `separator` stands
-    between a place and a key. `schema` is added to the JSON Schema; `alternative` is what may stand for any value there.
+    between a place and a key. `schema` is added to the JSON Schema; `alternative` is what may stand for any value there. `make` makes
+    something of the values, which it gets in the rows' order; without it they are a dictionary by name.
     """
 
     nested = True
@@ -381,6 +456,7 @@ class Table(Kind):
         separator: str = ".",
         schema: Mapping[str, t.Any] | None = None,
         alternative: Mapping[str, t.Any] | None = None,
+        make: Callable[..., t.Any] | None = None,
     ) -> None:
         self.name, self.rows = name, tuple(rows)
         self._others, self._dashes, self._separator, self._schema = others, dashes, separator, dict(schema or {})
@@ -389,58 +465,57 @@ class Table(Kind):
         self._known = frozenset(self.keys)
         needed = [row.name for row in self.rows if row.required]
         self.wanted = f"a mapping with {listed(needed)}" if needed else "a mapping"
-        self.blank = {row.name: row.kind.blank if row.required else row.default for row in self.rows}
-        self._plans: dict[tuple[type, ...], _Plan] = {}
+        self._blank = {row.name: row.kind.blank if row.required else row.default for row in self.rows}
+        self._make = make
+        self.blank = self._made(self._blank)
 
-    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> Values:
-        """Return the value of every key of the table, of whatever is given."""
-        data = value
-        if data.__class__ is not dict and not isinstance(data, Mapping):
-            mistakes.add(place, f"is {shown(data)}; must be {self.wanted}")
-            return dict(self.blank)
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[t.Any] | None:
+        """Return what is made of each mapping, by default the value of every key of the table."""
+        columns = self.read_columns(values)
+        if columns is None:
+            return None
+        if self._make is not None:
+            return list(map(self._make, *columns))
+        return [dict(zip(self.keys, entry)) for entry in zip(*columns)]
+
+    def read_columns(self, values: Sequence[t.Any]) -> list[Sequence[t.Any]] | None:
+        """Return the values of each row, for all of some mappings, or None when any is wrong."""
+        if not _are_all((dict, Mapping), values):
+            return None
         if self._dashes:
-            data = {str(key).replace("_", "-"): value for key, value in data.items()}
-        if not self._others and not data.keys() <= self._known:
-            self._refuse_unknown(data, place, mistakes)
-        picked = tuple(map(data.get, self.keys))
-        plan = self._plan(tuple(map(type, picked)))
-        values = dict(zip(self.keys, picked))
-        values.update(plan.instead)
-        separator = self._separator
-        looked_at = plan.given
-        for name, kind, least, most in plan.within:
-            if not least <= values[name] <= most:
-                looked_at = [*looked_at, (name, kind)]
-        for name, kind in looked_at:
-            if kind.nested:
-                values[name] = kind.read_nested(values[name], (place, separator, name), mistakes)
-                continue
-            try:
-                values[name] = kind.read(values[name])
-            except ValueError as error:
-                values[name] = self.blank[name]
-                mistakes.add((place, separator, name), str(error))
-        for name, kind in plan.missing:
-            self._add_missing(name, kind, data, place, mistakes)
-        return values
+            values = list(map(_with_dashes, values))
+        if not self._others and not all(value.keys() <= self._known for value in values):
+            return None
+        columns = []
+        for row in self.rows:
+            column = _column(row, [value.get(row.name) for value in values])
+            if column is None:
+                return None
+            columns.append(column)
+        return columns
 
-    def _plan(self, types: tuple[type, ...]) -> _Plan:
-        """Return what is to be done with values of these types. Most mappings of an input are alike, and share a plan."""
-        known = self._plans.get(types)
-        if known is not None:
-            return known
-        bounded = [row for row, kind in zip(self.rows, types) if kind is int and row.kind.within]
-        given = [row for row, kind in zip(self.rows, types) if kind is not _NONE and kind is not row.kind.exact and row not in bounded]
-        absent = [row for row, kind in zip(self.rows, types) if kind is _NONE]
-        plan = _Plan(
-            instead={row.name: self.blank[row.name] for row in absent},
-            within=[(row.name, row.kind, *row.kind.within) for row in bounded if row.kind.within],
-            given=[(row.name, row.kind) for row in given],
-            missing=[(row.name, row.kind) for row in absent if row.required],
-        )
-        if len(self._plans) < _MOST_PLANS:
-            self._plans[types] = plan
-        return plan
+    def _made(self, values: Values) -> t.Any:
+        return dict(values) if self._make is None else self._make(*values.values())
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
+        """Return what is made of one mapping; a wrong value reads as its row's default or its kind's blank."""
+        if not isinstance(value, Mapping):
+            mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
+            return self._made(self._blank)
+        data = _with_dashes(value) if self._dashes else value
+        if not self._others:
+            self._refuse_unknown(data, place, mistakes)
+        values = dict(self._blank)
+        for name, kind, *_others in self.rows:
+            given = data.get(name)
+            if given.__class__ is kind.exact:
+                values[name] = given
+            elif given is not None:
+                values[name] = _read(kind, given, (place, self._separator, name), mistakes, self._blank[name])
+        for row in self.rows:
+            if row.required and data.get(row.name) is None:
+                self._add_missing(row, data, (place, self._separator, row.name), mistakes)
+        return self._made(values)
 
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
@@ -464,17 +539,80 @@ class Table(Kind):
                     hint = f"; there are {listed(self.keys)}"
                 mistakes.add((place, self._separator, str(key)), f"is not a key of {self.name}{hint}")
 
-    def _add_missing(self, name: str, kind: Kind, data: Mapping[t.Any, t.Any], place: Place, mistakes: Mistakes) -> None:
+    def _add_missing(self, row: Row, data: Mapping[t.Any, t.Any], where: Place, mistakes: Mistakes) -> None:
         others = [str(key)[:_LONGEST_SHOWN] for key in data if key not in self._known] if self._others else []
-        mistakes.add((place, self._separator, name), f"is missing{suggest(name, others)}; must be {kind.wanted}")
+        mistakes.add(where, f"is missing{suggest(row.name, others)}; must be {row.kind.wanted}")
+
+
+def _with_dashes(data: Mapping[t.Any, t.Any]) -> Values:
+    return {str(key).replace("_", "-"): value for key, value in data.items()}
+
+
+def _are_all(types: tuple[type, ...], values: Iterable[t.Any]) -> bool:
+    return all(issubclass(kind, types) for kind in set(map(type, values)))
+
+
+def _column(row: Row, given: Sequence[t.Any]) -> Sequence[t.Any] | None:
+    """Return the values of a row, its default where none is given; None when any is wrong."""
+    if None not in given:
+        return row.kind.read_column(given)
+    if row.required:
+        return None
+    there = [value for value in given if value is not None]
+    read = row.kind.read_column(there) if there else ()
+    if read is None:
+        return None
+    following = iter(read)
+    return [row.default if value is None else next(following) for value in given]
+
+
+@t.final
+class ByName(_Container):
+    """Entries of a table by their names; `make` makes something of a name and the values of each row. `of` is what they are called."""
+
+    blank: t.Any = ()
+
+    def __init__(self, table: Table, make: Callable[..., t.Any], of: str) -> None:
+        self._table, self._make = table, make
+        self.wanted = f"a mapping of {of}"
+
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[tuple[t.Any, ...]] | None:
+        """Return what is made of the entries of each mapping."""
+        if not _are_all((dict, Mapping), values):
+            return None
+        columns = self._table.read_columns([entry for value in values for entry in value.values()])
+        if columns is None:
+            return None
+        made = map(self._make, map(str, itertools.chain.from_iterable(values)), *columns)
+        return [tuple(itertools.islice(made, len(value))) for value in values]
+
+    def _read_parts(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[t.Any, ...]:
+        if not isinstance(value, Mapping):
+            mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
+            return ()
+        read = [(str(name), self._table.read_nested(entry, (place, ".", str(name)), mistakes)) for name, entry in value.items()]
+        return tuple([self._make(name, *values.values()) for name, values in read])
+
+    def json_schema(self) -> Json:
+        """Return the JSON Schema."""
+        return {"type": "object", "additionalProperties": self._table.json_schema()}
 
 
 def read_all(kind: Kind, value: t.Any, place: Place) -> t.Any:
     """Return a value of a kind; raises InputError with all that is wrong with it."""
     mistakes = Mistakes()
-    found = _read(kind, value, place, mistakes)
+    found = _read(kind, value, place, mistakes, kind.blank)
     mistakes.check()
     return found
+
+
+def read_each(kind: Kind, values: Sequence[t.Any], places: Iterable[str], mistakes: Mistakes) -> Iterator[t.Any]:
+    """Yield values of one kind that stand in places of their own; mistakes of each are known when it is yielded."""
+    sound = kind.read_column(values)
+    if sound is None:
+        yield from (_read(kind, value, place, mistakes, kind.blank) for value, place in zip(values, places))
+    else:
+        yield from sound
 
 
 def refuse_doubles(named: Iterable[tuple[str, t.Any]], key: str, mistakes: Mistakes) -> None:
@@ -527,15 +665,15 @@ def kind_of(value: t.Any) -> str:
     return "a number" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
 
 
-def _read(kind: Kind, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
-    """Return a value that is no table's, or what stands for it when it is wrong."""
+def _read(kind: Kind, value: t.Any, place: Place, mistakes: Mistakes, blank: t.Any) -> t.Any:
+    """Return a value, or what stands for it when it is wrong, unless it holds others, which say that themselves."""
     if kind.nested:
         return kind.read_nested(value, place, mistakes)
     try:
         return kind.read(value)
     except ValueError as error:
         mistakes.add(place, str(error))
-        return kind.blank
+        return blank
 
 
 def _from_digits(value: t.Any) -> t.Any:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ _NODE_SIZES = (
     "spindles",
     "free_spindles",
 )
+_sizes_of = operator.attrgetter(*_NODE_SIZES)
 _INSTANCE_SIZES = ("memory", "disk", "vcpus", "spindle_use")
 _LOADS = ("cpu", "memory", "disk", "net")
 _LARGEST = 2**53
@@ -60,7 +62,8 @@ def check_cluster(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
         _check_node(node, place + places.separator, found)
     pools = pool_names(cluster.nodes)
     for instance, place in zip(cluster.instances, places.instances):
-        check_instance(instance, place + places.separator, pools, found)
+        if not _is_usual(instance):
+            check_instance(instance, place + places.separator, pools, found)
     told = {_spot(mistake.place) for mistake in mistakes.found()}
     mistakes.extend(mistake for mistake in found.found() if told.isdisjoint((_spot(mistake.place), mistake.place.rpartition(".")[0])))
 
@@ -109,8 +112,6 @@ def check_rules(cluster: Cluster, place: str, mistakes: Mistakes) -> None:
 
 def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
     """Add the mistakes of one instance's own fields, which follow `prefix` in their places; it may be yet to be placed."""
-    if _is_usual(instance):
-        return
     for name in _INSTANCE_SIZES:
         _check_size(getattr(instance, name), f"{prefix}{name}", mistakes)
     for name in _LOADS:
@@ -157,8 +158,10 @@ def _check_unique(kind: str, field: str, values: Sequence[str], places: Sequence
 
 
 def _check_node(node: Node, prefix: str, mistakes: Mistakes) -> None:
-    for name in _NODE_SIZES:
-        _check_size(getattr(node, name), f"{prefix}{name}", mistakes)
+    sizes = _sizes_of(node)
+    if not all(0 <= size <= _LARGEST for size in sizes):
+        for name, size in zip(_NODE_SIZES, sizes):
+            _check_size(size, f"{prefix}{name}", mistakes)
     if not (math.isfinite(node.cpu_speed) and node.cpu_speed > 0):
         mistakes.add(f"{prefix}cpu_speed", f"is {node.cpu_speed}; must be above 0")
     seen: set[PoolName] = set()

@@ -11,12 +11,13 @@ and on a KVM cluster the node's own memory is a fixed amount, since what KVM nod
 
 from __future__ import annotations
 
+import functools
 import json
 import typing as t
 from collections.abc import Mapping
 
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Anything, ListOf, MappingOf, Row, Table, Values, Word
+from ...common.fields import Anything, ByName, ListOf, MappingOf, Row, Table, Values, Word
 from ...common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..cluster.check import Places, check_cluster, check_instance, pool_names
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
@@ -72,9 +73,11 @@ _REPORT = Table(
     others=True,
 )
 """What a node tells while it answers."""
-_DISK = Table("a disk", [Row("size", WHOLE, required=True), Row("spindles", WHOLE)], others=True)
-_NIC = Table("a network interface", [Row("network", NAME)], others=True)
-_NEW_ROWS = [
+_NODES, _REPORTS = MappingOf(_NODE), MappingOf(_REPORT)
+# Disks of a cluster are much alike: equal ones are one.
+_DISK = Table("a disk", [Row("size", WHOLE, required=True), Row("spindles", WHOLE)], others=True, make=functools.lru_cache(Disk))
+_NIC = Table("a network interface", [Row("network", NAME)], others=True, make=lambda network: network)
+_INSTANCE_ROWS = [
     Row("memory", WHOLE, required=True),
     Row("disk_space_total", WHOLE, required=True),
     Row("vcpus", WHOLE, required=True),
@@ -86,8 +89,42 @@ _NEW_ROWS = [
     Row("forthcoming", TRUTH, default=False),
     Row("nics", ListOf(_NIC, "network interfaces"), default=()),
 ]
-_INSTANCE = Table("an instance", [*_NEW_ROWS, Row("nodes", STRINGS, required=True)], others=True)
-_NEW_INSTANCE = Table("an instance", [Row("name", NAME, required=True), *_NEW_ROWS], others=True)
+
+
+def _instance(
+    name: str,
+    memory: int,
+    disk: int,
+    vcpus: int,
+    admin_state: str,
+    template: DiskTemplate,
+    disks: tuple[Disk, ...],
+    tags: tuple[str, ...],
+    spindle_use: int,
+    forthcoming: bool,
+    networks: tuple[str | None, ...],
+    nodes: tuple[str, ...] = (),
+) -> Instance:
+    """Return an instance of the values of its rows; one without nodes is yet to be placed."""
+    return Instance(
+        name,
+        memory,
+        disk,
+        vcpus,
+        nodes[0] if nodes else "",
+        nodes[1] if len(nodes) > 1 else "",
+        status=ADMIN_STATES[admin_state],
+        disk_template=template,
+        disks=disks,
+        tags=tags,
+        spindle_use=spindle_use,
+        forthcoming=forthcoming,
+        networks=tuple([network for network in networks if network is not None]),
+    )
+
+
+_INSTANCE = Table("an instance", [*_INSTANCE_ROWS, Row("nodes", STRINGS, required=True)], others=True)
+_NEW_INSTANCE = Table("an instance", [Row("name", NAME, required=True), *_INSTANCE_ROWS], others=True, make=_instance)
 _MESSAGE = Table(
     "a message",
     [
@@ -95,7 +132,7 @@ _MESSAGE = Table(
         Row("nodegroups", MappingOf(_GROUP, "groups by UUID"), required=True),
         Row("enabled_hypervisors", STRINGS, default=()),
         Row("nodes", MappingOf(Anything(), "nodes by name"), required=True),
-        Row("instances", MappingOf(_INSTANCE, "instances by name"), required=True),
+        Row("instances", ByName(_INSTANCE, _instance, "instances by name"), required=True),
         Row("cluster_tags", STRINGS, default=()),
         Row("request", MappingOf(Anything(), "the request's keys"), default={}),
     ],
@@ -122,13 +159,12 @@ def parse_iallocator(data: t.Any) -> Loaded:
     groups = [_group(uuid, group, policy) for uuid, group in values["nodegroups"].items()]
     names = {group.uuid: group.name for group in groups}
     memory = KVM_NODE_MEMORY if values["enabled_hypervisors"][:1] == ("kvm",) else None
-    nodes = [_node(name, node, names, memory, mistakes) for name, node in values["nodes"].items()]
-    instances = [_placed(name, instance) for name, instance in values["instances"].items()]
-    cluster = Cluster(tuple(groups), tuple(nodes), tuple(instances), values["cluster_tags"], policy)
+    nodes = _nodes(values["nodes"], names, memory, mistakes)
+    cluster = Cluster(tuple(groups), tuple(nodes), values["instances"], values["cluster_tags"], policy)
     places = Places(
         groups=[f"nodegroups.{group.uuid}" for group in groups],
         nodes=[f"nodes.{node.name}" for node in nodes],
-        instances=[f"instances.{instance.name}" for instance in instances],
+        instances=[f"instances.{instance.name}" for instance in cluster.instances],
     )
     check_cluster(cluster, places, mistakes)
     mistakes.check()
@@ -144,8 +180,7 @@ def requested_instances(loaded: Loaded) -> tuple[Instance, ...]:
     pools = pool_names(loaded.cluster.nodes)
     instances = []
     for place, data in wanted:
-        values = _NEW_INSTANCE.read_nested(data, place, mistakes)
-        instance = _instance(values["name"], values)
+        instance = _NEW_INSTANCE.read_nested(data, place, mistakes)
         check_instance(instance, f"{place}.", pools, mistakes)
         instances.append(instance)
     mistakes.check()
@@ -163,54 +198,40 @@ def _group(uuid: str, values: Values, policy: Policy) -> Group:
     )
 
 
-def _node(name: str, data: t.Any, groups: Mapping[str, str], kvm_memory: int | None, mistakes: Mistakes) -> Node:
-    """Return a node, with what it reports if it is to run instances and answers. `groups` are names by UUID."""
-    place = f"nodes.{name}"
-    values = _NODE.read_nested(data, place, mistakes)
-    reports = values["total_memory"] is not None or not values["drained"]
-    works = not values["offline"] and values["vm_capable"]
-    live = works and reports and isinstance(data, Mapping)
-    report = _REPORT.read_nested(data, place, mistakes) if live else _REPORT.blank
+def _nodes(given: Mapping[str, t.Any], groups: Mapping[str, str], kvm_memory: int | None, mistakes: Mistakes) -> list[Node]:
+    """Return the nodes, with what those report that are to run instances and answer. `groups` are names by UUID."""
+    nodes = _NODES.read_nested(given, "nodes", mistakes)
+    live = {name: given[name] for name, values in nodes.items() if _is_live(values) and isinstance(given[name], Mapping)}
+    reports = _REPORTS.read_nested(live, "nodes", mistakes)
+    return [_node(name, values, reports.get(name), groups, kvm_memory) for name, values in nodes.items()]
+
+
+def _works(values: Values) -> bool:
+    return not values["offline"] and values["vm_capable"]
+
+
+def _is_live(values: Values) -> bool:
+    return _works(values) and (values["total_memory"] is not None or not values["drained"])
+
+
+def _node(name: str, values: Values, told: Values | None, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
+    report = _REPORT.blank if told is None else told
     exclusive, own_memory = values["ndparams"]["exclusive_storage"], report["reserved_memory"]
     uuid = values["group"]
     return Node(
         name=name,
         group=groups.get(uuid, uuid),
         total_memory=report["total_memory"],
-        node_memory=own_memory if kvm_memory is None or not live else kvm_memory,
+        node_memory=own_memory if kvm_memory is None or told is None else kvm_memory,
         free_memory=report["free_memory"],
         total_disk=report["total_disk"],
         free_disk=report["free_disk"],
         total_cpus=report["total_cpus"],
         node_cpus=report["reserved_cpus"],
-        offline=not works,
+        offline=not _works(values),
         drained=values["drained"],
         tags=values["tags"],
         exclusive_storage=exclusive,
         spindles=report["total_spindles"] if exclusive else values["ndparams"]["spindle_count"],
         free_spindles=report["free_spindles"],
-    )
-
-
-def _placed(name: str, values: Values) -> Instance:
-    """Return an instance that lives somewhere."""
-    nodes = values["nodes"]
-    return _instance(name, values, nodes[0] if nodes else "", nodes[1] if len(nodes) > 1 else "")
-
-
-def _instance(name: str, values: Values, primary: str = "", secondary: str = "") -> Instance:
-    return Instance(
-        name,
-        values["memory"],
-        values["disk_space_total"],
-        values["vcpus"],
-        primary,
-        secondary,
-        status=ADMIN_STATES[values["admin_state"]],
-        disk_template=values["disk_template"],
-        disks=tuple([Disk(disk["size"], disk["spindles"]) for disk in values["disks"]]),
-        tags=values["tags"],
-        spindle_use=values["spindle_use"],
-        forthcoming=values["forthcoming"],
-        networks=tuple([nic["network"] for nic in values["nics"] if nic["network"] is not None]),
     )

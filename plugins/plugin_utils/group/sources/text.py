@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from ...common.errors import Mistakes, Place, suggest
-from ...common.fields import Kind, ListOf, Number, Row, Table, Text, Values, Whole, Word, shown
+from ...common.fields import Kind, ListOf, Number, Row, Table, Text, Values, Whole, Word, read_each, shown
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import (
     AllocPolicy,
@@ -227,16 +227,22 @@ def _rows(
 ) -> Iterator[tuple[int, Values]]:
     """Yield what each line says with its number; `defaults` fill the last columns where they are missing, `complete` does the rest."""
     least = len(table.keys) - len(defaults)
-    for number, line in lines:
-        values: list[str] = line.split("|")
-        if len(values) < least:
+    given = [(number, line.split("|")) for number, line in lines]
+    whole = [(number, values) for number, values in given if len(values) >= least]
+    filled = [complete(dict(zip(table.keys, values + _left_out(values, table, defaults)))) for _number, values in whole]
+    read = read_each(table, filled, [f"line {number}" for number, _values in whole], mistakes)
+    for number, values in given:
+        if len(values) >= least:
+            yield number, next(read)
+        else:
             says = f"has {len(values)} columns instead of {least} to {len(table.keys)}: {', '.join(table.keys[:least])} ..."
             mistakes.add(f"line {number}", says)
-            continue
-        missing = len(table.keys) - len(values)
-        filled = [value or "" for value in defaults[len(defaults) - missing :]] if missing > 0 else []
-        columns = dict(zip(table.keys, values + filled))
-        yield number, table.read_nested(complete(columns), f"line {number}", mistakes)
+
+
+def _left_out(values: Sequence[str], table: Table, defaults: Sequence[str | None]) -> list[str]:
+    """Return what stands for the last columns of a line that leaves them out."""
+    missing = len(table.keys) - len(values)
+    return [value or "" for value in defaults[len(defaults) - missing :]] if missing > 0 else []
 
 
 def _complete_node(columns: dict[str, str]) -> dict[str, str]:

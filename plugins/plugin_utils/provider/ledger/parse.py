@@ -13,8 +13,22 @@ import re
 import typing as t
 from collections.abc import Mapping, Sequence
 
-from ...common.errors import Mistakes, Place
-from ...common.fields import Checked, Kind, ListOf, MappingOf, Row, Table, Values, read_all, refuse_doubles, shown
+from ...common.errors import Mistakes
+from ...common.fields import (
+    Also,
+    Anything,
+    Checked,
+    Kind,
+    ListOf,
+    MappingOf,
+    Row,
+    Table,
+    Values,
+    read_all,
+    read_each,
+    refuse_doubles,
+    shown,
+)
 from ..world.model import Inventory
 from ..world.names import (
     CONSUMER_TYPE_PATTERN,
@@ -46,13 +60,11 @@ def _why_no_type(value: t.Any) -> str:
     return f"is {shown(value)}; must be 1 to {LONGEST_NAME} of A-Z, 0-9 and _, such as INSTANCE"
 
 
-class _Allocations(MappingOf):
-    """Amounts by provider, or a candidate that has them as its `allocations`."""
-
-    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> dict[str, t.Any]:
-        if isinstance(value, Mapping) and "mappings" in value and isinstance(value.get("allocations"), Mapping):
-            value = value["allocations"]
-        return super().read_nested(value, place, mistakes)
+def _of_candidate(value: t.Any) -> t.Any:
+    """Return the allocations of a candidate, anything else as it is."""
+    if isinstance(value, Mapping) and "mappings" in value and isinstance(value.get("allocations"), Mapping):
+        return value["allocations"]
+    return value
 
 
 class _Parent(Kind):
@@ -62,6 +74,7 @@ class _Parent(Kind):
         return ROOT if value == ROOT else NAME.read(value)
 
 
+_ALLOCATIONS = Also(MappingOf(AMOUNTS, "providers to amounts", NAME), _of_candidate, Anything({"type": "object"}))
 _OWNER = Checked(_why_no_owner, "text")
 _TYPE = Checked(_why_no_type, "a type of consumers", CONSUMER_TYPE_PATTERN)
 _ADDED = Table("parts to add", [PROVIDER_ROWS[name] for name in PARTS])
@@ -81,7 +94,7 @@ _CLAIM = Table(
     "a claim",
     [
         Row("consumer", CONSUMER, required=True),
-        Row("allocations", _Allocations(AMOUNTS, "providers to amounts", NAME), default={}),
+        Row("allocations", _ALLOCATIONS, default={}),
         Row("project", _OWNER),
         Row("user", _OWNER),
         Row("consumer_type", _TYPE),
@@ -96,7 +109,9 @@ def parse_changes(entries: Sequence[t.Any], place: str, mistakes: Mistakes | Non
     Raises InputError, with the mistakes that were found before.
     """
     mistakes = Mistakes() if mistakes is None else mistakes
-    changes = [_change(entry, place.format(number), mistakes) for number, entry in enumerate(entries)]
+    places = [place.format(number) for number in range(len(entries))]
+    read = read_each(_CHANGE, entries, places, mistakes)
+    changes = [_change(entry, values, where, mistakes) for entry, values, where in zip(entries, read, places)]
     refuse_doubles(((change.place, change.uuid) for change in changes), "uuid", mistakes)
     refuse_doubles(((change.place, change.name) for change in changes), "name", mistakes)
     mistakes.check()
@@ -133,8 +148,7 @@ def parse_generations(data: t.Any, place: str) -> dict[str, int]:
     return found
 
 
-def _change(entry: t.Any, place: str, mistakes: Mistakes) -> ProviderChange:
-    values = _CHANGE.read_nested(entry, place, mistakes)
+def _change(entry: t.Any, values: Values, place: str, mistakes: Mistakes) -> ProviderChange:
     named = isinstance(entry, Mapping) and (entry.get("uuid") is not None or entry.get("name") is not None)
     if not named and not mistakes.told(place):
         mistakes.add(place, "needs a name or a uuid")

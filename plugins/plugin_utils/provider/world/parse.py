@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 from ...common.errors import Mistakes, Place, suggest
-from ...common.fields import Also, Anything, Checked, ListOf, MappingOf, Number, Row, Table, Values, Whole, is_whole
+from ...common.fields import Also, Anything, Checked, Json, Kind, ListOf, MappingOf, Number, Row, Table, Values, Whole, is_whole
 from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Inventory, Provider, World
 from .names import (
     AGGREGATE_PATTERN,
@@ -47,19 +47,7 @@ AGGREGATES = ListOf(AGGREGATE, "UUIDs or names of aggregates")
 AMOUNTS = MappingOf(_AMOUNT, "resource classes to amounts", CLASS, least=1)
 
 
-class _InventoryTable(Table):
-    """Reads an Inventory; none when anything about it is wrong."""
-
-    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> t.Any:
-        found = Mistakes()
-        inventory = Inventory(**super().read_nested(value, place, found))
-        if not found and inventory.reserved > inventory.total:
-            found.add((place, ".", "reserved"), f"is {inventory.reserved}, more than the total of {inventory.total}")
-        mistakes.extend(found.found())
-        return None if found else inventory
-
-
-_INVENTORY_TABLE = _InventoryTable(
+_INVENTORY_TABLE = Table(
     "an inventory",
     [
         Row("total", _AMOUNT, "How much there is.", required=True),
@@ -70,7 +58,31 @@ _INVENTORY_TABLE = _InventoryTable(
         Row("allocation_ratio", Number(0, LARGEST_RATIO), "How often it may be given away.", default=1.0),
     ],
 )
-INVENTORY = Also(_INVENTORY_TABLE, lambda value: {"total": value} if is_whole(value) else value, _AMOUNT)
+
+
+class _Inventory(Kind):
+    """Reads an Inventory; none when anything about it is wrong."""
+
+    wanted, nested = _INVENTORY_TABLE.wanted, True
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> Inventory | None:
+        found = Mistakes()
+        inventory = Inventory(**_INVENTORY_TABLE.read_nested(value, place, found))
+        if not found and inventory.reserved > inventory.total:
+            found.add((place, ".", "reserved"), f"is {inventory.reserved}, more than the total of {inventory.total}")
+        mistakes.extend(found.found())
+        return None if found else inventory
+
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[Inventory] | None:
+        read = _INVENTORY_TABLE.read_column(values)
+        inventories = [Inventory(**entry) for entry in read or ()]
+        return None if read is None or any(one.reserved > one.total for one in inventories) else inventories
+
+    def json_schema(self) -> Json:
+        return _INVENTORY_TABLE.json_schema()
+
+
+INVENTORY = Also(_Inventory(), lambda value: {"total": value} if is_whole(value) else value, _AMOUNT)
 INVENTORIES = MappingOf(INVENTORY, "resource classes", CLASS)
 PROVIDER_ROWS = {
     row.name: row
