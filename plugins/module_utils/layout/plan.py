@@ -30,7 +30,7 @@ from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, condemn, is_begun, lose, match_disk, plan_table
 from .present import Present
-from .teardown import Destroyed, companions, teardown_refusals, teardown_steps
+from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
 
 
@@ -130,7 +130,7 @@ def _draft_all(layout: Layout, present: Present, disks: Sequence[FoundDisk], kee
     while True:
         draft = _draft(layout, present, disks, keep_unlisted, lost)
         given_up = frozenset(name for group in draft.groups for name in group.given_up)
-        more = _partitions_below(present, companions(present, draft.destroyed) | given_up) - lost
+        more = _partitions_below(present, staying_devices(present, draft.destroyed) | given_up) - lost
         if not more:
             return draft
         lost |= more

@@ -142,7 +142,7 @@ def _unknown_group(present: Present, device: Device) -> Iterator[str]:
         )
 
 
-def companions(present: Present, destroyed: Destroyed) -> frozenset[str]:
+def staying_devices(present: Present, destroyed: Destroyed) -> frozenset[str]:
     """Return the names of devices that would stay, although what they are a part of cannot live without what is destroyed."""
     return frozenset(name for _what, staying in _spanning(present, destroyed) for name in staying)
 

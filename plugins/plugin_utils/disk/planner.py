@@ -246,14 +246,14 @@ def _untold_preferences(schema: Schema) -> Iterator[str]:
     """Give a warning for every group with volumes that like other disks best than it does: LVM is not told where they are to lie."""
     arrays = {space.id for space in schema.spaces if space.type is SpaceType.RAID}
     for group in schema.spaces:
-        liking = [
+        preferring = [
             space.id
             for space in schema.spaces
             if space.volume_group == group.id and space.preferred_disks != group.preferred_disks and len(space.allowed) > 1
         ]
         # Of a group on arrays the planner says that it does not choose its disks at all.
-        if liking and not arrays & set(group.contains):
-            names = listed(liking)
+        if preferring and not arrays & set(group.contains):
+            names = listed(preferring)
             yield (
                 f"{group.id}: the disks and sizes of the plan follow best_with_disks of {names}, but LVM is not told of it and puts volumes"
                 f" anywhere in {group.id}; set it on {group.id}, or put {names} into another vg"

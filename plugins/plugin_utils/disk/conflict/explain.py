@@ -40,7 +40,7 @@ def explain(problem: Problem) -> Reason:
     given_up = least_to_give_up(problem, constraints, sums)
     grown = least_to_grow(problem, constraints, sums)
     short = None if given_up is None else sum(given_up.mib.values())
-    said = [{"name": name, "says": _says(problem, name)} for name in constraints]
+    said = [{"name": name, "says": _message(problem, name)} for name in constraints]
     said += _restrictions(problem, constraints)
     data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, given_up, grown), *_relaxed(problem, constraints)]}
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
@@ -80,20 +80,20 @@ def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str
     return found
 
 
-def _says(problem: Problem, name: str) -> str:
+def _message(problem: Problem, name: str) -> str:
     kind, subject = name.split(":", 1)
     if kind == "disk":
-        return _disk_says(problem, subject)
+        return _disk_message(problem, subject)
     if kind in ("apart", "together"):
         others = _others(problem, name)
         return f"{subject} shares no disk with {others}" if kind == "apart" else f"{subject} lies only on disks of {others}"
     for pool in problem.pools:
         if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.metadata_size and kind in ("min", "max"))):
-            return _pool_says(problem, pool, kind)
+            return _pool_message(problem, pool, kind)
     for boot_partition in problem.boot_partitions:
         if boot_partition.name == subject:
-            return _boot_partition_says(boot_partition, kind)
-    return _demand_says(next(demand for demand in problem.demands if demand.name == subject and demand.space is not None), kind)
+            return _boot_partition_message(boot_partition, kind)
+    return _demand_message(next(demand for demand in problem.demands if demand.name == subject and demand.space is not None), kind)
 
 
 def _others(problem: Problem, name: str) -> str:
@@ -101,7 +101,7 @@ def _others(problem: Problem, name: str) -> str:
     return listed([relation.other_name for relation in problem.relations if relation.constraint == name], _FEW)
 
 
-def _disk_says(problem: Problem, disk: str) -> str:
+def _disk_message(problem: Problem, disk: str) -> str:
     position = problem.disk_names.index(disk)
     free = sum(area.size for area in problem.areas if area.disk == position)
     only = {pool.metadata_size for pool in problem.pools if pool.metadata_size}
@@ -118,7 +118,7 @@ def _disk_says(problem: Problem, disk: str) -> str:
     return f"disk {disk} holds {free} MiB"
 
 
-def _pool_says(problem: Problem, pool: Pool, kind: str) -> str:
+def _pool_message(problem: Problem, pool: Pool, kind: str) -> str:
     members = ", ".join(problem.demands[volume].name for volume in pool.volumes if problem.demands[volume].space is not None)
     return {
         "vgcap": f"the vg {pool.name} must hold {members}",
@@ -128,14 +128,14 @@ def _pool_says(problem: Problem, pool: Pool, kind: str) -> str:
     }[kind]
 
 
-def _boot_partition_says(boot_partition: BootPartition, kind: str) -> str:
+def _boot_partition_message(boot_partition: BootPartition, kind: str) -> str:
     least = max((size for _area, size in boot_partition.sizes), default=0)
     if kind == "boot":
         return f"every disk that boots needs its own {boot_partition.name}"
     return f"{boot_partition.name} needs {least} MiB on every disk that boots"
 
 
-def _demand_says(demand: Demand, kind: str) -> str:
+def _demand_message(demand: Demand, kind: str) -> str:
     if kind == "min":
         own = f", {demand.own} of them for {demand.own_for}" if demand.own else ""
         return f"{demand.name} needs at least {demand.lo} MiB{own}"

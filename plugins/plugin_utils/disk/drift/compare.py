@@ -37,7 +37,7 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
     schema = plan["schema"]
     known = _known(schema)
     present = {name: disk for disk in facts["disks"] for name in (*(disk.get("links") or ()), disk["id"])}
-    planned = {_named(disk["disk_id"]): disk for disk in plan["disks"]}
+    planned = {_id_of(disk["disk_id"]): disk for disk in plan["disks"]}
     tables = {disk["disk_id"]: disk["partitions"] for disk in schema.get("parteds") or ()}
     found: list[Finding] = []
     for disk_id, disk in planned.items():
@@ -50,11 +50,11 @@ def compare(plan: Plain, facts: Plain, root: str = "/") -> list[Finding]:
             found += _partitions(disk_id, tables[disk_id], there, known, root)
     left_out = [disk["disk_id"] for disk in plan.get("left_out_disks") or ()]
     wanted = {id(present[disk_id]) for disk_id in (*planned, *left_out) if disk_id in present}
-    found += [_new(_named(disk["id"]), disk["size"]) for disk in facts["disks"] if id(disk) not in wanted]
+    found += [_new(_id_of(disk["id"]), disk["size"]) for disk in facts["disks"] if id(disk) not in wanted]
     return [*found, *_stacks(schema, facts, known, root), *compare_zpools(schema, facts)]
 
 
-def _named(disk_id: t.Any) -> str:
+def _id_of(disk_id: t.Any) -> str:
     """Return the id; one of another kind can be compared, but not shown."""
     if not isinstance(disk_id, str):
         raise TypeError(f"{disk_id!r} is not the id of a disk")

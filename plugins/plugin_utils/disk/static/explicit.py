@@ -45,7 +45,7 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         devices.setdefault(schema.spaces[partition.space].id, []).append(partition.device)
     kept = {schema.spaces[partition.space].id for partition in made if partition.kept}
     arrays = [
-        _array(space, _by_liking(space, made, schema), space.id in kept)
+        _array(space, _by_preference(space, made, schema), space.id in kept)
         for space in schema.spaces
         if _is_made(space, devices, SpaceType.RAID)
     ]
@@ -67,7 +67,7 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
     zpools = [
         _zpool(
             space,
-            _by_liking(space, made, schema),
+            _by_preference(space, made, schema),
             [(other, devices.get(other.id, [])) for other in schema.spaces if other.zpool == space.id],
         )
         for space in schema.spaces
@@ -134,14 +134,14 @@ def _partition(partition: Partition, disk_device: str, space: Space) -> Plain:
     }
 
 
-def _by_liking(space: Space, made: Sequence[Partition], schema: Schema) -> list[str]:
+def _by_preference(space: Space, made: Sequence[Partition], schema: Schema) -> list[str]:
     """Return the partitions of an array; where some of them stand by, those on the disks that it likes least come last."""
 
-    def liking(partition: Partition) -> int:
+    def rank(partition: Partition) -> int:
         tiers = space.preferred_disks if space.spares else ()
         return next((at for at, tier in enumerate(tiers) if partition.disk in tier), len(tiers))
 
-    return [partition.device for partition in sorted(made, key=liking) if schema.spaces[partition.space].id == space.id]
+    return [partition.device for partition in sorted(made, key=rank) if schema.spaces[partition.space].id == space.id]
 
 
 def _array(space: Space, legs: Sequence[str], kept: bool) -> Plain:

@@ -52,7 +52,7 @@ def take(record: Path, owner: Owner) -> None:
             file.seek(0)
             holder = _read(file.read())
             if holder is not None and holder != owner and _lives(holder):
-                raise InputError([Mistake("state_file", _says(record, path, holder))])
+                raise InputError([Mistake("state_file", _message(record, path, holder))])
             if holder != owner:
                 file.truncate(0)
                 json.dump(vars(owner), file)
@@ -60,7 +60,7 @@ def take(record: Path, owner: Owner) -> None:
         raise InputError([Mistake("state_file", f"cannot write {path}: {error.strerror or error}")]) from error
 
 
-def _says(record: Path, path: Path, holder: Owner) -> str:
+def _message(record: Path, path: Path, holder: Owner) -> str:
     if holder.host == socket.gethostname():
         return f"{record} is in use by another run, process {holder.pid}; wait for its end"
     return f"{record} is in use by another run, process {holder.pid} on {holder.host}; if it has ended, remove {path}"

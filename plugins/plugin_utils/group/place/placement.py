@@ -10,7 +10,7 @@
 The instance must be nowhere. Groups are ordered by allocation policy and then by how good their best place is, as
 the seed design for node groups asks; all of them are returned. In a group the best place is the one with the best score
 of the whole cluster after it (strategy `balanced`), or the least loss of possible allocations (`partitioned`, see
-partitioned.py). Ties go to the later node, as in Ganeti's hail.
+lost_allocations.py). Ties go to the later node, as in Ganeti's hail.
 
 Limits are those of limits.EXACT, and for instances on shared storage that the failure of any node of the same group
 strands no more memory than before. Nothing is asked of other groups.

@@ -442,10 +442,10 @@ def _state_to_plain(plan: MovePlan, progress: Progress, move: int) -> Plain:
 def _step_to_plain(plan: MovePlan, progress: Progress, move: int, step: int) -> Plain:
     job = progress.jobs.get(move, "") if step == progress.done[move] else ""
     instance, taken = plan.moves[move].instance, plan.moves[move].steps[step]
-    return {"move": move, "step": step, "instance": instance, **_plain_step(taken), "job": job, "says": f"{instance} {_says(taken)}"}
+    return {"move": move, "step": step, "instance": instance, **_plain_step(taken), "job": job, "says": f"{instance} {_message(taken)}"}
 
 
-def _says(step: Step) -> str:
+def _message(step: Step) -> str:
     return f"{step.kind} {step.disk} to {step.to_storage}" if step.disk else f"{step.kind} to {step.node}"
 
 
@@ -470,7 +470,7 @@ def _summary(plan: MovePlan, failed: list[Plain], remaining: list[Plain]) -> str
     lines = [f"{len(plan.moves) - len(remaining)} of {len(plan.moves)} moves are done."]
     for move in failed:
         step = plan.moves[move["move"]].steps[move["steps_done"]]
-        lines.append(f"{move['instance']}: {_says(step)} failed: {move['message']}")
+        lines.append(f"{move['instance']}: {_message(step)} failed: {move['message']}")
     if remaining:
         names = (f"{move['instance']} ({move['steps_done']} of {move['steps']} steps done)" for move in remaining)
         lines.append(f"What remains: {', '.join(names)}.")

@@ -390,10 +390,10 @@ class _Run:
         if found is not None:
             after = gauge.read(after_moves(self._state, found.plan.moves), group)
             told |= group_to_plain(self._state, found) | {"measure_after": after.value}
-        return told | {"says": _says(told, self._wanted.rules)}
+        return told | {"says": _message(told, self._wanted.rules)}
 
 
-def _says(told: Plain, rules: Rules) -> str:
+def _message(told: Plain, rules: Rules) -> str:
     """Return a sentence on what is done for a group, and why."""
     value, threshold = f"{told['measure']:.3g}", f"{rules.threshold:g}"
     place = "above" if told["measure"] > rules.threshold else "within"

@@ -54,7 +54,7 @@ class Finder:
     def by_name(self, limit: int | None) -> Iterator[list[int]]:
         """Yield the roots' numbers in the order of their names, in pieces; about `limit` are wanted, None for all."""
         if limit is None or self._trees is not None or self._are_at_most(_SORTED_FOR_ONE * limit):
-            yield self._named(self._complete(None) or [], "")
+            yield self._by_name(self._complete(None) or [], "")
             return
         last, size, walked, hits, looked = "", max(_FIRST_PAGE, min(16 * limit, 256), min(2 * limit, 1024)), 0, 0, False
         while page := self._page(last, size):
@@ -65,7 +65,7 @@ class Finder:
                 looked = True
                 every = self._complete(_MOST_SORTED)
                 if every is not None:
-                    yield self._named(every, last)
+                    yield self._by_name(every, last)
                     return
             size = min(4 * size, _LARGEST_PAGE)
 
@@ -74,7 +74,7 @@ class Finder:
 
         `asked` are amounts by class, `kept` what counts as free by root and class. The arithmetic is that of a search of the whole world.
         """
-        found = self._named(self._complete(None) or [], "")
+        found = self._by_name(self._complete(None) or [], "")
         if not found:
             return
         places = {number: place for place, number in enumerate(found)}
@@ -121,7 +121,7 @@ class Finder:
         text = "SELECT id, name FROM resource_providers WHERE parent_id IS NULL AND name > ? ORDER BY parent_id, name LIMIT ?"
         return rows(self.connection, Sql(text, (last, size)))
 
-    def _named(self, numbers: Collection[int], last: str) -> list[int]:
+    def _by_name(self, numbers: Collection[int], last: str) -> list[int]:
         """Return roots in the order of their names, those up to a name left out."""
         found: list[tuple[str, int]] = []
         for part in _pages(list(numbers), _LARGEST_PAGE):

@@ -340,21 +340,21 @@ _IN_DOUBT = (
 
 def unavailable(url: sa.URL, error: sa.exc.DBAPIError) -> Unavailable:
     """Return what an error of the database means, as one sentence."""
-    return Unavailable(f"the database {describe(url)} {_told(url, error)}")
+    return Unavailable(f"the database {describe(url)} {_message(url, error)}")
 
 
 def overdue(url: sa.URL, error: Exception, seconds: float) -> Unavailable:
     """Return what kept a task waiting until its deadline."""
-    return Unavailable(f"the database {describe(url)} {_told(url, error)}, for the {seconds:g} seconds of timeout. {_NOTHING_DONE}")
+    return Unavailable(f"the database {describe(url)} {_message(url, error)}, for the {seconds:g} seconds of timeout. {_NOTHING_DONE}")
 
 
 def in_doubt(url: sa.URL, error: Exception, seconds: float | None = None) -> OutcomeUnknown:
     """Return what left a change in doubt."""
     limit = "" if seconds is None else f", for the {seconds:g} seconds of timeout"
-    return OutcomeUnknown(f"the database {describe(url)} {_told(url, error)}{limit}. {_IN_DOUBT}")
+    return OutcomeUnknown(f"the database {describe(url)} {_message(url, error)}{limit}. {_IN_DOUBT}")
 
 
-def _told(url: sa.URL, error: Exception) -> str:
+def _message(url: sa.URL, error: Exception) -> str:
     if not isinstance(error, sa.exc.DBAPIError):
         return "is busy: other writers always came first"
     return without_secrets(_meaning(error), url)

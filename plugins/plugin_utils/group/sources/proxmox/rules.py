@@ -105,7 +105,7 @@ def _preferred(nodes: str, online: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name, priority in priorities.items() if priority == best)
 
 
-def _named(nodes: str) -> tuple[str, ...]:
+def _node_names(nodes: str) -> tuple[str, ...]:
     return tuple(part.strip().partition(":")[0] for part in nodes.split(",") if part.strip())
 
 
@@ -113,7 +113,7 @@ def _affine(name: str, members: tuple[str, ...], nodes: str, strict: bool, retur
     """Yield the pin that an affinity to nodes is."""
     chosen = _preferred(nodes, online) if returns else ()
     if chosen or strict:
-        yield Rule(name, RuleKind.PIN, members, chosen or _named(nodes))
+        yield Rule(name, RuleKind.PIN, members, chosen or _node_names(nodes))
 
 
 def _ha_rules(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistakes) -> Iterator[Rule]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Destroyed, companions, teardown_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Destroyed, staying_devices, teardown_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CloseMapping, DeactivateGroup, StopArray
 
 MIB = 1024**2
@@ -47,5 +47,5 @@ def test_what_is_on_several_disks_cannot_live_without_one(filesystem, staying):
     disks = [Device(name, f"/dev/{name}", "disk", 1024 * MIB, filesystem=filesystem) for name in ("sda", "sdb")]
     others = [Device("sdc", "/dev/sdc", "disk", 1024 * MIB, filesystem=Filesystem(filesystem.type, filesystem.uuid and "27c0"))]
     present = Present(Tree({device.name: device for device in (*disks, *others)}), ())
-    assert companions(present, Destroyed((disks[0],))) == staying
-    assert companions(present, Destroyed((*disks,))) == set()
+    assert staying_devices(present, Destroyed((disks[0],))) == staying
+    assert staying_devices(present, Destroyed((*disks,))) == set()

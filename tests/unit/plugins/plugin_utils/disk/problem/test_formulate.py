@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the solvers are given: areas, demands, pools, companions."""
+"""What the solvers are given: areas, demands, pools, boot partitions."""
 
 from __future__ import annotations
 
