@@ -24,7 +24,7 @@ from .present import Present
 _ARRAYS = ("raid", "linear", "md")
 _DIGEST_BYTES = 16
 _WIPED = "the disk is named in wipe"
-_NOT_LISTED = "nothing on it is in use, and the layout has its place"
+_BEGUN = "a run that was cut off has replaced its partition table already"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def find_losses(present: Present, disks: Sequence[FoundDisk], roots: Iterable[De
     return tuple(
         DiskLoss(
             known[name].desired.id if name in known else name,
-            _WIPED if name in known and known[name].may_wipe else _NOT_LISTED,
+            _WIPED if name in known and known[name].may_wipe else _BEGUN,
             tuple(found.values()),
         )
         for name, found in sorted(losses.items())

@@ -13,6 +13,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout import app
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import digest, paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import table_uuid
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
@@ -107,6 +108,21 @@ def test_the_unfinished_work_of_a_run_that_was_cut_off_is_no_loss(done):
     again = plan(host, maker.schema)
     assert again.steps
     assert again.losses == ()
+
+
+def test_what_only_the_kernel_still_knows_goes_without_permission_and_the_reason_says_so():
+    """A run was killed between the first write of its table and telling the kernel."""
+    host = host_with_table("sda", (1, 1, 300, "Windows"))
+    host.media.sign(host.blocks()["sda1"], "vfat", ("label", 1))
+    present = host.present()
+    disk = present.tree.devices["sda"]
+    table = dataclasses.replace(disk.table, uuid=table_uuid(f"{BY_ID}sda"), partitions=())
+    begun = dataclasses.replace(present, tree=present.tree.with_devices([dataclasses.replace(disk, table=table)]))
+    found = layout_run.plan_steps(parse_static_schema(simple().schema), begun)
+    assert (bool(found.steps), found.refusals) == (True, ())
+    (loss,) = found.losses
+    assert (loss.disk, loss.why) == (f"{BY_ID}sda", "a run that was cut off has replaced its partition table already")
+    assert [content.kind for content in loss.contents] == ["vfat"]
 
 
 def test_a_volume_that_is_not_in_the_schema_any_more_is_a_loss_of_its_own():
