@@ -140,7 +140,7 @@ class _Builder:
                 preferred=self._preferred_areas(space),
                 max_pvs=space.max_pvs,
                 lo=self._least_of_group(space) if group and not kept else 0,
-                hi=space.max_size if group and not kept else None,
+                hi=self._most_of_group(space) if group and not kept else None,
                 kept=self._kept.extents.get(position, 0),
                 least=least,
             )
@@ -151,6 +151,12 @@ class _Builder:
         has_room = group.max_size is None or group.max_size >= group.extent_size
         empty = all(member.volume_group != group.id for member in self._schema.spaces) and not self._arrays_in(group)
         return max(group.min_size, group.extent_size) if group.boot and empty and has_room else group.min_size
+
+    def _most_of_group(self, group: Space) -> int | None:
+        # A maximum between two extents gives way to the minimum, as that of a volume does.
+        if group.max_size is None or group.max_size < group.min_size:
+            return group.max_size
+        return max(group.max_size, _in_extents(group.min_size, group.extent_size))
 
     def _at_least(self, least: int, areas: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(area for area in areas if self._areas[area].size >= least)

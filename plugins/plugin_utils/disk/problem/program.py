@@ -341,6 +341,13 @@ class _Builder:
         for disk in boot_partition.disks:
             there = [(model.boot_partitions[position, area], 1.0) for area in own.get(disk, [])]
             model.row(f"boot:{boot_partition.name}", there or [(self._nothing(), 1.0)], low=1.0)
+        if self._frame.explains and own:
+            # It stays when all that boots is given up.
+            model.row(
+                f"boot:{boot_partition.name}",
+                [(column, 1.0) for (at, _), column in model.boot_partitions.items() if at == position],
+                low=1.0,
+            )
 
     def _relate(self, relation: Relation) -> None:
         """Say of every disk that only one of two may lie there, or one only where the other does."""

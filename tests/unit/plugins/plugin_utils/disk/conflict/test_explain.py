@@ -255,3 +255,9 @@ def test_what_gives_up_everything_is_to_be_left_out() -> None:
     full = [partition("a", 98, disks=["d0"]), partition("b", 98, disks=["d1"])]
     reason = explain(posed(hardware_of(100, 100), *full, {"id": "r", "type": "raid", "level": "raid1", "legs": 2, "size": 48}))
     assert reason.data["remedies"][0] == "leave out r, which needs 48 MiB"
+
+
+def test_a_boot_partition_stays_when_all_that_boots_is_left_out() -> None:
+    esp = {"id": "esp", "type": "esp", "size": 512}
+    reason = explain(posed(hardware_of(568), esp, partition("os", 3, boot=True), partition("data", 60)))
+    assert reason.data["short"] == 3 + 512 + 60 - 566

@@ -72,3 +72,12 @@ def test_mistakes_are_told_at_once() -> None:
 def test_the_objective_ordered_does_not_know_it() -> None:
     with pytest.raises(InputError, match=r"schema\[0\].extent_size: the objective ordered does not support it"):
         Planner([GROUP, ROOT, VAR], Objective.ORDERED).plan({"disks": [{"id": "a", "size": 10_003}]})
+
+
+def test_a_maximum_between_two_extents_gives_way_to_the_minimum() -> None:
+    """Whatever else lies beside the group, so that rules or programs place it."""
+    group = {"id": "os", "type": "vg", "contains": ["root"], "max_pvs": 1, "min_size": 73, "max_size": 73, "extent_size": 8}
+    data = {"id": "data", "type": "vg", "contains": [], "max_pvs": 1, "min_size": 153}
+    beside = [data, {"id": "scratch", "type": "partition", "size": 46}]
+    planned = plan(805, *beside, group, {"id": "root", "type": "lv", "min_size": 1})
+    assert [volume["size"] for volume in planned["schema"]["lvs"]] == [80]
