@@ -186,7 +186,7 @@ def _problems(container: Container, present: Present, request: Request, changes:
             f"or luks_old_key_file: a passphrase, a key file, or its recovery key"
         )
     if gone and not enrols and present.header is not None and not set(present.header.slots) - gone:
-        yield f"nothing that opens {container.name} would be left: name in unlock what should stay"
+        yield f"nothing that opens {container.name} would be left: list in unlock what should stay"
 
 
 def seen_to_open(changes: Changes, present: Present) -> bool:

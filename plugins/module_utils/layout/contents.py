@@ -125,7 +125,7 @@ def _judge_remade(pool: DesiredZpool, stack: Stack) -> Stack:
     if stack.may_wipe:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     there = next(match.node for match in stack.matches if match.status is Status.KEPT)
-    return replace(stack, problem=f"{there} is there, but the ZFS pool {pool.name} that it is to be a part of has to be made")
+    return replace(stack, problem=f"{there} is there, but the ZFS pool {pool.name} that it belongs to has yet to be made")
 
 
 def _judge_joining(present: Present, pool: DesiredZpool, stack: Stack) -> Stack:
@@ -312,16 +312,14 @@ def _array_device(tree: Tree, stack: Stack) -> Found:
     joining = _joining(stack, device) if lacking is not None or odd else ()
     if (lacking is not None or odd) and not joining:
         without = lacking.node if lacking is not None else members[odd[0]].node
-        return Found(
-            problem=f"the array {array.device} is there without {without}; former members, and members that it cannot take, are not added"
-        )
+        return Found(problem=f"the array {array.device} lacks {without}; former members, and members that it cannot take, are not added")
     strangers = [tree.devices[name] for name in device.parents if name not in members and name in tree.devices]
     if strangers:
-        return Found(problem=f"the array {array.device} is there with {strangers[0].dev or strangers[0].name} as well")
+        return Found(problem=f"the array {array.device} also has {strangers[0].dev or strangers[0].name}")
     if device.kind not in (array.level, "raid"):
-        return Found(problem=f"the array {array.device} is there as {device.kind}, and levels are not changed to {array.level}")
+        return Found(problem=f"the array {array.device} is a {device.kind}, which is not changed to {array.level}")
     if device.metadata not in (None, array.metadata):
-        return Found(problem=f"the array {array.device} is there with metadata {device.metadata}, which is not changed to {array.metadata}")
+        return Found(problem=f"the array {array.device} has metadata {device.metadata}, which is not changed to {array.metadata}")
     if not device.running:
         nodes = tuple(match.node for match in stack.matches)
         return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
@@ -352,7 +350,7 @@ def _with_strangers(layout: Layout, present: Present, stack: Stack, there: Found
     strangers = [other.dev or other.name for other in others if other.table is None and pool.part_of(other) is None]
     if not strangers:
         return there
-    says = f"the ZFS pool {pool.name} is there with {', '.join(strangers)} as well, which is not taken away here"
+    says = f"the ZFS pool {pool.name} also has {', '.join(strangers)}, which is not removed here"
     return Found(problem=f"{says} ({_by_hand([device])})")
 
 
@@ -491,7 +489,7 @@ def _fixed_properties(desired: DesiredZpool, pool: Zpool) -> Iterator[str]:
         there = pool.datasets.get(dataset.name, {})
         for name, value in dataset.properties:
             if name in zfs.AT_CREATION and there.get(name, value) != value:
-                yield f"{dataset.place}.properties: {name} is {there[name]} and cannot be changed to {value}: it is what it was made as"
+                yield f"{dataset.place}.properties: {name} is {there[name]} and cannot be changed to {value}: it is fixed when it is made"
 
 
 def _holds(device: Device) -> str:
@@ -519,7 +517,7 @@ def member_of(present: Present, device: Device, group: DesiredGroup) -> t.Option
 def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Optional[Device]) -> t.Optional[str]:
     growing = next((match for match in stack.matches if match.grows), None)
     if growing is not None and layout.zpool_on(stack.device) is not None:
-        return f"{growing.node} would have to grow, but what it is of is a ZFS pool, which is grown by hand only (zpool online -e)"
+        return f"{growing.node} would have to grow, but it belongs to a ZFS pool, which only grows by hand (zpool online -e)"
     if growing is not None and stack.array is not None and there is not None:
         array = _array_device(present.tree, stack).device
         if array is not None and not _members_can_grow(array):

@@ -153,7 +153,7 @@ def _judge_cache(group: VolumeGroup, desired: DesiredCache, volumes: Sequence[Vo
     by = origin.present.cache if origin.present is not None and origin.action is not VolumeAction.REPLACE else ""
     named = f"{desired.group}/{desired.origin}"
     if by and by != desired.name:
-        says = f"{named} is cached by {by} already, and wanted to be by {desired.name}; lvconvert --uncache {named} takes a cache off"
+        says = f"{named} is already cached by {by}, but should be by {desired.name}; lvconvert --uncache {named} takes a cache off"
         return CachePlan(desired, problem=says)
     if by:
         growing = stack is not None and any(match.grows for match in stack.matches)
@@ -163,7 +163,7 @@ def _judge_cache(group: VolumeGroup, desired: DesiredCache, volumes: Sequence[Vo
     there = group.volume(desired.name)
     if there is not None and UNFINISHED not in there.tags:
         return CachePlan(
-            desired, problem=f"{desired.group}/{desired.name} is there as a volume, and wanted as a cache; nothing is lost for one"
+            desired, problem=f"{desired.group}/{desired.name} is a volume, but wanted as a cache; no volume is destroyed for one"
         )
     return CachePlan(desired, makes=there is None, attaches=True)
 
@@ -215,14 +215,14 @@ def _judge_pool(present: Present, group: VolumeGroup, desired: DesiredPool, may_
 def _pool_problem(desired: DesiredPool, known: LogicalVolume, size: int, extent: int) -> t.Optional[str]:
     name = f"{desired.group}/{desired.name}"
     if not known.is_pool:
-        return f"{name} is there, but not as a thin pool"
+        return f"{name} exists, but is no thin pool"
     if known.size >= desired.size + extent:
         return f"the thin pool {name} would have to shrink from {in_mib(known.size)} to {in_mib(desired.size)}; LVM cannot do that"
     needed = metadata_of(size // MIB, known.chunk // 1024) * MIB
     if known.size < size and max(known.metadata, desired.metadata) < needed:
         chunk = f"{known.chunk // 1024} KiB"
         return (
-            f"the thin pool {name} has chunks of {chunk}, which stay: with {in_mib(size)} it needs {in_mib(needed)} of metadata, and is to "
+            f"the thin pool {name} has chunks of {chunk}, which stay: with {in_mib(size)} it needs {in_mib(needed)} of metadata, and would "
             f"have {in_mib(desired.metadata)}; plan it with chunk_size: {chunk}"
         )
     return None
@@ -315,11 +315,11 @@ def _size_when_grown(present: Present, known: LogicalVolume, size: int, top: t.O
 def _misplaced(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:
     """Return why a present volume is not where the desired one is to be: in a thin pool, in another one, or in none."""
     if known.is_pool:
-        return f"{desired.group}/{desired.name} is there as a thin pool, and wanted as a volume"
+        return f"{desired.group}/{desired.name} is a thin pool, but wanted as a volume"
     if known.pool == desired.pool:
         return None
     there, wanted = (f"in the thin pool {pool}" if pool else "in no thin pool" for pool in (known.pool, desired.pool))
-    return f"{desired.group}/{desired.name} is there {there}, and wanted {wanted}; volumes are not moved"
+    return f"{desired.group}/{desired.name} is {there}, but wanted {wanted}; volumes are not moved"
 
 
 def _size_problem(layout: Layout, present: Present, desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:

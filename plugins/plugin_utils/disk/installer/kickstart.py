@@ -94,7 +94,7 @@ class _Writer:
             if subvolume.mount:
                 yield _line("btrfs", subvolume.mount, "--subvol", f"--name={subvolume.name}", f"LABEL={label}")
             else:
-                self._losses.lose(filesystem.space, f"Kickstart makes no subvolume without a mount point, as {subvolume.name}")
+                self._losses.lose(filesystem.space, f"Kickstart makes no subvolume without a mount point, such as {subvolume.name}")
 
     def _partition(self, disk: Disk, partition: Partition) -> Iterator[str]:
         size = (f"--size={partition.size}", f"--ondisk={_drive(disk)}")
@@ -183,7 +183,7 @@ class _Writer:
         options_of_mounts = dict.fromkeys([filesystem.options, *(subvolume.mount_options for subvolume in filesystem.subvolumes)])
         for what, words in (*(("mount options", words) for words in options_of_mounts), ("options of mkfs", filesystem.make_options)):
             if words:
-                self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, as {words}")
+                self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, such as {words}")
         name = f"btrfs.{next(self._count)}"
         self._btrfs.setdefault(filesystem, []).append(name)
         return name, options

@@ -105,7 +105,7 @@ def lose_quotas(layout: Layout, losses: Losses, who: str) -> None:
     for filesystem in layout.filesystems:
         for subvolume in filesystem.subvolumes:
             if subvolume.quota is not None:
-                losses.lose(filesystem.space, f"{who} sets no quotas, as {subvolume.quota} MiB of {subvolume.name}")
+                losses.lose(filesystem.space, f"{who} sets no quotas, such as {subvolume.quota} MiB for {subvolume.name}")
 
 
 def note_uuids(layout: Layout, losses: Losses, who: str) -> None:

@@ -89,7 +89,7 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
 
 def _filesystem(filesystem: Filesystem, losses: Losses) -> list[str]:
     if filesystem.make_options:
-        losses.lose(filesystem.space, f"systemd-repart takes options of mkfs from its environment only, as {filesystem.make_options}")
+        losses.lose(filesystem.space, f"systemd-repart takes options of mkfs from its environment only, such as {filesystem.make_options}")
     options = f":{filesystem.options}" if filesystem.options else ""
     mount = filesystem.mount
     if ":" in mount:

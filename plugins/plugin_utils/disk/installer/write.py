@@ -57,10 +57,10 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     for pool in layout.pools if not target.thin else ():
         losses.refuse(pool.space, f"{target.name} makes no thin pools here; plan what is in it as lv instead")
     for cache in layout.caches:
-        says = f"{target.name} makes no caches of LVM here; install without {cache.space}, and let disk_layout add it then"
+        says = f"{target.name} makes no caches of LVM here; install without {cache.space}, and let disk_layout add it afterwards"
         losses.refuse(cache.space, says)
     for zpool in layout.zpools if not target.zfs else ():
-        losses.refuse(zpool.space, f"{target.name} is told of no ZFS pools here; plan it for disk_layout, after the installation")
+        losses.refuse(zpool.space, f"{target.name} gets no ZFS pools here; have disk_layout make it after the installation")
     for group in layout.groups:
         if group.metadata and not group.kept:
             losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {group.metadata}")

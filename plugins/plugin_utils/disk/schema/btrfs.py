@@ -21,7 +21,7 @@ def with_btrfs(values: Values, space_type: SpaceType | None, place: str, mistake
     if fs_type not in (None, btrfs.BTRFS) and space_type is SpaceType.BTRFS:
         mistakes.add(f"{place}.fs_type", f"is {fs_type}; a space of type: btrfs has no other file system, so leave it out")
     elif fs_type not in (None, btrfs.BTRFS):
-        mistakes.add(f"{place}.subvolumes", f"only btrfs has some, not {fs_type}; leave fs_type or subvolumes out")
+        mistakes.add(f"{place}.subvolumes", f"only btrfs has subvolumes, {fs_type} does not; leave fs_type or subvolumes out")
     level = (values["level"] or RaidLevel.RAID1) if space_type is SpaceType.BTRFS else values["level"]
     return {**values, "fs_type": btrfs.BTRFS, "level": level}
 
@@ -30,7 +30,7 @@ def legs_of_btrfs(entry: Entry, level: RaidLevel, disks: int, mistakes: Mistakes
     """Return on how many disks a Btrfs lies."""
     place, legs = f"{entry.place}.legs", entry.values["legs"]
     if level not in btrfs.LEVELS:
-        says = f"is {level}, which Btrfs has not, or loses data with when the power goes; it is one of {', '.join(btrfs.LEVELS)}"
+        says = f"is {level}, which Btrfs does not have, or which loses data in a power cut; it must be one of {', '.join(btrfs.LEVELS)}"
         mistakes.add(f"{entry.place}.level", says)
         return 0
     least = btrfs.LEVELS[level]

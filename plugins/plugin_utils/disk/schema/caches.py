@@ -40,7 +40,7 @@ def caches_of(known: Sequence[Entry], groups: Mapping[str, str], left_out: dict[
         elif origin not in by_id:
             mistakes.add(place, f"there is no space {origin!r}{suggest(origin, by_id)}")
         elif by_id[origin].type is not SpaceType.LOGICAL_VOLUME or origin not in groups:
-            mistakes.add(place, f"{origin!r} is of type {by_id[origin].type}; a cache is of an lv in a vg, or of a zpool")
+            mistakes.add(place, f"{origin!r} is of type {by_id[origin].type}; only an lv in a vg and a zpool can have a cache")
         elif item.id in groups:
             mistakes.add(place, f"{item.id!r} is in the vg {groups[item.id]!r}; a cache is in that of its lv by itself")
         elif first.setdefault(origin, item.id) != item.id:

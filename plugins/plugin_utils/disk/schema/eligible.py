@@ -151,7 +151,7 @@ def _content(entry: Facts) -> str:
 
 def _asking(left_out: Sequence[LeftOutDisk]) -> str:
     kinds = sorted({kind for one in left_out for kind in one.kinds})
-    return f". To use such disks name their kind, as in eligible: [{', '.join(kinds)}]" if kinds else ""
+    return f". To plan with such disks, name their kind, as in eligible: [{', '.join(kinds)}]" if kinds else ""
 
 
 def _entries(facts: Facts, key: str) -> list[Facts]:

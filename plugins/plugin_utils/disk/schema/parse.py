@@ -301,7 +301,7 @@ class _Reader:
             if item.type is SpaceType.THIN_VOLUME and item.id not in pools:
                 self.mistakes.add(item.place, f"{item.id} is in no thin_pool; add it to the 'contains' of one")
             if item.type is SpaceType.THIN_VOLUME and item.values["size"] is None and not self.mistakes.told(f"{item.place}.size"):
-                self.mistakes.add(f"{item.place}.size", "is missing; it is what a thin volume seems to have")
+                self.mistakes.add(f"{item.place}.size", "is missing; a thin volume needs a size to show")
             if item.type is SpaceType.THIN_VOLUME and item.values["mount"] == "/boot":
                 self.mistakes.add(f"{item.place}.mount", "GRUB cannot read /boot in a thin pool; put it on a partition, an lv or a raid")
         return pools
@@ -319,7 +319,7 @@ class _Reader:
             may = (
                 "a thin_pool contains thin"
                 if group.type is SpaceType.THIN_POOL
-                else "a vg contains lv, thin_pool and, to lie on them, raid"
+                else "a vg contains lv and thin_pool, and any raid that it lies on"
             )
             self.mistakes.add(place, f"{member!r} is of type {by_id[member].type}; {may}")
         elif member in groups:

@@ -41,7 +41,7 @@ def related(
         elif key == "together_with" and not _is_whole(other, entries):
             mistakes.add(
                 place,
-                f"{name!r} is split over disks as room allows; name a partition or an array, or give {name!r} the wish to be together",
+                f"{name!r} is split over disks as room allows; name a partition or an array, or set together_with on {name!r} instead",
             )
         elif key == "together_with" and name in entry.values["apart_from"]:
             mistakes.add(place, f"{name!r} is also in apart_from; drop one of them")

@@ -141,7 +141,7 @@ _VOLUME = Table(
     [
         Row("name", _NAME, "What it is called.", required=True),
         Row("vgname", _NAME, "Its volume group.", required=True),
-        Row("size", Whole(1), "Its size; of one in a thin pool that which it seems to have.", required=True),
+        Row("size", Whole(1), "Its size; in a thin pool, the size that it shows.", required=True),
         Row("pool", _TEXT, "The thin pool that it is in."),
         Row("device", _TEXT, "Its device node."),
         *_KEPT,
@@ -214,7 +214,7 @@ _ZPOOL = Table(
     [
         Row("name", _NAME, "What it is called.", required=True),
         Row("vdevs", ListOf(_VDEV, "vdevs", least=1), "What it lies on.", required=True),
-        Row("logs", ListOf(_LOG, "logs"), "Where it keeps what was asked to be safe, until it is in its place.", default=()),
+        Row("logs", ListOf(_LOG, "logs"), "The devices that keep synchronous writes until these are in place.", default=()),
         Row("caches", ListOf(_NAME, "devices"), "The devices that keep what is read most.", default=()),
         Row("spares", ListOf(_NAME, "devices"), "The devices that stand by.", default=()),
         Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "Its sectors, as a power of two.", default=zfs.ASHIFT),

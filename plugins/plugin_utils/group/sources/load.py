@@ -46,7 +46,7 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
     source = arguments.get("source")
     if source is None:
         # Ansible takes an option for given whose value is none.
-        raise InputError([Mistake("cluster", "is nothing; write a cluster out, or name its source")])
+        raise InputError([Mistake("cluster", "is empty; write a cluster out, or name its source")])
     check_source(source)
     kind = SourceType(source["type"])
     if kind == SourceType.PROXMOX:

@@ -157,7 +157,7 @@ def _running_ties(guest: Values, given: Mapping[str, t.Any]) -> Sequence[str]:
         return ()
     _kind, display = _property(str(given.get("vga") or ""), "type")
     found = ["its memory is encrypted (amd-sev)"] if given.get("amd-sev") else []
-    return [*found, *(["its clipboard is that of VNC"] if display.get("clipboard") == "vnc" else [])]
+    return [*found, *(["it uses the clipboard of VNC"] if display.get("clipboard") == "vnc" else [])]
 
 
 def _balloon(given: Mapping[str, t.Any]) -> int:

@@ -84,7 +84,7 @@ def test_other_volumes_do_not_get_the_room_of_a_cache():
     [
         (
             lambda schema: schema["caches"][0].update(name="other"),
-            "vg0/data is cached by data_fast already, and wanted to be by other; lvconvert --uncache vg0/data takes a cache off",
+            "vg0/data is already cached by data_fast, but should be by other; lvconvert --uncache vg0/data takes a cache off",
         ),
         (
             lambda schema: schema["parteds"][1]["partitions"][0].update(end=100),
@@ -123,7 +123,7 @@ def test_a_volume_of_the_name_of_a_cache_is_not_lost_for_it():
     maker.volume("vg0", "data_fast", 5, False, "ext4")
     host = installed(maker)
     schema = cached().schema
-    assert "vg0/data_fast is there as a volume, and wanted as a cache; nothing is lost for one" in refusal(host, schema, ["sda", "sdb"])
+    assert "vg0/data_fast is a volume, but wanted as a cache; no volume is destroyed for one" in refusal(host, schema, ["sda", "sdb"])
 
 
 def test_a_volume_that_is_made_anew_is_cached_anew():

@@ -78,14 +78,14 @@ def test_room_is_counted_with_metadata_and_their_spare():
         (lambda pool, _web: pool.update(size=40), "the thin pool vg0/pool would have to shrink from 80 MiB to 40 MiB; LVM cannot do that"),
         (
             lambda pool, _web: pool.update(size=10000, metadata_size=5),
-            "which stay: with 10000 MiB it needs 10 MiB of metadata, and is to have 5 MiB; plan it with chunk_size: 64 KiB",
+            "which stay: with 10000 MiB it needs 10 MiB of metadata, and would have 5 MiB; plan it with chunk_size: 64 KiB",
         ),
-        (lambda pool, _web: pool.update(name="plain2"), "vg0/web is there in the thin pool pool, and wanted in the thin pool plain2"),
-        (lambda _pool, web: web.pop("pool"), "vg0/web is there in the thin pool pool, and wanted in no thin pool; volumes are not moved"),
-        (lambda pool, web: (pool.update(name="web"), web.update(name="pool", pool="web")), "vg0/web is there, but not as a thin pool"),
+        (lambda pool, _web: pool.update(name="plain2"), "vg0/web is in the thin pool pool, but wanted in the thin pool plain2"),
+        (lambda _pool, web: web.pop("pool"), "vg0/web is in the thin pool pool, but wanted in no thin pool; volumes are not moved"),
+        (lambda pool, web: (pool.update(name="web"), web.update(name="pool", pool="web")), "vg0/web exists, but is no thin pool"),
         (
             lambda pool, web: (pool.update(name="web"), web.update(name="pool", pool="web")),
-            "vg0/pool is there as a thin pool, and wanted as a",
+            "vg0/pool is a thin pool, but wanted as a",
         ),
     ],
 )

@@ -208,13 +208,13 @@ def test_a_pool_gets_a_further_vdev():
 
 def test_what_is_left_to_the_user_is_refused():
     host = installed(pooled())
-    assert "is grown by hand only (zpool online -e)" in refusal(host, pooled(size=300).schema)
+    assert "only grows by hand (zpool online -e)" in refusal(host, pooled(size=300).schema)
     wider = maker_on("sda", "sdb", "sdc")
     wider.zpool(("sda", "sdb", "sdc"), 200, "tank")
     assert "use zpool replace, attach or add" in refusal(host, wider.schema)
     assert "use zpool replace, attach or add" in refusal(host, wider.schema, WIPED)
     wide = installed(wider)
-    assert "is there with /dev/sdc1 as well, which is not taken away here (use zpool replace" in refusal(wide, pooled().schema)
+    assert "also has /dev/sdc1, which is not removed here (use zpool replace" in refusal(wide, pooled().schema)
     sensitive = copy.deepcopy(pooled().schema)
     sensitive["zpools"][0]["datasets"][1]["properties"] = {"casesensitivity": "mixed"}
     host = installed(pooled())

@@ -126,7 +126,7 @@ def test_mistakes_are_told_at_once() -> None:
         ("schema[0].apart_from", "'esp' lies on every disk that the machine starts from; name what it starts from"),
         (
             "schema[0].together_with",
-            "'data' is split over disks as room allows; name a partition or an array, or give 'data' the wish to be together",
+            "'data' is split over disks as room allows; name a partition or an array, or set together_with on 'data' instead",
         ),
         ("schema[2].apart_from", "a volume lies on the disks of its vg; set this on 'data'"),
         ("schema[5].together_with", "'log' is also in apart_from; drop one of them"),

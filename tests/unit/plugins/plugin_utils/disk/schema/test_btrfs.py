@@ -77,7 +77,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         disks=3,
     )
     for line in (
-        "schema[0].level: is raid5, which Btrfs has not, or loses data with when the power goes; it is one of raid0, raid1, raid10",
+        "schema[0].level: is raid5, which Btrfs does not have, or which loses data in a power cut; it must be one of raid0, raid1, raid10",
         "schema[0].encrypt: makes no sense for the type btrfs",
         "schema[0].spares: makes no sense for the type btrfs",
         "schema[1].fs_type: is xfs; a space of type: btrfs has no other file system",

@@ -125,9 +125,8 @@ def test_a_machine_of_which_no_disk_may_be_used() -> None:
     facts = {"disks": [other(transport="usb"), {"id": "image", "size": 10, "read_only": True}]}
     with pytest.raises(InputError) as caught:
         Planner([ALL]).plan(facts)
-    says = (
-        "no disk of this machine may be used: other is on USB; image is read-only. To use such disks name their kind, as in eligible: [usb]"
-    )
+    reasons = "no disk of this machine may be used: other is on USB; image is read-only"
+    says = f"{reasons}. To plan with such disks, name their kind, as in eligible: [usb]"
     assert [str(mistake) for mistake in caught.value.mistakes] == [f"hardware.disks: {says}"]
 
 

@@ -92,7 +92,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         {"id": "b", "type": "esp", "subvolumes": [{"name": "x"}]},
     )
     for line in (
-        "schema[0].subvolumes: only btrfs has some, not ext4",
+        "schema[0].subvolumes: only btrfs has subvolumes, ext4 does not",
         "schema[0].subvolumes[0].name: is '../up'; must be a path of letters",
         "schema[0].subvolumes[1].name: is 'a,b'",
         "schema[0].subvolumes[2].mount_options: compress holds for the whole file system",
@@ -203,7 +203,7 @@ def test_installers_make_what_they_can() -> None:
     assert (
         "btrfs none --label=system btrfs.1\nbtrfs / --subvol --name=@ LABEL=system\nbtrfs /home --subvol --name=@home LABEL=system" in text
     )
-    assert any("takes no mount options, as compress=zstd:1; left out" in warning for warning in warnings)
+    assert any("takes no mount options, such as compress=zstd:1; left out" in warning for warning in warnings)
     text, _warnings = lines_for(disko.TARGET, made, lossy=False, password_file=None)
     assert '"/@home" = {' in text
     assert 'type = "btrfs"' in text
@@ -215,10 +215,10 @@ def test_installers_make_what_they_can() -> None:
 
 
 def test_what_installers_cannot_say_is_told() -> None:
-    with pytest.raises(InputError, match="system: disko sets no quotas, as 5120 MiB of @home"):
+    with pytest.raises(InputError, match="system: disko sets no quotas, such as 5120 MiB for @home"):
         lines_for(disko.TARGET, plan(SYSTEM), lossy=False, password_file=None)
     odd = {**SYSTEM, "subvolumes": [{"name": "@", "mount": "/a:b"}, {"name": "@more"}]}
     with pytest.raises(InputError, match="allows no colon in /a:b, where @ is to be mounted"):
         lines_for(repart.TARGET, plan(odd), lossy=False, disk=None, encrypt="tpm2")
-    with pytest.raises(InputError, match="Kickstart makes no subvolume without a mount point, as @more"):
+    with pytest.raises(InputError, match="Kickstart makes no subvolume without a mount point, such as @more"):
         lines_for(kickstart.TARGET, plan(odd), lossy=False, version="Fedora", passphrase=None)

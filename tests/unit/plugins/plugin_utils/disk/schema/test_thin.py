@@ -133,7 +133,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     )
     text = "\n".join(said)
     for line in (
-        "schema[0].contains[1]: 'web' is of type thin; a vg contains lv, thin_pool and, to lie on them, raid",
+        "schema[0].contains[1]: 'web' is of type thin; a vg contains lv and thin_pool, and any raid that it lies on",
         "schema[0].keep_data: the vg vg0 has the thin pool lost, and what is in such a vg cannot be planned around",
         "schema[1].contains[2]: 'web' is twice in this thin_pool; a space is in one thin_pool",
         "schema[1].contains[3]: 'root' is of type lv; a thin_pool contains thin",
@@ -147,7 +147,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         "schema[2].weight: makes no sense for the type thin",
         "schema[2].disks: makes no sense for the type thin",
         "schema[2].keep_data: makes no sense for the type thin",
-        "schema[3].size: is missing; it is what a thin volume seems to have",
+        "schema[3].size: is missing; a thin volume needs a size to show",
         "schema[4]: alone is in no thin_pool; add it to the 'contains' of one",
         "schema[5].overcommit: is 0.5; must be a number from 1 to 1000",
         "schema[6]: free is in no vg; a thin_pool lies in one, so add it to the 'contains' of a vg",

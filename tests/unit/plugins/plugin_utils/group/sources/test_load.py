@@ -73,7 +73,7 @@ def test_paths_that_no_file_has(path):
 
 
 def test_options_without_a_value_name_no_cluster():
-    with pytest.raises(InputError, match="cluster: is nothing"):
+    with pytest.raises(InputError, match="cluster: is empty"):
         load_cluster({"cluster": None, "source": None}, str)
 
 

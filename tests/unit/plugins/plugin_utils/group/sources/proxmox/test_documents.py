@@ -246,7 +246,7 @@ def test_names_may_be_alike_and_in_any_script():
         ({"virtiofs0": "share"}, "100-web: virtiofs0 is passed through"),
         ({"ivshmem": "size=32"}, "100-web: ivshmem is passed through"),
         ({"amd-sev": "type=std"}, "100-web: its memory is encrypted (amd-sev)"),
-        ({"vga": "std,clipboard=vnc"}, "100-web: its clipboard is that of VNC"),
+        ({"vga": "std,clipboard=vnc"}, "100-web: it uses the clipboard of VNC"),
     ],
 )
 def test_what_is_tied_to_its_machine_stays_and_says_why(config, says):
