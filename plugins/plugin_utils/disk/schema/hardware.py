@@ -194,7 +194,8 @@ def _has_text_size(partition: t.Any) -> bool:
 
 
 def _numbers(values: Values) -> dict[str, float]:
-    return {key: float(values[key]) for key in ("start", "size") if values[key] is not None}
+    given = {key: values[key] for key in ("start", "size") if values[key] is not None}
+    return {key: int(value) if value == int(value) else float(value) for key, value in given.items()}
 
 
 def _listed(value: t.Any) -> Sequence[t.Any]:

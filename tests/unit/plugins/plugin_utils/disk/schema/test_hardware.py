@@ -144,3 +144,10 @@ def test_reordering_reaches_the_facts_as_well() -> None:
     assert [disk.id for disk in other.disks] == ["a", "b"]
     assert [disk["id"] for disk in other.facts["disks"]] == ["a", "b"]
     assert [disk["id"] for disk in hardware.facts["disks"]] == ["b", "a"]
+
+
+def test_whole_sizes_of_partitions_that_are_text_become_whole_numbers() -> None:
+    """So that whoever reads them is told of 500 MiB, not of 500.0."""
+    disks = [{"id": "sda", "size": "40 GiB", "partitions": [{"number": 1, "start": "1 MiB", "size": "512.5 MiB"}]}]
+    (disk,) = parse_hardware({"disks": disks}).facts["disks"]
+    assert [repr(disk["partitions"][0][key]) for key in ("start", "size")] == ["1", "512.5"]
