@@ -14,7 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ...module_utils.storage import overhead
 from ...module_utils.storage.cache import WRITEBACK
+from ...module_utils.storage.filesystems import made_on
 from ...module_utils.storage.raid import RaidLevel
 from ..common.errors import InputError, NoSolution
 from ..common.fields import Size, read_all
@@ -375,6 +377,7 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
             f"no room is left for a partition table on {', '.join(full)}, as lvs straight on disks are planned without overhead;"
             " to carry the plan out put them into a vg or reserve 2 MiB"
         )
+    warnings.extend(_too_small(hardware, solved))
     warnings.extend(_overcommitted(solved))
     warnings.extend(_at_risk(solved))
     warnings.extend(_mixed_blocks(hardware, solved))
@@ -387,6 +390,19 @@ def _what_is_there(hardware: Hardware, allocation: Allocation) -> list[str]:
     taken = sorted({piece.disk for piece in allocation.pieces if piece.start is None and piece.size > 0})
     there = [(hardware.disks[disk].id, not_empty(hardware.disks[disk])) for disk in taken]
     return [f"{name} is not empty, there is {what} on it; it stays until wipe names the disk" for name, what in there if what]
+
+
+def _too_small(hardware: Hardware, solved: _Solved) -> Iterator[str]:
+    """Give a warning for each partition of those spread over disks that is too small for what is to lie on it."""
+    for piece in solved.allocation.pieces:
+        space = solved.schema.spaces[piece.space]
+        if space.type is SpaceType.PARTITIONS and piece.start is None:
+            least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+            if 0 < piece.size < least:
+                yield (
+                    f"{space.id}: its partition on {hardware.disks[piece.disk].id} has {piece.size} MiB, of the {least} MiB that what lies"
+                    " there takes, so it cannot be made; let it be smaller, or use fewer disks"
+                )
 
 
 def _disks_to_take_in(hardware: Hardware) -> list[str]:

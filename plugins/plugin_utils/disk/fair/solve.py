@@ -21,7 +21,7 @@ from ..problem.formulate import formulate
 from ..problem.model import Placement, Problem, Sizes, rank
 from .levels import Found, best_plan
 from .sizes import size_fairly
-from .tidy import slivers, tidied
+from .tidy import tidied
 
 _FIRST_ON_DISK = (SpaceType.BIOS_GRUB, SpaceType.ESP)
 
@@ -89,17 +89,8 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
         gap=found.gap,
         open_level=tuple(dict.fromkeys(space for at in found.open_at if (space := problem.demands[at].space) is not None)),
         off_preferred=_off_preferred(problem, found.placement, sizes),
-        warnings=(*problem.warnings, *_too_small(problem, sizes)),
+        warnings=problem.warnings,
     )
-
-
-def _too_small(problem: Problem, sizes: Sizes) -> list[str]:
-    """Return warnings about parts for which no other room was found."""
-    return [
-        f"{problem.pools[pool].name}: its partition on {problem.disk_names[problem.areas[area].disk]} has {sizes.pvs[pool, area]} MiB, of"
-        f" the {problem.pools[pool].least} MiB that what lies there takes, so it cannot be made; let it be smaller, or use fewer disks"
-        for pool, area in slivers(problem, sizes)
-    ]
 
 
 def _demand_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list[tuple[int, Piece]]:

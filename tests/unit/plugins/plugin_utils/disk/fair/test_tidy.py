@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
 
 Plain = dict[str, t.Any]
 
@@ -68,6 +68,12 @@ def test_a_sliver_that_nothing_helps_is_told() -> None:
     ]
     _on, (warning,) = plan_of(schema, machine(5002, 5002))
     assert re.search(r"data: its partition on d1 has \d+ MiB, of the 300 MiB", warning)
+
+
+def test_the_objective_ordered_tells_of_slivers() -> None:
+    schema = [{"id": "first", "type": "partition", "size": 4900}, {"id": "data", "type": "partitions", "fs_type": "xfs", "size": 1000}]
+    (warning,) = Planner(schema, Objective.ORDERED).plan(machine(5002, 5002))["warnings"]
+    assert "data: its partition on d0 has 100 MiB, of the 300 MiB" in warning
 
 
 def test_boot_partitions_are_where_something_boots() -> None:
