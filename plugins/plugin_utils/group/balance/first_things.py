@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Quantity
-from ..cluster.moves import MoveKind, make_move
+from ..cluster.moves import make_move
 from ..neighbourhood.excess import broken_rows, excess_of
 from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import MoveEvaluator
@@ -59,26 +59,13 @@ def rescue(walk: Walk, first: Callable[[float], float]) -> bool:
 def _bring_up(walk: Walk, instance: int, evaluator: MoveEvaluator) -> bool:
     """Bring an instance to the cheapest of its places that holds; return whether there is one."""
     before, flags = walk.cost, walk.state.fails_n1.copy()
-    for cost, kind, target in itertools.islice(_places(walk, instance, evaluator), _PLACES):
+    for cost, kind, target in itertools.islice(walk.places(instance, evaluator), _PLACES):
         move = walk.go(make_move(walk.state, instance, kind, target), cost)
         if walk.strands_no_more():
             walk.made.append(move)
             return True
         walk.back([move], before, flags)
     return False
-
-
-def _places(walk: Walk, instance: int, evaluator: MoveEvaluator) -> list[tuple[float, MoveKind, int]]:
-    """Return the moves of an instance that limits let pass: cost, kind and target, the cheapest first."""
-    targets = evaluator.board.targets.tolist()
-    found = [
-        (cost, kind, target)
-        for block in evaluator.board.blocks(walk.state, np.array([instance]))
-        for kind, costs in evaluator.costs(walk.evaluated(evaluator), block, walk.price()).items()
-        for cost, target in (zip(costs[0].tolist(), targets) if costs.ndim > 1 else ((float(costs[0]), NOWHERE),))
-        if np.isfinite(cost)
-    ]
-    return sorted(found, key=lambda place: place[0])
 
 
 def _make_room(walk: Walk, instance: int, lenient: MoveEvaluator, trials: Iterator[int]) -> bool:

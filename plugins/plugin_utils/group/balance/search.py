@@ -62,6 +62,8 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
     stuck = search.is_small() and (search.leaves_behind() or search.is_hindered())
     if stuck and not (search.late() or search.sets or options.prices.limited):
         search = _better(_searched_from_hbal(state, group, options, until, watch), search)
+    if search.is_small() and not (search.late() or search.sets):
+        search = _better(_searched_like_hbal(state, group, options, until, watch), search)
     moved = search.home.moved(search.state)
     met = dict.fromkeys(move.instance for move in search.made)
     first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.dark[state.primary[instance]])
@@ -125,6 +127,18 @@ def _searched_from_hbal(state: ClusterState, group: int, options: BalanceOptions
             search.try_move(step.move, bounds)
     search.walled = search.reserve is not None
     search.take_as_given()
+    search.settle()
+    return _finished(search)
+
+
+def _searched_like_hbal(state: ClusterState, group: int, options: BalanceOptions, until: float | None, watch: Watch | None) -> Walk:
+    """Return a search that goes on from those of hbal's moves that keep all limits; where few moves decide, its way may be the better."""
+    search = Walk(state.copy(), group, options, until, watch)
+    for step in steps_like_hbal(state.copy(), group, HbalOptions(options.moves, options.evacuation_only, options.prices.most_moves)):
+        if search.late():
+            break
+        search.make_again(step.move)
+    mend(search)
     search.settle()
     return _finished(search)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Integers
-from ..cluster.moves import Move
+from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from ..metrics.score import Scorer
@@ -219,6 +219,31 @@ class Walk:
             return True
         self.back([move], before, flags)
         return False
+
+    def places(self, instance: int, evaluator: MoveEvaluator) -> list[tuple[float, MoveKind, int]]:
+        """Return the moves of an instance that limits let pass: cost, kind and target, the cheapest first."""
+        targets = evaluator.board.targets.tolist()
+        found = [
+            (cost, kind, target)
+            for block in evaluator.board.blocks(self.state, np.array([instance]))
+            for kind, costs in evaluator.costs(self.evaluated(evaluator), block, self.price()).items()
+            for cost, target in (zip(costs[0].tolist(), targets) if costs.ndim > 1 else ((float(costs[0]), NOWHERE),))
+            if np.isfinite(cost)
+        ]
+        return sorted(found, key=lambda place: place[0])
+
+    def make_again(self, move: Move) -> None:
+        """Make a move of another search whatever it gains, if all limits let it pass from where the instance is."""
+        before, flags = self.cost, self.state.fails_n1.copy()
+        for cost, kind, target in self.places(move.instance, self.evaluator):
+            here = make_move(self.state, move.instance, kind, target)
+            if here == move:
+                self.go(here, cost)
+                if self.strands_no_more(here):
+                    self.made.append(here)
+                else:
+                    self.back([here], before, flags)
+                return
 
     def go(self, move: Move, cost: float) -> Move:
         self.state.place(move.instance, *move.target)

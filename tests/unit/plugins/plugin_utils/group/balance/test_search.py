@@ -14,9 +14,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel i
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import search as balance_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.super_cluster import PRICES
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.loads import with_loads
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Load
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Prices
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
@@ -253,3 +255,13 @@ def test_no_worse_than_hbal_where_n1_on_shared_storage_is_in_the_way_of_tags():
     cluster = parse_text(generate(nodes=6, template="ext", extags=True, seed=1115).text())
     theirs = plan_group(Assignment(cluster, 0, HbalOptions()))
     assert balanced(cluster)["groups"][0]["score_after"] <= 1.01 * theirs.score_after
+
+
+@pytest.mark.parametrize(("seed", "most"), [(4, 3), (9, 3), (18, 3), (22, 3), (22, None)])
+def test_no_worse_than_hbal_where_few_moves_decide(seed, most):
+    """None of hbal's moves breaks a limit here, and with what they copy they once cost less than ours."""
+    cluster = parse_text(generate(nodes=4, per_node=3, template="mixed", extags=True, seed=seed).text())
+    theirs = plan_group(Assignment(cluster, 0, HbalOptions(max_moves=most)))
+    ours = plan_group(Assignment(cluster, 0, BalanceOptions(prices=Prices(most_moves=most))))
+    assert ours.score_after <= theirs.score_after + 1e-9
+    assert len(ours.plan.moves) <= (most or 99)
