@@ -327,6 +327,8 @@ class ListOf(_Container):
             return None
         if parts is given:
             return list(map(tuple, values))
+        if len(parts) == len(values) and all(values):
+            return list(zip(parts))
         following = iter(parts)
         return [tuple(itertools.islice(following, len(value))) for value in values]
 

@@ -119,7 +119,7 @@ def _instance(
         tags=tags,
         spindle_use=spindle_use,
         forthcoming=forthcoming,
-        networks=tuple([network for network in networks if network is not None]),
+        networks=tuple([network for network in networks if network is not None]) if networks else (),
     )
 
 
