@@ -213,6 +213,12 @@ def test_a_piece_that_is_larger_than_all_disks_is_told_at_once_with_what_helps()
     assert least_to_grow(problem) == Change({"d59": 2000 - 1059})
 
 
+@pytest.mark.parametrize("blamed", ["min:a", "min:b"])
+def test_of_equal_ways_that_is_told_which_lowers_what_is_blamed(blamed: str) -> None:
+    problem = posed(hardware_of(1000), partition("a", 600), partition("b", 600))
+    assert least_to_give_up(problem, [blamed]) == Change({blamed: 1200 - 998})
+
+
 def mixed(disks: int, spaces: int) -> Problem:
     """Return a machine with partitions, mirrors and volume groups whose minimums take a little more than there is."""
     chance = random.Random(disks)
