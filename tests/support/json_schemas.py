@@ -53,8 +53,8 @@ def titled(title, schema):
 
 
 def texts():
-    """Return what the files hold, by their names."""
-    return {name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for name, schema in schemas().items()}
+    """Return what the files hold, by their names: a line for each value, so that changes can be read, and no indents to be downloaded."""
+    return {name: json.dumps(schema, indent=0, ensure_ascii=False) + "\n" for name, schema in schemas().items()}
 
 
 def stale():
