@@ -62,7 +62,8 @@ options:
             LVM keeps beside that, the metadata and their spare, is counted.
           - V(thin) is a volume in a V(thin_pool). Its O(schema[].size), which it needs, is what it seems to have.
           - V(partition) lies on exactly one disk.
-          - V(partitions) lies on as many disks as are useful, one partition on each. Bounds apply to the sum.
+          - V(partitions) lies on as many disks as are useful, one partition on each. Bounds apply to the sum. A disk without room for
+            the file system or for LUKS gets none.
           - V(raid) is an array with legs of the same size on different disks. Bounds apply to the room for data in its legs.
           - V(btrfs) is a Btrfs on several disks, which mirrors itself, on partitions of the same size. Bounds apply to the room for data.
             For a Btrfs on a single disk, use a V(partition) with O(schema[].fs_type=btrfs).
@@ -172,7 +173,7 @@ options:
         description:
           - The number of disks that a V(raid), a V(btrfs) or a V(zpool) lies on, or V(all). Default is the least number for its level,
             which is 4 for V(raid10), or for its O(schema[].vdev).
-          - A mirrored V(btrfs) lies on an even number of disks. If their number is odd, V(all) leaves one out.
+          - A V(raid10) and a mirrored V(btrfs) lie on an even number of disks. If their number is odd, V(all) leaves one out.
         type: raw
       spares:
         description:
