@@ -252,3 +252,10 @@ def test_disks_of_an_instance_are_followed_each_for_itself(tmp_path):
 def test_a_disk_that_is_elsewhere_is_told(tmp_path, where, storages, says):
     with pytest.raises(InputError, match=says):
         follow({"plan": DISKS, "directory": tmp_path, "where": where, "storages": storages}, write=True)
+
+
+def test_a_step_that_failed_without_a_word_has_an_empty_message(tmp_path):
+    first = follow({"plan": PLAN, "directory": tmp_path, "where": {"i": "a,b", "j": "d", "k": "b"}}, write=True)
+    outcomes = [{"move": 0, "step": 0, "failed": True, "message": None, "job": None}]
+    stopped = follow({"journal": first["journal"], "outcomes": outcomes}, write=True)
+    assert [move["message"] for move in stopped["failures"]] == [""]
