@@ -88,22 +88,28 @@ MOUNTS = sorted(mount for number in SETS for mount in _mounts(number).values())
 
 
 class Bench:
-    """Loop devices whose disks can be exchanged; they keep their numbers, for a layout is that of its disks."""
+    """Loop devices whose disks can be exchanged; they keep their numbers, for a layout is that of its disks.
+
+    Without a disk they show a file, so that nobody else on this machine is given their numbers.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.server = BlockServer()
         self.target = folder / "target"
         self._folder = folder
         self._daemon: subprocess.Popen[bytes] | None = None
-        self.devices = {name: run("losetup", "--find", "--show", self._placeholder(name)).strip() for name in SECTORS}
+        for name in SECTORS:
+            for file in (self._file(name), self._placeholder(name)):
+                with open(file, "wb") as image:
+                    image.truncate(SIZE)
+        self.devices = {name: run("losetup", "--find", "--show", str(self._placeholder(name))).strip() for name in SECTORS}
         (folder / "profile.yml").write_text(json.dumps(_profile(self.devices)), encoding="utf-8")
-        self._release()
 
-    def _placeholder(self, name: str) -> str:
-        file = self._folder / f"{name}.img"
-        with open(file, "wb") as image:
-            image.truncate(SIZE)
-        return str(file)
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.img"
+
+    def _placeholder(self, name: str) -> Path:
+        return self._folder / f"{name}.placeholder"
 
     def plug(self, disks: State) -> None:
         self.unplug()
@@ -111,32 +117,39 @@ class Bench:
         command = ["qemu-storage-daemon"]
         for name in SECTORS:
             node = f"nbd,node-name={name},server.type=unix,server.path={self.server.path},export={name},discard=unmap"
-            export = f"fuse,id=file-{name},node-name={name},mountpoint={self._folder / name}.img,writable=on"
+            export = f"fuse,id=file-{name},node-name={name},mountpoint={self._file(name)},writable=on"
             command += ["--blockdev", node, "--export", export]
         self._daemon = subprocess.Popen(command)
-        for name, device in self.devices.items():
-            file = self._folder / f"{name}.img"
+        for name in SECTORS:
+            file = self._file(name)
             _await(lambda file=file: os.path.ismount(file) or _is_served(file), f"{file} is not served: is there /dev/fuse?")
-            run("losetup", f"--sector-size={SECTORS[name]}", device, str(file))
-            subprocess.run(["partx", "--add", device], check=False, capture_output=True)
+            self._show(name, file)
+            subprocess.run(["partx", "--add", self.devices[name]], check=False, capture_output=True)
 
     def unplug(self) -> State:
         """Take the disks out, and return them."""
         subprocess.run(["umount", "--recursive", str(self.target)], check=False, capture_output=True)
-        self._release()
         if self._daemon is not None:
+            for name in SECTORS:
+                self._show(name, self._placeholder(name))
             self._daemon.send_signal(signal.SIGTERM)
             self._daemon.wait(60)
             self._daemon = None
         return dict(self.server.disks)
 
-    def _release(self) -> None:
-        for device in self.devices.values():
-            subprocess.run(["partx", "--delete", device], check=False, capture_output=True)
-            subprocess.run(["losetup", "--detach", device], check=False, capture_output=True)
+    def _show(self, name: str, file: Path) -> None:
+        """Have the device of a disk show another file."""
+        self._release(name)
+        run("losetup", f"--sector-size={SECTORS[name]}", self.devices[name], str(file))
+
+    def _release(self, name: str) -> None:
+        subprocess.run(["partx", "--delete", self.devices[name]], check=False, capture_output=True)
+        subprocess.run(["losetup", "--detach", self.devices[name]], check=False, capture_output=True)
 
     def close(self) -> None:
         self.unplug()
+        for name in SECTORS:
+            self._release(name)
         self.server.close()
 
     def play(self, wipe: t.Sequence[str], overrides: t.Sequence[Plain]) -> Plain:
