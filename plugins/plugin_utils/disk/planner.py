@@ -335,13 +335,15 @@ def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved], nothing
 
 def _without(schema: Schema, names: Sequence[str]) -> Schema:
     """Return a schema without some spaces and what is in them."""
+    if not names:
+        return schema
     gone = {space.id for space in schema.spaces if {space.id, space.volume_group, space.thin_pool, space.mirror_of} & set(names)}
     spaces = tuple(
         replace(space, contains=tuple(member for member in space.contains if member not in names))
         for space in schema.spaces
         if space.id not in gone and not {space.cache_of, space.zpool} & gone
     )
-    return replace(schema, spaces=spaces) if names else schema
+    return replace(schema, spaces=spaces)
 
 
 def _without_room(solved: _Solved, nothing_left: str) -> list[tuple[str, str]]:

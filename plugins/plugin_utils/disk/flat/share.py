@@ -241,7 +241,7 @@ def share_out(problem: Problem) -> tuple[Placement, Sizes] | None:
     left = tuple(int(size) for size in request.capacity - shared.sum(axis=0))
     placement = Placement(
         areas_of_demand=((),) * len(problem.demands),
-        pvs=tuple(tuple(area for area in pool.areas if (at, area) in parts) for at, pool in enumerate(problem.pools)),
+        pvs=tuple(tuple(areas.tolist()) for areas in map(np.flatnonzero, shared)),
         boot_partitions=(),
     )
     return placement, Sizes(tuple(steps), parts, left)

@@ -87,6 +87,7 @@ class _Builder:
         self._demands_of: dict[int, list[int]] = {}
         self._pool_of: dict[int, int] = {}
         self._sections: dict[tuple[int, tuple[int, ...], PreferredAreas], int] = {}
+        self._areas_known: dict[tuple[frozenset[int], int], tuple[int, ...]] = {}
         self._mistakes = Mistakes()
         self._warnings: list[str] = list(kept.warnings)
 
@@ -136,7 +137,7 @@ class _Builder:
                 space=position,
                 extent_size=space.extent_size if group else 1,
                 metadata_size=overhead.pv_head(self._encrypted(space)) if group else 0,
-                areas=() if kept or self._arrays_in(space) else self._at_least(least, self._allowed(space)),
+                areas=() if kept or self._arrays_in(space) else self._allowed(space, least),
                 preferred=self._preferred_areas(space),
                 max_pvs=space.max_pvs,
                 lo=self._least_of_group(space) if group and not kept else 0,
@@ -157,9 +158,6 @@ class _Builder:
         if group.max_size is None or group.max_size < group.min_size:
             return group.max_size
         return max(group.max_size, _in_extents(group.min_size, group.extent_size))
-
-    def _at_least(self, least: int, areas: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(area for area in areas if self._areas[area].size >= least)
 
     def _encrypted(self, group: Space) -> bool:
         return group.encrypt or any(member.encrypt for member in self._schema.spaces if member.volume_group == group.id)
@@ -444,10 +442,13 @@ class _Builder:
     def _arrays_in(self, space: Space) -> bool:
         return any(member.type is SpaceType.RAID and member.id in space.contains for member in self._schema.spaces)
 
-    def _allowed(self, space: Space) -> tuple[int, ...]:
+    def _allowed(self, space: Space, least: int = 0) -> tuple[int, ...]:
+        """Return the areas that a space may use, of at least so many MiB. Most spaces may use the same ones, so they are found once."""
         taken = {piece.disk for piece in self._kept.pieces if space.copy_of and self._schema.spaces[piece.space].copy_of == space.copy_of}
-        allowed = space.allowed - taken
-        return tuple(at for at, area in enumerate(self._areas) if area.disk in allowed)
+        key = space.allowed - taken if taken else space.allowed, least
+        if key not in self._areas_known:
+            self._areas_known[key] = tuple(at for at, area in enumerate(self._areas) if area.disk in key[0] and area.size >= least)
+        return self._areas_known[key]
 
     def _preferred_areas(self, space: Space) -> PreferredAreas:
         return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.preferred_disks)

@@ -23,9 +23,11 @@ def relations_of(
     schema: Schema, areas: Sequence[Area], demands: Sequence[Demand], pools: Sequence[Pool], kept: Sequence[Piece]
 ) -> Iterator[Relation]:
     """Give the relations that a schema asks for; none with a space that is not there, and none that every placement has."""
-    parties = {space.wish: _party(schema, space.wish, demands, pools, kept) for space in schema.spaces}
     wishes = {space.wish: space for space in schema.spaces}
-    for name, space in wishes.items():
+    related = {name: space for name, space in wishes.items() if space.apart_from or space.together_with}
+    named = {*related, *(other for space in related.values() for other in (*space.apart_from, *space.together_with))}
+    parties = {name: _party(schema, name, demands, pools, kept) for name in wishes if name in named}
+    for name, space in related.items():
         for apart, others in ((True, space.apart_from), (False, space.together_with)):
             found = (Relation(name, other, apart, parties[name], parties[other]) for other in others if other in parties)
             yield from (relation for relation in found if not _goes_without_saying(relation, areas, demands, pools))

@@ -446,7 +446,13 @@ class _Reader:
         )
 
     def _whole(self, item: Entry, allowed: frozenset[int]) -> int:
-        """Return what a percentage is of: the room of the disks that a space may use, for one on each disk that of the smallest."""
+        """Return what a percentage is of: the room of the disks that a space may use, for one on each disk that of the smallest.
+
+        It is looked at only where there is a percentage.
+        """
+        sizes = (item.values[key] for key in ("size", "min_size", "max_size"))
+        if not any(size is not None and size.relative for size in sizes):
+            return 0
         rooms = [self._room(item, self.hardware.disks[position].size) for position in allowed]
         return min(rooms, default=0) if item.values["per_disk"] else sum(rooms)
 
