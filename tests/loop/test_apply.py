@@ -212,6 +212,7 @@ def archive(folder: pathlib.Path, name: str, *files: str) -> str:
 
 
 def test_what_is_used_later_is_looked_at_before_anything_is_written(bed, tmp_path):
+    """Files are found where the playbook was started."""
     whole = archive(tmp_path, "whole.tar.gz", "boot/vmlinuz-6.1", "etc/hostname")
     cut_off = tmp_path / "cut-off.tar.gz"
     cut_off.write_bytes(pathlib.Path(whole).read_bytes()[:-30])
@@ -230,7 +231,8 @@ def test_what_is_used_later_is_looked_at_before_anything_is_written(bed, tmp_pat
         assert said in " ".join(refused.text.split()), refused.text
     assert (bed.written(), bed.target.exists()) == (0, False)
     tasks = str(tmp_path / "good.yml")
-    allowed = bed.apply("--check", playbook="install", bareon_image="whole.tar.gz", bareon_install_tasks=tasks, start_in=tmp_path)
+    beside = {"bareon_profile": "profile.yml", "bareon_image": "whole.tar.gz", "bareon_install_tasks": tasks}
+    allowed = bed.apply("--check", playbook="install", start_in=tmp_path, **beside)
     assert allowed.failed == 0, allowed.text
     assert not pathlib.Path("/target-was-touched").exists()
 
