@@ -465,7 +465,9 @@ class Table(Kind):
         self._alternative = dict(alternative or {})
         self.keys = tuple(row.name for row in self.rows)
         self._known = frozenset(self.keys)
-        needed = [row.name for row in self.rows if row.required]
+        self._turn = {name: turn for turn, name in enumerate(self.keys)}
+        self._required = tuple(row for row in self.rows if row.required)
+        needed = [row.name for row in self._required]
         self.wanted = f"a mapping with {listed(needed)}" if needed else "a mapping"
         self._blank = {row.name: row.kind.blank if row.required else row.default for row in self.rows}
         self._make = make
@@ -508,14 +510,15 @@ class Table(Kind):
         if not self._others:
             self._refuse_unknown(data, place, mistakes)
         values = dict(self._blank)
-        for name, kind, *_others in self.rows:
-            given = data.get(name)
+        # Most mappings have few of many keys.
+        for turn in sorted(self._turn[name] for name in self._known.intersection(data)):
+            name, kind, given = self.keys[turn], self.rows[turn].kind, data[self.keys[turn]]
             if given.__class__ is kind.exact:
                 values[name] = given
             elif given is not None:
                 values[name] = _read(kind, given, (place, self._separator, name), mistakes, self._blank[name])
-        for row in self.rows:
-            if row.required and data.get(row.name) is None:
+        for row in self._required:
+            if data.get(row.name) is None:
                 self._add_missing(row, data, (place, self._separator, row.name), mistakes)
         return self._made(values)
 
