@@ -239,6 +239,15 @@ def fails(copy: Path, tests: t.Sequence[str], patience: int) -> bool:
     return done.returncode not in {0, NO_TESTS}
 
 
+def is_sound(tests: t.Sequence[str], free: queue.Queue[Path], patience: int) -> bool:
+    """Tell whether tests pass where nothing is broken, so that one that fails says something."""
+    copy = free.get()
+    try:
+        return not fails(copy, tests, patience)
+    finally:
+        free.put(copy)
+
+
 def is_caught(spot: Spot, tests: t.Sequence[str], free: queue.Queue[Path], patience: int) -> bool:
     """Break one spot in a copy that is free, and put it right again."""
     copy = free.get()
@@ -273,6 +282,8 @@ def main() -> int:
     spots = chosen(options.seed, options.count, options.room, options.path)
     survived = []
     with copies(options.jobs) as free, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        if spots and not is_sound(tests.of(spots[0].place, options.quick), free, options.patience):
+            parser.exit(1, "Tests fail, or cannot run, where nothing is broken: no spot would count.\n")
         tried = pool.map(lambda spot: is_caught(spot, tests.of(spot.place, options.quick), free, options.patience), spots)
         for spot, caught in zip(spots, tried):
             print(f"{'caught  ' if caught else 'SURVIVED'} {spot}", flush=True)
