@@ -55,8 +55,8 @@ class Kind:
     """What a required value of this kind reads as when it is missing or wrong."""
     exact: type | None = None
     """Values of exactly this type are used as they are."""
-    within: tuple[float, float] | None = None
-    """So are integers (of exactly this type) that lie within these bounds."""
+    within: tuple[float, float] = (math.inf, -math.inf)
+    """So are integers (of exactly this type) that lie within these bounds; by default none do."""
     nested = False
     """Whether values hold others: they are read by `read_nested`, not by `read`."""
 
@@ -84,9 +84,9 @@ class Kind:
     def _are_usual(self, values: Sequence[t.Any]) -> bool:
         """Return whether values are used as they are, by their types and bounds alone."""
         types = set(map(type, values))
-        if types == {int} and self.within is not None:
-            least, most = self.within
-            return least <= min(values) and max(values) <= most
+        least, most = self.within
+        if types == {int} and least <= min(values) and max(values) <= most:
+            return True
         return types == {self.exact}
 
     def json_schema(self) -> Json:

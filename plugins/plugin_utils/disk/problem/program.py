@@ -345,7 +345,7 @@ class _Builder:
             # It stays when all that boots is given up.
             model.row(
                 f"boot:{boot_partition.name}",
-                [(column, 1.0) for (at, _), column in model.boot_partitions.items() if at == position],
+                [(column, 1.0) for (at, _area), column in model.boot_partitions.items() if at == position],
                 low=1.0,
             )
 

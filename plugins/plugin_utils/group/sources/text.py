@@ -233,7 +233,7 @@ def _rows(
     read = read_each(table, filled, [f"line {number}" for number, _values in whole], mistakes)
     for number, values in given:
         if len(values) >= least:
-            yield number, next(read)
+            yield from zip([number], read)
         else:
             says = f"has {len(values)} columns instead of {least} to {len(table.keys)}: {', '.join(table.keys[:least])} ..."
             mistakes.add(f"line {number}", says)
