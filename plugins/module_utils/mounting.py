@@ -141,8 +141,8 @@ def _mount(entry: Entry, fstab: t.Optional[str], machine: Machine) -> None:
 
     A power cut while an ext4 grows can leave its descriptors in the journal alone. Kernels look at them before they replay it.
     """
-    said_by_none = ["-t", entry.fstype, "-o", entry.opts, entry.src]
-    mounting = ["mount", *(_by(fstab) or said_by_none), entry.path]
+    in_full = ["-t", entry.fstype, "-o", entry.opts, entry.src]
+    mounting = ["mount", *(_by(fstab) or in_full), entry.path]
     try:
         machine.change(mounting, patience=LONG_PATIENCE)
     except CommandFailed as error:
