@@ -23,7 +23,8 @@ description:
   - Only the disks of the schema are touched. Arrays, groups and containers on other disks stay as they are.
   - An existing layout can grow by a larger partition with free room behind it, a larger logical volume, or another disk in
     a volume group, a mirror or an array with parity, and can get more partitions and volumes. An array that has lost a disk gets a new
-    one in its place, and an array grows when the partitions of all its members do.
+    one in its place, one that was started without a member takes that back if nothing is lost by it, and an array grows when the
+    partitions of all its members do.
     Volumes and file systems grow while they are in use. Nothing is moved, and nothing shrinks except the volumes in O(allow_shrink).
   - If a LUKS container exists already, its key is first tried on its header, and refused if it does not open it. If the schema says what
     opens the container (C(unlock)), M(bareon.allocator.disk_keys) manages its keys.

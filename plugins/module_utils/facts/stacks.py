@@ -73,6 +73,20 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Superblock:
+    """What the md superblock of a member says of its array: its UUID, and how many `events` of it the member has seen.
+
+    md counts an event whenever an array goes from rest to writing or back, and whenever it gains or loses a member. `whole`: the member
+    misses no other one, so that it was never written to without them. `spare`: it stands by.
+    """
+
+    uuid: str
+    events: int
+    whole: bool
+    spare: bool = False
+
+
+@dataclass(frozen=True)
 class Legs:
     """What a running md array takes of each of its members, and where its data begin on them at the latest; bytes."""
 
@@ -165,6 +179,20 @@ def parse_array(text: str) -> t.Optional[Array]:
         return None
     name, devices = values.get("MD_NAME") or values.get("MD_DEVNAME"), to_integer(values.get("MD_DEVICES")) or 0
     return Array(values["MD_LEVEL"], array_uuid(uuid), name, devices, values.get("MD_METADATA"))
+
+
+def superblock_command(device: str) -> list[str]:
+    """Return the command that shows the superblock of a member; parse_superblock reads it. With --export it says nothing of the others."""
+    return ["mdadm", "--examine", device]
+
+
+def parse_superblock(text: str) -> t.Optional[Superblock]:
+    """Return the superblock of `mdadm --examine`; None where there is none, or one of version 0.90, which names no state of the array."""
+    fields = {name.strip(): value for name, _colon, value in (line.partition(" : ") for line in text.splitlines())}
+    uuid, events, state = fields.get("Array UUID"), to_integer(fields.get("Events")), fields.get("Array State")
+    if not uuid or events is None or not state:
+        return None
+    return Superblock(array_uuid(uuid), events, "." not in state.split()[0], fields.get("Device Role") == "spare")
 
 
 def members_of(text: str) -> tuple[str, ...]:

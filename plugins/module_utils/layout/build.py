@@ -55,23 +55,12 @@ from ..storage import derived, zfs
 from ..storage.btrfs import outer_first
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.units import MIB
+from .arrays import array_growth, array_of, joining_of
 from .capacity import EXTENT, array_head, extents_for, size_of
-from .contents import (
-    Action,
-    Stack,
-    array_growth,
-    array_of,
-    has_small_member,
-    joining_of,
-    joining_vdevs,
-    look,
-    look_at_volume,
-    must_grow,
-    top_of,
-    unused_below,
-)
+from .contents import has_small_member, joining_vdevs, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import PartitionMatch, Status
 from .present import Present
+from .stack import Action, Stack
 from .volume_groups import GroupPlan, PoolPlan, VolumeAction, VolumePlan
 
 

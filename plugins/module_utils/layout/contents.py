@@ -10,80 +10,22 @@ except for a physical volume that has joined its group: it carries extents of vo
 
 from __future__ import annotations
 
-import enum
 import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..facts.torn import Torn
 from ..facts.tree import Device, Filesystem, Tree
-from ..schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
-from ..steps.kinds import OpenLuks, RestoreSuperblock, StartArray, Step, StopArray
-from ..storage import overhead, zfs
+from ..schema.model import DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
+from ..steps.kinds import OpenLuks, RestoreSuperblock
+from ..storage import zfs
 from ..storage.btrfs import BTRFS
 from ..storage.filesystems import EXT4, FILESYSTEMS
-from ..storage.raid import RaidLevel, data_legs
-from ..storage.units import KIB, in_mib
-from .capacity import EXTENT
+from ..storage.units import in_mib
+from .arrays import array_growth, look_at_array, members_can_grow, runs_without_one, taking_back
 from .partitions import PartitionMatch, Status, gone_partitions, tell
 from .present import Present, VolumeGroup, Zpool
-
-_MENDED = ("raid1", "raid5", "raid6", "raid10")
-"""Levels of arrays that run without a member, and build up another one; their members can grow as well."""
-
-_PARITY = ("raid5", "raid6")
-"""Levels of arrays that md spreads over further members, so that they hold more; a mirror gets further copies."""
-
-_AT_THEIR_BEGIN = ("1.1", "1.2")
-"""Metadata that stay where they are when a member grows."""
-
-_CHUNK = overhead.MD_CHUNK * KIB
-
-
-class Action(enum.Enum):
-    """What is to be done with a stack."""
-
-    BUILD = "everything on it is made"
-    FINISH = "all on it is complete, only its partitions are still marked as unfinished"
-    KEEP = "it stays"
-
-
-@dataclass(frozen=True)
-class Stack:
-    """A partition or an array (`device` names it in the schema), the matches of its partitions, and what is to be done with it.
-
-    A filesystem on several partitions is one of these, too, named by the first; so are the data of a ZFS pool, with the present devices of
-    all of that pool as `siblings`, and each of its logs, caches and spares, with `part` set.
-
-    `opening` is what has to be opened to see what is on it. `problem` says why a kept one cannot stay as it is.
-    """
-
-    device: str
-    matches: tuple[PartitionMatch, ...]
-    array: t.Optional[DesiredArray] = None
-    action: Action = Action.KEEP
-    opening: t.Optional[Step] = None
-    problem: t.Optional[str] = None
-    siblings: frozenset[str] = frozenset()
-    part: t.Optional[zfs.Part] = None
-
-    @property
-    def may_wipe(self) -> bool:
-        """Whether all disks that what is there of it is on may be wiped."""
-        return all(match.disk.may_wipe for match in self.matches if match.status is Status.KEPT)
-
-
-@dataclass(frozen=True)
-class Found:
-    """A look at what is on a device: the device on top, what has to be opened to see more, or what is not as desired.
-
-    `joining` are new partitions that become members of an array that is there: of one that lacks some, or of a mirror with fewer.
-    """
-
-    device: t.Optional[Device] = None
-    opening: t.Optional[Step] = None
-    problem: t.Optional[str] = None
-    joining: tuple[PartitionMatch, ...] = ()
+from .stack import Action, Found, Stack
 
 
 def judge_stacks(layout: Layout, present: Present, matches: Mapping[str, PartitionMatch]) -> tuple[Stack, ...]:
@@ -161,10 +103,10 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     problem = _misplaced(stack) or found.problem or _growth_problem(layout, present, stack, found.device) or _lost(stack)
     left = _survives(present, stack) or _of_closed_pool(layout, present, stack) is not None
-    stays = keeps_data(layout, stack) or (left and not any(match.condemned for match in stack.matches))
+    stays = keeps_data(layout, stack) or runs_without_one(present, stack) or (left and not any(match.condemned for match in stack.matches))
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
-    return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem)
+    return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem, taking_back=taking_back(present, stack))
 
 
 def _misplaced(stack: Stack) -> t.Optional[str]:
@@ -235,7 +177,7 @@ def _judge_unfinished(layout: Layout, present: Present, stack: Stack) -> Stack:
         return replace(stack, action=Action.BUILD)
     found = look(layout, present, stack)
     if found.device is not None and member_of(present, found.device, group) is not None:
-        return replace(stack, action=Action.FINISH)
+        return replace(stack, action=Action.FINISH, taking_back=taking_back(present, stack))
     known = [candidate for candidate in present.groups() if candidate.name == group.name]
     if found.opening is not None and any(candidate.incomplete for candidate in known):
         # It may be what the group lacks: then it has joined it and must not be made again.
@@ -256,24 +198,13 @@ def top_of(layout: Layout, device: str) -> str:
     return container.device if container is not None else device
 
 
-def joining_of(present: Present, stack: Stack) -> tuple[Device, tuple[PartitionMatch, ...]]:
-    """Return the array of a kept stack, and the new partitions that become its members."""
-    found = _array_device(present.tree, stack)
-    return t.cast(Device, found.device), found.joining
-
-
-def array_of(present: Present, stack: Stack) -> t.Optional[Device]:
-    """Return the array of a kept stack; None where it is none."""
-    return _array_device(present.tree, stack).device if stack.array is not None and stack.action is Action.KEEP else None
-
-
 def look(layout: Layout, present: Present, stack: Stack) -> Found:
     """Return what is on a stack of which at least one partition is there."""
     unknown = next((match.disk for match in stack.matches if _is_unknown(present, match)), None)
     if unknown is not None:
         return Found(opening=tell(unknown, present.tree))
     if stack.array is not None:
-        there = _array_device(present.tree, stack)
+        there = look_at_array(present, stack)
     else:
         joining = joining_vdevs(layout, present, stack)
         rest = replace(stack, matches=tuple(match for match in stack.matches if match not in joining))
@@ -295,35 +226,6 @@ def _is_unknown(present: Present, match: PartitionMatch) -> bool:
 def look_at_volume(layout: Layout, present: Present, device: str, there: Device) -> Found:
     """Return what is on a logical volume."""
     return _look_inside(layout, present, device, Found(there))
-
-
-def _array_device(tree: Tree, stack: Stack) -> Found:
-    array = t.cast(DesiredArray, stack.array)
-    members = {match.device.name: match for match in stack.matches if match.device is not None}
-    candidates = [child for name in members for child in tree.children(name) if child.kind.startswith(("raid", "linear", "md"))]
-    lacking = next((match for match in stack.matches if match.device is None), None)
-    if not candidates:
-        return Found(problem=f"{stack.matches[0].node} is there, but not as a member of the array {array.device}")
-    device = candidates[0]
-    if device.inactive and set(device.parents) <= set(members):
-        # What udev put together by halves is taken apart, and started with all its members.
-        return Found(opening=StopArray(str(device.dev)))
-    odd = [name for name in members if device.name not in {child.name for child in tree.children(name)}]
-    joining = _joining(stack, device) if lacking is not None or odd else ()
-    if (lacking is not None or odd) and not joining:
-        without = lacking.node if lacking is not None else members[odd[0]].node
-        return Found(problem=f"the array {array.device} lacks {without}; former members, and members that it cannot take, are not added")
-    strangers = [tree.devices[name] for name in device.parents if name not in members and name in tree.devices]
-    if strangers:
-        return Found(problem=f"the array {array.device} also has {strangers[0].dev or strangers[0].name}")
-    if device.kind not in (array.level, "raid"):
-        return Found(problem=f"the array {array.device} is a {device.kind}, which is not changed to {array.level}")
-    if device.metadata not in (None, array.metadata):
-        return Found(problem=f"the array {array.device} has metadata {device.metadata}, which is not changed to {array.metadata}")
-    if not device.running:
-        nodes = tuple(match.node for match in stack.matches)
-        return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
-    return Found(device, joining=joining)
 
 
 def _several_devices(stack: Stack) -> Found:
@@ -376,23 +278,6 @@ def _is_new(match: PartitionMatch, there: Collection[str]) -> bool:
     """Return whether a partition is to be made, or was, before a run was cut off, and nothing lies on it yet."""
     unused = match.device is None or match.device.name not in there
     return match.status is Status.NEW or (match.status is Status.UNFINISHED and unused)
-
-
-def _joining(stack: Stack, device: Device) -> tuple[PartitionMatch, ...]:
-    """Return the new partitions that a running array can take: as many as it and its spares lack, or more where it is whole.
-
-    Nothing is taken where something else than a new partition is not a member: what is on it may be the newer half.
-    """
-    array = t.cast(DesiredArray, stack.array)
-    new = tuple(match for match in stack.matches if match.device is None or match.device.name not in device.parents)
-    if not device.running or device.slots is None or device.kind not in _MENDED:
-        return ()
-    if any(match.status not in (Status.NEW, Status.UNFINISHED) for match in new):
-        return ()
-    widened = device.kind in ("raid1", *_PARITY) and not array.spares
-    whole = len(device.parents) == device.slots < len(array.members) and widened
-    wanted = len(array.members) + len(array.spares)
-    return new if len(device.parents) + len(new) == wanted and (device.slots == len(array.members) or whole) else ()
 
 
 def _look_inside(layout: Layout, present: Present, device: str, there: Found) -> Found:
@@ -519,8 +404,8 @@ def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Opt
     if growing is not None and layout.zpool_on(stack.device) is not None:
         return f"{growing.node} would have to grow, but it belongs to a ZFS pool, which only grows by hand (zpool online -e)"
     if growing is not None and stack.array is not None and there is not None:
-        array = _array_device(present.tree, stack).device
-        if array is not None and not _members_can_grow(array):
+        array = look_at_array(present, stack).device
+        if array is not None and not members_can_grow(array):
             return f"{growing.node} would have to grow, but members of {array.kind} with metadata {array.metadata} cannot"
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
@@ -532,26 +417,9 @@ def _least_when_grown(present: Present, stack: Stack, there: t.Optional[Device])
     sizes = [match.desired.size if match.grows else match.size for match in stack.matches]
     if there is None or (stack.array is None and len(sizes) > 1):
         return min(sizes)
-    array = _array_device(present.tree, stack).device if stack.array is not None else None
+    array = look_at_array(present, stack).device if stack.array is not None else None
     gain = array_growth(stack, array) if stack.array is not None else sizes[0] - stack.matches[0].size
     return there.size + unused_below(present, there) + gain
-
-
-def array_growth(stack: Stack, device: t.Optional[Device]) -> int:
-    """Return how many bytes more a kept array holds when it takes all of its members, as they will be; 0 for anything else."""
-    if stack.array is None or device is None or device.legs is None or not _members_can_grow(device):
-        return 0
-    least = min(match.desired.size if match.device is None or match.grows else match.size for match in stack.matches)
-    growth = (least - device.legs.begin) // _CHUNK * _CHUNK - device.legs.used
-    growth = growth if growth >= EXTENT else 0
-    data = data_legs(RaidLevel(device.kind), len(stack.array.members))
-    # What md spreads over further members holds more when it is done with all of it, not before.
-    more = data * (device.legs.used + growth) - device.size if device.kind in _PARITY else data * growth
-    return more if more >= EXTENT else 0
-
-
-def _members_can_grow(device: Device) -> bool:
-    return device.kind in _MENDED and device.metadata in _AT_THEIR_BEGIN
 
 
 def has_small_member(present: Present, filesystem: DesiredFilesystem, stack: Stack) -> bool:

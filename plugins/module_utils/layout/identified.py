@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from ..facts.tree import Device
 from ..schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredVolume, Layout
 from ..storage import derived
-from .contents import Action, Stack, judge_stacks
+from .contents import judge_stacks
 from .disks import FoundDisk
 from .partitions import PartitionMatch, match_disk
 from .present import Present
+from .stack import Action, Stack
 
 Plain = dict[str, t.Any]
 

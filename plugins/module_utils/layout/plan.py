@@ -24,12 +24,14 @@ from dataclasses import dataclass
 
 from ..schema.model import Layout
 from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
+from .arrays import array_growth, array_of, overwritten_in
 from .build import Site, building_steps, removals
-from .contents import Action, Stack, array_growth, array_of, condemned_by, judge_stacks, look, top_of, unused_below
+from .contents import condemned_by, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, condemn, is_begun, lose, match_disk, plan_table
 from .present import Present
+from .stack import Action, Stack
 from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
 
@@ -40,7 +42,8 @@ class LayoutPlan:
 
     With any of `refusals` (sentences, all at once) `steps` is empty and nothing may be done. `notes` are worth a warning.
     With `again` the steps only open what has to be looked into: a table that is half there, or that the kernel does not know, an array
-    that is stopped, a container that is closed. After them the state is to be read and planned again. `losses` are what the steps destroy.
+    that is stopped or runs without a member, a container that is closed. After them the state is to be read and planned again. `losses` are
+    what the steps destroy.
     """
 
     steps: tuple[Step, ...] = ()
@@ -75,7 +78,8 @@ def plan_steps(
     if found:
         return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
     begun = {disk.device.name for disk in disks if is_begun(disk)}
-    losses = find_losses(present, disks, draft.destroyed.roots, _own_work(draft) | begun)
+    overwritten = [device for stack in draft.stacks for device in overwritten_in(present, stack)]
+    losses = find_losses(present, disks, (*draft.destroyed.roots, *overwritten), _own_work(draft) | begun)
     openings = tuple(_openings(draft))
     if openings:
         return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True, losses=losses)
@@ -203,7 +207,7 @@ def _growth_below(draft: _Draft, stack: Stack) -> int:
 
 
 def _openings(draft: _Draft) -> Iterator[Step]:
-    """Give what has to be restored, or opened to see more.
+    """Give what has to be restored, taken back, or opened to see more.
 
     What is unfinished comes last: it may have been cut off, and nothing may be asked of it.
     """
@@ -211,6 +215,7 @@ def _openings(draft: _Draft) -> Iterator[Step]:
         action: [stack.opening for stack in draft.stacks if stack.opening is not None and stack.action is action] for action in Action
     }
     yield from (table.restoring for table in draft.tables if table.restoring is not None)
+    yield from (stack.taking_back for stack in draft.stacks if stack.taking_back is not None)
     yield from opened[Action.KEEP] or opened[Action.FINISH]
     for group in draft.groups:
         yield from (volume.opening for volume in group.volumes if volume.opening is not None)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..facts.select import Disk
+from ..facts.stacks import Superblock
 from ..facts.torn import Torn
 from ..facts.tree import Device, Tree
 from ..storage import zfs
@@ -151,6 +152,8 @@ class Present:
     zpools: tuple[Zpool, ...] = ()
     torn: Mapping[str, Torn] = field(default_factory=dict)
     """By device name what there is of each ext4 with a torn superblock; only where the layout has some."""
+    superblocks: Mapping[str, Superblock] = field(default_factory=dict)
+    """By device name those of the members of each array that runs without some of them, and of these."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

@@ -259,7 +259,13 @@ def _create_array(picture: Picture, step: kinds.CreateArray) -> Picture:
     return {**picture, step.device: Piece(_ARRAYS, (0, step.title), f"{step.title} {step.level}", 0, members)}
 
 
-def _add_members(picture: Picture, step: t.Union[kinds.AddMembers, kinds.WidenArray]) -> Picture:
+def _re_add_members(picture: Picture, step: kinds.ReAddMembers) -> Picture:
+    """What was left out looked like an array of its own, which does not run."""
+    left_out = [key for key, piece in picture.items() if piece.heading == _ARRAYS and piece.on and set(piece.on) <= set(step.members)]
+    return _add_members({key: piece for key, piece in picture.items() if key not in left_out}, step)
+
+
+def _add_members(picture: Picture, step: t.Union[kinds.AddMembers, kinds.ReAddMembers, kinds.WidenArray]) -> Picture:
     for member in step.members:
         picture = _with(picture, member, holds=_MEMBERSHIPS[_MEMBER])
     array = picture.get(step.device)
@@ -402,6 +408,7 @@ _CHANGES: Mapping[type[Step], Callable[[Picture, t.Any], Picture]] = {
     kinds.ClearGaps: _clear_gaps,
     kinds.CreateArray: _create_array,
     kinds.AddMembers: _add_members,
+    kinds.ReAddMembers: _re_add_members,
     kinds.WidenArray: _add_members,
     kinds.FormatLuks: _format_luks,
     kinds.OpenLuks: _open_luks,

@@ -17,6 +17,7 @@ from ..facts.host import Host, Outcome
 from ..facts.lsblk import to_integer
 from ..facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from ..facts.select import LEFT_OUT, Disk, find_disks
+from ..facts.stacks import Superblock, parse_superblock, superblock_command
 from ..facts.torn import Torn, find_torn
 from ..facts.tree import Device, Tree
 from ..schema.model import DesiredZpool, Layout
@@ -63,7 +64,22 @@ def read_present(host: Host, layout: Layout) -> Present:
     subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
     zpools = _read_zpools(host, tree, layout)
     torn = _read_torn(host, tree, listed, sizes) if any(filesystem.type == EXT4 for filesystem in layout.filesystems) else {}
-    return Present(tree, disks, physical, logical, sizes, last_mounts, tuple(dict.fromkeys(notes)), subvolumes, uses, spares, zpools, torn)
+    superblocks = _read_superblocks(host, tree)
+    return Present(
+        tree,
+        disks,
+        physical,
+        logical,
+        sizes,
+        last_mounts,
+        tuple(dict.fromkeys(notes)),
+        subvolumes,
+        uses,
+        spares,
+        zpools,
+        torn,
+        superblocks,
+    )
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
@@ -164,6 +180,20 @@ def _read_torn(host: Host, tree: Tree, disks: Sequence[Disk], sizes: Mapping[str
             continue
         torn = find_torn(host, device.dev, device.size)
         found.update({} if torn is None else {device.name: torn})
+    return found
+
+
+def _read_superblocks(host: Host, tree: Tree) -> dict[str, Superblock]:
+    """Return what the members say of each array that runs without some of them: a start may not have waited for these."""
+    arrays = [device for device in tree.devices.values() if device.uuid is not None and device.kind.startswith(("raid", "md"))]
+    running = {device.uuid: device for device in arrays if device.running and not device.inactive}
+    found = {}
+    for left_out in (device for device in arrays if not device.running and device.uuid in running):
+        for name in (*running[left_out.uuid].parents, *left_out.parents):
+            node = tree.devices[name].dev
+            outcome = host.run(superblock_command(node)) if node is not None else None
+            superblock = parse_superblock(outcome.stdout) if outcome is not None and outcome.code == 0 else None
+            found.update({} if superblock is None else {name: superblock})
     return found
 
 

@@ -19,8 +19,9 @@ from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.thin import metadata_of
 from ..storage.units import MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
-from .contents import Action, Stack, cannot_grow, look, look_at_volume, member_of, top_of, unused_below
+from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unused_below
 from .present import LogicalVolume, Present, VolumeGroup
+from .stack import Action, Stack
 
 _LVM_OWN_NAME = re.compile(r"^lvol[0-9]+$")
 

@@ -21,6 +21,7 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.ClearSignatures: signatures.clear_signatures,
     kinds.CreateArray: md.create_array,
     kinds.AddMembers: md.add_members,
+    kinds.ReAddMembers: md.re_add_members,
     kinds.WidenArray: md.widen_array,
     kinds.GrowArray: md.grow_array,
     kinds.StartArray: md.start_array,

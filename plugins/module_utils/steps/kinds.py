@@ -234,6 +234,16 @@ class AddMembers(Step):
 
 
 @dataclass(frozen=True)
+class ReAddMembers(Step):
+    """Take members back that a running array started without: md brings over to them what was written since."""
+
+    device: str
+    members: tuple[str, ...]
+
+    words: t.ClassVar[str] = "re-add {members} to the array {device}, which started without"
+
+
+@dataclass(frozen=True)
 class WidenArray(Step):
     """Add cleared devices to a running array, so that it has `count` members: copies of a mirror, or room that md spreads parity over."""
 

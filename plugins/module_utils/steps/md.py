@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..facts.stacks import Array, detail_command, members_of, parse_array
-from .kinds import AddMembers, CreateArray, GrowArray, StartArray, StopArray, WidenArray
+from .kinds import AddMembers, CreateArray, GrowArray, ReAddMembers, StartArray, StopArray, WidenArray
 from .machine import LONG_PATIENCE, Machine, StepFailed
 
 _ANY_HOST = "--homehost=any"
@@ -53,6 +53,12 @@ def create_command(step: CreateArray) -> list[str]:
 def add_members(step: AddMembers, machine: Machine) -> None:
     """Add the members, and see that the array has them."""
     machine.change(["mdadm", "--manage", step.device, "--add", *step.members])
+    _check_members(machine, step.device, step.members)
+
+
+def re_add_members(step: ReAddMembers, machine: Machine) -> None:
+    """Re-add the members, and see that the array has them. Unlike --add this never makes a new member of one that md does not know."""
+    machine.change(["mdadm", "--manage", step.device, "--re-add", *step.members])
     _check_members(machine, step.device, step.members)
 
 

@@ -53,7 +53,15 @@ _LVM_KINDS = (
 _THIN_KINDS = (kinds.CreateThinPool, kinds.ExtendPoolMetadata, kinds.CreateThinVolume)
 _CACHE_KINDS = (kinds.CreateCacheVolume, kinds.AttachCache, kinds.ChangeCacheMode)
 _LUKS_KINDS = (kinds.FormatLuks, kinds.OpenLuks, kinds.ResizeLuks, kinds.CloseMapping)
-_MD_KINDS = (kinds.CreateArray, kinds.AddMembers, kinds.WidenArray, kinds.GrowArray, kinds.StartArray, kinds.StopArray)
+_MD_KINDS = (
+    kinds.CreateArray,
+    kinds.AddMembers,
+    kinds.ReAddMembers,
+    kinds.WidenArray,
+    kinds.GrowArray,
+    kinds.StartArray,
+    kinds.StopArray,
+)
 _ZFS_KINDS = (kinds.CreateZpool, kinds.ExtendZpool, kinds.ShrinkZpool, kinds.CreateDataset, kinds.SetProperties, kinds.ExportZpool)
 
 _OF_KIND: Mapping[type[Step], tuple[str, ...]] = {

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import random
 import typing as t
 
@@ -159,11 +160,10 @@ def cut_everywhere(host: SimulatedHost, schema: Plain, wipe: list[str], check: t
         moments += sum(len(list(perform(whole, step))) for step in plan.steps)
     before = state_of(host)
     for moment in range(moments):
-        for power in (False, True):
+        for start in _starts(schema):
             cut = copy.deepcopy(host)
             _run_all_until(cut, schema, wipe, moment)
-            if power:
-                cut.start_all()
+            start(cut)
             still = not_begun(cut, before, disks_of(schema)) if wipe else []
             left = [name for name in wipe if name in still]
             import_as_asked(cut, layout, left)
@@ -171,6 +171,12 @@ def cut_everywhere(host: SimulatedHost, schema: Plain, wipe: list[str], check: t
             check_layout(cut, layout, earlier=False)
             check(cut)
     return moments
+
+
+def _starts(schema: Plain) -> list[t.Callable[[SimulatedHost], None]]:
+    """What follows a cut: nothing, for a run that was killed, or a start; where there are arrays also with disks that come late."""
+    late = [functools.partial(SimulatedHost.start_all, late=disk) for disk in disks_of(schema) if schema["mds"]]
+    return [nothing, SimulatedHost.start_all, *late]
 
 
 def _run_all_until(host: SimulatedHost, schema: Plain, wipe: list[str], moment: int) -> None:

@@ -61,14 +61,14 @@ class Caches:
                 self.flush([disk])
 
     def lose(self, chance: random.Random) -> None:
-        """Cut the power: of what is pending each write is there or not."""
+        """Cut the power: of what is pending each write is there or not. One of the disks may come late to the next start."""
         for disk, writes in self._pending.items():
             left: dict[int, Mark | None] = {**self._flushed[disk]}
             for at, mark in writes:
                 if chance.random() < 0.5:
                     left[at] = mark
             self._host.media.replace(disk, {at: mark for at, mark in left.items() if mark is not None})
-        self._host.start_all()
+        self._host.start_all(late=chance.choice([None, *self._pending]))
 
     def _now(self, disk: str) -> Marks:
         return dict(self._host.media.marks.get(disk, {}))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import Disk
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature, Table, TablePartition
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Legs, Luks
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Legs, Luks, Superblock
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.torn import Torn
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import (
@@ -85,7 +85,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Raid:
-    """What a superblock says: a mirror's identity and how many members it has. A role beyond those is that of a spare."""
+    """What a superblock says: a mirror's identity and how many members it has. A role beyond those is that of a spare.
+
+    `events` is what the member has seen of its array, `without` the roles that it misses.
+    """
 
     uuid: str
     title: str
@@ -94,6 +97,8 @@ class Raid:
     metadata: str
     role: int
     size: int
+    events: int = 0
+    without: frozenset[int] = frozenset()
 
 
 @dataclass(repr=False)
@@ -111,6 +116,8 @@ class SimulatedHost:
     mapping_sizes: dict[str, int] = field(default_factory=dict)
     zpools: set[str] = field(default_factory=set)
     """ZFS pools (guids) that are imported."""
+    left_out: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The members (devices) without which arrays (UUIDs) were started."""
     lost: frozenset[str] = frozenset()
     """Thin pools (UUIDs) that have not been finished before the power went, which is when their metadata may be lost."""
     _known: tuple[t.Any, dict[str, Block]] = field(default_factory=lambda: (None, {}))
@@ -123,7 +130,7 @@ class SimulatedHost:
 
     def blocks(self) -> dict[str, Block]:
         """All devices that the kernel has, each after what it is built on."""
-        state = (self.partitions, self.arrays, self.mappings, self.mapping_sizes)
+        state = (self.partitions, self.arrays, self.mappings, self.mapping_sizes, self.left_out)
         key = (self.media.version, *(tuple(part.items()) for part in state), frozenset(self.active), self.lost)
         if self._known[0] != key:
             self._known = (key, self._find_blocks())
@@ -164,8 +171,10 @@ class SimulatedHost:
             found[name] = Block(name, node, raid.level, (Extent(size, copies),), parents, title=raid.title, uuid=uuid)
 
     def members(self, found: dict[str, Block], uuid: str | None = None) -> list[tuple[Block, Raid]]:
+        """Members with their superblocks, by their roles: all that are there, or those of an array, as far as it was started with them."""
         result = []
-        for block in found.values():
+        left_out = self.left_out.get(uuid or "", frozenset())
+        for block in (block for block in found.values() if block.name not in left_out):
             for kind, (raid, _offsets) in self.media.signatures(block).items():
                 # A superblock at the end of the last partition is one of the disk as well; md compares its size.
                 # One at the begin stays good when the partition grows.
@@ -266,14 +275,17 @@ class SimulatedHost:
 
     # ---- starting
 
-    def start_all(self) -> None:
+    def start_all(self, late: str | None = None) -> None:
         """What a boot does: partitions, arrays and groups come up where they are complete; containers stay closed.
 
-        Of a GPT the kernel reads the first copy only: where just the backup is whole it knows no partitions.
+        Where a disk comes late, mirrors are started without their members there. Of a GPT the kernel reads the first copy only: where just
+        the backup is whole it knows no partitions.
         """
         self.partitions = {disk: table[2] for disk in self.media.sizes for table in [self.media.first_table(disk)] if table is not None}
-        self.arrays, self.mappings, self.active, self.mounts = {}, {}, set(), {}
+        self.arrays, self.mappings, self.active, self.mounts, self.left_out = {}, {}, set(), {}, {}
         self.mapping_keys, self.mapping_sizes = {}, {}
+        if late is not None:
+            self._start_without(late)
         self.assemble()
         self.import_zpools()
         self.lost = frozenset(volume.uuid for group in self._written_groups() for volume in group.volumes if volume.chunk and volume.tags)
@@ -295,6 +307,23 @@ class SimulatedHost:
             if signature is not None and block.kind == "part" and len(signature[0]) == ZPOOL_FIELDS:
                 known.setdefault(signature[0][0], []).append(signature[0])
         self.zpools = {guid for guid, labels in known.items() if len(labels) == labels[0][3]}
+
+    def _start_without(self, disk: str) -> None:
+        found = self.blocks()
+        for uuid in {raid.uuid for _block, raid in self.members(found)}:
+            members = self.members(found, uuid)
+            late = {block.name for block, raid in members if disk in self.disks_below(found, block.name)}
+            on_time = [raid for block, raid in members if block.name not in late and raid.role < raid.members]
+            if late and on_time:
+                self.arrays[uuid], self.left_out[uuid] = f"/dev/md/{on_time[0].title}", frozenset(late)
+
+    def use_array(self, uuid: str, events: int) -> None:
+        """Have an array count events, and its members note which others they miss."""
+        there = self.members(self.blocks(), uuid)
+        missed = frozenset(range(there[0][1].members)) - {raid.role for _block, raid in there}
+        for block, raid in there:
+            kind = next(kind for kind, (known, _offsets) in self.media.signatures(block).items() if known == raid)
+            self.media.sign(block, kind, replace(raid, events=raid.events + events, without=missed))
 
     def assemble(self, disk: str | None = None) -> None:
         """What udev does: start what is complete; with a disk only what has a member there."""
@@ -338,7 +367,15 @@ class SimulatedHost:
             for name, device in devices.items()
             if device.filesystem is not None and device.row.get(TORN)
         }
-        return Present(tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=spares, zpools=zpools, torn=torn)
+        blocks = {} if not self.left_out else {block.name: raid for block, raid in self.members(found)}
+        superblocks = {
+            name: Superblock(raid.uuid, raid.events, not raid.without, raid.role >= raid.members)
+            for name, raid in blocks.items()
+            if raid.uuid in self.left_out
+        }
+        return Present(
+            tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=spares, zpools=zpools, torn=torn, superblocks=superblocks
+        )
 
     def _zpools(self) -> tuple[Zpool, ...]:
         labels = [(guid, self.media.signatures(blocks[0])["zfs_member"][0]) for guid, blocks in self.zpool_members().items()]
@@ -448,8 +485,8 @@ class SimulatedHost:
             devices[name] = replace(seen, name=name, dev=None, parents=(disk,), partition=entry)
 
     def _add_stopped(self, devices: dict[str, Device], found: dict[str, Block]) -> None:
-        for uuid in {raid.uuid for _block, raid in self.members(found)} - set(self.arrays):
-            members = self.members(found, uuid)
+        for uuid in {raid.uuid for _block, raid in self.members(found)} - (set(self.arrays) - set(self.left_out)):
+            members = [(block, raid) for block, raid in self.members(found) if raid.uuid == uuid and self._is_stopped(uuid, block)]
             names = tuple(block.name for block, _raid in members)
             devices[f"md:{uuid}"] = Device(
                 f"md:{uuid}", None, members[0][1].level, 0, names, title=members[0][1].title, uuid=uuid, metadata=members[0][1].metadata
@@ -466,6 +503,9 @@ class SimulatedHost:
                     size = volume.extents * EXTENT
                     name = f"lv:{volume.uuid}"
                     devices[name] = Device(name, None, "lvm", size, on, title=volume.name, uuid=volume.uuid, group=group.name)
+
+    def _is_stopped(self, uuid: str, block: Block) -> bool:
+        return uuid not in self.arrays or block.name in self.left_out[uuid]
 
     def _lvm(self, found: dict[str, Block]) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...]]:
         physical, groups = self.physical(found), self.groups(found)

@@ -161,14 +161,47 @@ def _add_members(host: SimulatedHost, step: kinds.AddMembers) -> Pieces:
     array = host.by_node(step.device)
     there = host.members(host.blocks(), array.uuid)
     known = there[0][1]
-    blocks = [_clean(host, node) for node in step.members]
+    blocks = [_spare(host, array, node) or _clean(host, node) for node in step.members]
     roles = sorted(set(range(len(there) + len(blocks))) - {raid.role for _block, raid in there})
     for role, block in zip(roles, blocks, strict=False):
         _need(block.size >= known.size, f"{block.name} is too small")
         if role < known.members:
             host.media.copy(there[0][0], block)
         host.media.sign(block, MDADM_KIND[known.metadata], replace(known, role=role, size=block.size))
+        host.left_out = _without(host.left_out, array.uuid, block.name)
         yield
+
+
+def _spare(host: SimulatedHost, array: Block, node: str) -> Block | None:
+    """A spare that an array was started without: mdadm takes it as it is."""
+    found = [block for block, raid in host.members(host.blocks()) if (raid.uuid, block.node) == (array.uuid, node)]
+    return next((block for block in found if _superblock(host, block, array).role >= _superblock(host, block, array).members), None)
+
+
+def _superblock(host: SimulatedHost, block: Block, array: Block) -> Raid:
+    (found,) = [raid for known, raid in host.members(host.blocks()) if (known.name, raid.uuid) == (block.name, array.uuid)]
+    return found
+
+
+def _re_add_members(host: SimulatedHost, step: kinds.ReAddMembers) -> Pieces:
+    """Take members back as mdadm does: it overwrites what they have, and looks at nothing but whose they were."""
+    array = host.by_node(step.device)
+    for block in [host.by_node(node) for node in step.members]:
+        there, own = host.members(host.blocks(), array.uuid), _superblock(host, block, array)
+        _need(own.role < own.members and block.name in host.left_out[array.uuid], f"{block.name} was no member")
+        yield
+        events = max(raid.events for _block, raid in there) + 2
+        host.media.zero(block, 0, block.size)
+        host.media.copy(there[0][0], block)
+        host.left_out = _without(host.left_out, array.uuid, block.name)
+        for member, raid in [*there, (block, own)]:
+            host.media.sign(member, MDADM_KIND[raid.metadata], replace(raid, events=events, without=frozenset()))
+        yield
+
+
+def _without(left_out: dict[str, frozenset[str]], uuid: str, name: str) -> dict[str, frozenset[str]]:
+    less = {**left_out, uuid: left_out.get(uuid, frozenset()) - {name}}
+    return {known: names for known, names in less.items() if names}
 
 
 def _widen_array(host: SimulatedHost, step: kinds.WidenArray) -> Pieces:
@@ -196,6 +229,7 @@ def _start_array(host: SimulatedHost, step: kinds.StartArray) -> Pieces:
 def _stop_array(host: SimulatedHost, step: kinds.StopArray) -> Pieces:
     _unused(host, step.device)
     host.arrays = {uuid: node for uuid, node in host.arrays.items() if node != step.device}
+    host.left_out = {uuid: names for uuid, names in host.left_out.items() if uuid in host.arrays}
     yield
 
 
@@ -618,6 +652,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.FinishPartitions: _finish_partitions,
     kinds.CreateArray: _create_array,
     kinds.AddMembers: _add_members,
+    kinds.ReAddMembers: _re_add_members,
     kinds.WidenArray: _widen_array,
     kinds.GrowArray: _grow_array,
     kinds.StartArray: _start_array,

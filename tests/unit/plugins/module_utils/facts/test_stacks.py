@@ -104,6 +104,19 @@ def test_no_array():
     assert stacks.parse_array("MD_LEVEL=container\n") is None
 
 
+def test_superblocks_say_what_their_members_have_seen():
+    member, spare, alone = (stacks.parse_superblock(MDADM[f"examine a {kind}"]) for kind in ("member", "spare", "member that runs alone"))
+    uuid = "5bcea30f-6280-b7fd-a415-4de5b4b5a375"
+    assert member == stacks.Superblock(uuid, 18, whole=True)
+    assert spare == stacks.Superblock(uuid, 18, whole=True, spare=True)
+    assert alone == stacks.Superblock(uuid, 19, whole=False)
+
+
+@pytest.mark.parametrize("text", ["", "mdadm: No md superblock detected on /dev/sda1.\n", MDADM["examine a member with metadata 0.90"]])
+def test_what_does_not_say_whether_it_is_whole_is_no_superblock_to_go_by(text):
+    assert stacks.parse_superblock(text) is None
+
+
 def test_luks_headers_of_both_versions():
     version_1, version_2 = ((DATA / "luks" / f"luksdump-{version}.txt").read_text(encoding="utf-8") for version in (1, 2))
 

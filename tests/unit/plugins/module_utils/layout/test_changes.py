@@ -394,6 +394,150 @@ def test_what_is_no_new_partition_does_not_join_an_array():
     assert " lacks /dev/" in refusal(host, maker.schema)
 
 
+def started_without(disk, maker, events=0):
+    """A host with data that was started without a disk, which came when its mirrors had counted so many events already."""
+    host, layout = installed(maker), parse_static_schema(maker.schema)
+    write_data(host, layout)
+    host.start_all(late=disk)
+    for uuid in host.arrays if events else ():
+        host.use_array(uuid, events)
+    return host
+
+
+def finished(host, maker, wipe=()):
+    """Complete a layout, with all data where they were, after another start as well."""
+    layout = parse_static_schema(maker.schema)
+    complete(host, layout, [f"{BY_ID}{disk}" for disk in wipe])
+    check_data(host, layout)
+    host.start_all()
+    complete(host, layout, [])
+    check_data(host, layout)
+    assert all(host.left_out.get(uuid) is None for uuid in host.arrays)
+
+
+@pytest.mark.parametrize("late", ["sda", "sdb"])
+@pytest.mark.parametrize("encrypt", [False, True])
+@pytest.mark.parametrize("events", [0, 8])
+def test_a_member_that_came_late_is_taken_back(late, encrypt, events):
+    maker = with_a_mirror("sda", "sdb", encrypt=encrypt)
+    host = started_without(late, maker, events)
+    found = plan(host, maker.schema)
+    assert (found.steps, found.again) == ((kinds.ReAddMembers("/dev/md/m", (f"/dev/{late}1",)),), True)
+    assert found.losses == ()
+    assert found.steps[0].says == f"re-add /dev/{late}1 to the array /dev/md/m, which started without"
+    picture = picture_of(host.present(), ["sda", "sdb"])
+    assert render(picture).count("  m raid1, ") - 1 == render(after(picture, found.steps)).count("  m raid1, ") == 1
+    finished(host, maker)
+
+
+def test_members_that_came_late_are_taken_back_before_the_array_grows():
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker)
+    for table in maker.schema["parteds"]:
+        table["partitions"][0]["end"] += 50
+    (step,) = plan(host, maker.schema).steps
+    carry_out(host, step)
+    assert isinstance(step, kinds.ReAddMembers)
+    assert kinds.GrowArray in [type(step) for step in plan(host, maker.schema).steps]
+    finished(host, maker)
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda",)])
+def test_an_older_state_of_an_array_is_not_overwritten_unasked(wipe):
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker, events=9)
+    says = "the array /dev/md/m runs without /dev/sdb1 and was changed since, so that /dev/sdb1 has an older state of it (9 events behind)"
+    refused = refusal(host, maker.schema, wipe=wipe)
+    assert says in refused
+    assert refused.endswith("mdadm --manage /dev/md/m --re-add /dev/sdb1")
+
+
+@pytest.mark.parametrize("wipe", [("sdb",), ("sda", "sdb")])
+def test_an_older_state_of_an_array_on_a_disk_to_wipe_is_named_and_overwritten(wipe):
+    """The other half is never made anew for it, although it is on a disk to wipe, too."""
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker, events=9)
+    found = plan(host, maker.schema, wipe=wipe)
+    assert found.steps == (kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
+    (loss,) = found.losses
+    assert loss.disk.endswith("sdb")
+    assert [(content.device, content.kind, content.part_of) for content in loss.contents] == [
+        ("/dev/sdb1", "linux_raid_member", "the array m")
+    ]
+    finished(host, maker, wipe)
+
+
+@pytest.mark.parametrize("wipe", [(), ("sdb",), ("sda", "sdb")])
+def test_halves_that_were_both_in_use_are_left_to_a_person(wipe):
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sda", maker, events=3)
+    host.start_all(late="sdb")
+    assert "runs without /dev/sdb1, which was in use without the others" in refusal(host, maker.schema, wipe=wipe)
+    host.start_all(late="sda")
+    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.ReAddMembers]
+
+
+def behind_by(events):
+    """A mirror that runs without a member whose superblock was written by so many events before or after that of the other one."""
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker)
+    present = host.present()
+    there = {name: dataclasses.replace(superblock, events=50) for name, superblock in present.superblocks.items()}
+    there["sdb1"] = dataclasses.replace(there["sdb1"], events=50 - events)
+    return plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=there))
+
+
+@pytest.mark.parametrize("events", [-1, 0, 1, 8])
+def test_superblocks_that_differ_as_a_torn_write_or_a_start_leaves_them_are_of_one_state(events):
+    assert [type(step) for step in behind_by(events).steps] == [kinds.ReAddMembers]
+
+
+@pytest.mark.parametrize(("events", "says"), [(-2, "may have what the other lacks"), (9, "an older state of it")])
+def test_superblocks_that_differ_more_are_not(events, says):
+    (refused,) = behind_by(events).refusals
+    assert says in refused
+
+
+def test_a_member_is_not_taken_back_where_no_member_that_runs_tells_its_events():
+    maker = with_a_mirror("sda", "sdb")
+    present = started_without("sdb", maker).present()
+    alone = {name: superblock for name, superblock in present.superblocks.items() if name == "sdb1"}
+    (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=alone)).refusals
+    assert "/dev/sdb1" in refused
+
+
+def test_a_spare_that_came_late_is_added_whatever_happened_since():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    host = installed(maker)
+    host.start_all(late="sdc")
+    (uuid,) = host.arrays
+    host.use_array(uuid, 50)
+    found = plan(host, maker.schema)
+    assert (found.steps, found.losses) == ((kinds.AddMembers("/dev/md/m", ("/dev/sdc1",)),), ())
+    complete(host, parse_static_schema(maker.schema), [])
+    assert not host.left_out
+
+
+@pytest.mark.parametrize("late", ["sda", "sdb"])
+def test_a_run_that_was_cut_off_after_a_group_took_a_mirror_is_completed_where_a_disk_comes_late(late):
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 200, "os", "1.2"), 190, "pv", "os", "ext4")
+    maker.volume("vg0", "data", 20, False, "xfs")
+    layout = parse_static_schema(maker.schema)
+    steps = plan(new_host(), maker.schema).steps
+    first = next(number for number, step in enumerate(steps) if isinstance(step, kinds.CreateVolumeGroup))
+    for done in range(len(steps) + 1):
+        host = new_host()
+        for step in plan(host, maker.schema).steps[:done]:
+            carry_out(host, step)
+        (group,) = host.groups(host.blocks()) or (None,)
+        host.start_all(late=late)
+        complete(host, layout, [])
+        assert done <= first or group in host.groups(host.blocks()), done
+        assert not host.left_out, done
+
+
 def test_what_the_schema_does_not_have_stays_until_it_is_told_otherwise():
     maker = simple()
     host = installed(maker)

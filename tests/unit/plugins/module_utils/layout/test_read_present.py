@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Superblock
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.partitions import describe
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.read_present import read_present
@@ -166,6 +167,40 @@ def test_reports_that_are_none_tell_nothing():
     for text in ("", "{}", "[]", '{"report": 3}'):
         present = read_present(machine().with_command(PVS, text).with_command(LVS, text), layout(SDA))
         assert present.physical == present.logical == ()
+
+
+def superblock(events, state):
+    return f"     Array UUID : fd1c3139:0b9219b3:ca334672:a4bc60e6\n         Events : {events}\n   Array State : {state} ('A' == active)\n"
+
+
+def without_child(rows, name):
+    """The rows of lsblk without what is built on a device."""
+    kept = ({key: value for key, value in row.items() if (key, row["kname"]) != ("children", name)} for row in rows)
+    return [{**row, **({"children": without_child(row["children"], name)} if "children" in row else {})} for row in kept]
+
+
+def started_without(member):
+    """The machine, whose mirror was started without a member."""
+    host = machine()
+    (command,) = [command for command in host.record["commands"] if command.startswith("lsblk --json")]
+    rows = json.loads(host.run(command.split()).stdout)["blockdevices"]
+    left = without_child(rows, member)
+    slaves = [name for name in host.names("/sys/class/block/md127/slaves") if name != member]
+    host = host.with_command(command, json.dumps({"blockdevices": left}))
+    return host.with_files(directories={"/sys/class/block/md127/slaves": slaves})
+
+
+def test_superblocks_are_read_of_an_array_that_was_started_without_a_member():
+    seen = {"mdadm --examine /dev/sda1": superblock(21, "A."), "mdadm --examine /dev/sdb1": superblock(17, "AA")}
+    whole, host = machine(), started_without("sdb1")
+    for command, text in seen.items():
+        whole, host = whole.with_command(command, text), host.with_command(command, text)
+    uuid = "fd1c3139-0b92-19b3-ca33-4672a4bc60e6"
+    there = {"sda1": Superblock(uuid, 21, whole=False), "sdb1": Superblock(uuid, 17, whole=True)}
+    assert read_present(whole, layout(SDA)).superblocks == {}
+    assert read_present(host, layout(SDA)).superblocks == there
+    fails = host.with_command("mdadm --examine /dev/sdb1", code=1)
+    assert read_present(fails, layout(SDA)).superblocks == {"sda1": there["sda1"]}
 
 
 def test_subvolumes_are_read_where_the_layout_has_some():

@@ -38,6 +38,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     MakeFilesystem,
     MakeSwap,
     OpenLuks,
+    ReAddMembers,
     RemoveLogicalVolume,
     ResizeLuks,
     RestoreSuperblock,
@@ -104,6 +105,14 @@ def test_members_are_added_and_looked_for():
     for answers in ({}, members("/dev/sda1")):
         with pytest.raises(StepFailed, match="/dev/md/boot has .*, but not /dev/sdc1"):
             steps_md.add_members(AddMembers("/dev/md/boot", ("/dev/sdc1",)), RecordingMachine(answers))
+
+
+def test_members_come_back_as_the_members_that_they_were():
+    machine = RecordingMachine(members("/dev/sda1", "/dev/sdc1"))
+    steps_md.re_add_members(ReAddMembers("/dev/md/boot", ("/dev/sdc1",)), machine)
+    assert machine.commands == ["mdadm --manage /dev/md/boot --re-add /dev/sdc1"]
+    with pytest.raises(StepFailed, match="/dev/md/boot has .*, but not /dev/sdc1"):
+        steps_md.re_add_members(ReAddMembers("/dev/md/boot", ("/dev/sdc1",)), RecordingMachine(members("/dev/sda1")))
 
 
 def test_an_array_grows_when_it_is_built_up():

@@ -10,8 +10,9 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import TablePartition
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Legs
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.contents import Stack, array_growth
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.arrays import array_growth
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.partitions import PartitionMatch, Status
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.stack import Stack
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import DesiredArray, DesiredPartition
 
 MIB = 1024**2
