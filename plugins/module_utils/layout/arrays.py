@@ -38,8 +38,6 @@ _IN_STEP = 8
 """How many events a member may be behind that nothing is lost with: of them, starts and mounts make up to four each, seen with md of Linux
 6.12; a file system that is written to makes more within a minute."""
 
-_UNKNOWN = 1 << 62
-
 
 def joining_of(present: Present, stack: Stack) -> tuple[Device, tuple[PartitionMatch, ...]]:
     """Return the array of a kept stack, and the new partitions that become its members."""
@@ -68,14 +66,14 @@ def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:
         return ()
     found = look_at_array(present, stack)
     members = [match for match in found.returning if not _is_spare(present, match)]
-    behind = [match for match in members if _events_behind(present, t.cast(Device, found.device), match) > _IN_STEP]
+    behind = [match for match in members if (_events_behind(present, t.cast(Device, found.device), match) or 0) > _IN_STEP]
     return tuple(match.device for match in behind if match.device is not None)
 
 
 def runs_without_one(present: Present, stack: Stack) -> bool:
     """Return whether the array of a stack runs without a member that is here: which of them is right may be for a person to say."""
     device = _running_array(present.tree, stack)
-    return stack.array is not None and device is not None and any(_is_former(present, device, match) for match in stack.matches)
+    return stack.array is not None and device is not None and any(_is_left_out(device, match) for match in stack.matches)
 
 
 def look_at_array(present: Present, stack: Stack) -> Found:
@@ -89,7 +87,7 @@ def look_at_array(present: Present, stack: Stack) -> Found:
         # What udev put together by halves is taken apart, and started with all its members.
         return Found(opening=StopArray(str(device.dev)))
     out = tuple(match for match in stack.matches if match.device is None or match.device.name not in device.parents)
-    returning = tuple(match for match in out if _is_former(present, device, match))
+    returning = tuple(match for match in out if _may_be_known(present, device, match))
     joining = _joining(stack, device, out) if not returning else ()
     problem = next((why for match in returning for why in [_why_it_stays_out(present, device, match)] if why), None)
     if out and not returning and not joining:
@@ -122,11 +120,18 @@ def _otherwise(array: DesiredArray, device: Device, members: Iterable[Device], w
     return None
 
 
-def _is_former(present: Present, device: Device, match: PartitionMatch) -> bool:
+def _is_left_out(device: Device, match: PartitionMatch) -> bool:
     """Return whether a partition is a member of a running array that this was started without."""
+    if match.device is None or match.device.filesystem is None or not device.running:
+        return False
+    there = match.device.filesystem
+    return match.device.name not in device.parents and (there.type, there.uuid) == ("linux_raid_member", device.uuid)
+
+
+def _may_be_known(present: Present, device: Device, match: PartitionMatch) -> bool:
+    """Return whether a partition that an array was started without says what it has seen of it."""
     superblock = present.superblocks.get(match.device.name) if match.device is not None else None
-    left_out = match.device is not None and match.device.name not in device.parents
-    return left_out and superblock is not None and superblock.uuid == device.uuid and device.running and device.kind in _MENDED
+    return _is_left_out(device, match) and device.kind in _MENDED and superblock is not None and superblock.uuid == device.uuid
 
 
 def _is_spare(present: Present, match: PartitionMatch) -> bool:
@@ -134,10 +139,10 @@ def _is_spare(present: Present, match: PartitionMatch) -> bool:
     return present.superblocks[t.cast(Device, match.device).name].spare
 
 
-def _events_behind(present: Present, device: Device, match: PartitionMatch) -> int:
-    """Return how many events of an array a former member has not seen."""
+def _events_behind(present: Present, device: Device, match: PartitionMatch) -> t.Optional[int]:
+    """Return how many events of an array a former member has not seen; None where no member that runs tells."""
     seen = [present.superblocks[name].events for name in device.parents if name in present.superblocks]
-    return max(seen) - present.superblocks[t.cast(Device, match.device).name].events if seen else _UNKNOWN
+    return max(seen) - present.superblocks[t.cast(Device, match.device).name].events if seen else None
 
 
 def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -> t.Optional[str]:
@@ -146,6 +151,8 @@ def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -
     node, array = match.node, device.dev
     if superblock.spare:
         return None
+    if behind is None:
+        return f"the array {array} runs without {node}, and mdadm --examine does not tell what its other members have seen since"
     if not superblock.whole or behind < -_TORN:
         return (
             f"the array {array} runs without {node}, which was in use without the others: each may have what the other lacks, so neither "

@@ -502,8 +502,20 @@ def test_a_member_is_not_taken_back_where_no_member_that_runs_tells_its_events()
     maker = with_a_mirror("sda", "sdb")
     present = started_without("sdb", maker).present()
     alone = {name: superblock for name, superblock in present.superblocks.items() if name == "sdb1"}
-    (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=alone)).refusals
-    assert "/dev/sdb1" in refused
+    for wipe in ([], [f"{BY_ID}sda", f"{BY_ID}sdb"]):
+        (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=alone), wipe).refusals
+        assert "runs without /dev/sdb1, and mdadm --examine does not tell" in refused
+
+
+def test_an_array_is_not_made_anew_where_its_halves_run_apart_or_do_not_say_what_they_have_seen():
+    maker = with_a_mirror("sda", "sdb")
+    present, layout = started_without("sdb", maker).present(), parse_static_schema(maker.schema)
+    devices = present.tree.devices
+    apart = {name: dataclasses.replace(device, dev="/dev/md126", size=99 * MIB) for name, device in devices.items() if name[:3] == "md:"}
+    for tree in (present.tree, Tree({**devices, **apart})):
+        unsaid = dataclasses.replace(present, tree=tree, superblocks={})
+        (refused,) = plan_steps(layout, unsaid, [f"{BY_ID}sda", f"{BY_ID}sdb"]).refusals
+        assert "the array /dev/md/m lacks /dev/sdb1; former members" in refused
 
 
 def test_a_spare_that_came_late_is_added_whatever_happened_since():
