@@ -162,12 +162,15 @@ class Bench:
 
 _ARRAYS = "for array in /sys/block/md*/md; do"
 _INACTIVE = '[ "$(cat $array/array_state)" = inactive ]'
+_RUN_WITHOUT = f"{_ARRAYS} if {_INACTIVE}; then mdadm --run /dev/$(basename $(dirname $array)) || true; fi; done; udevadm settle"
 HALVES = [
     "udevadm settle",
-    f"{_ARRAYS} if {_INACTIVE}; then mdadm --run /dev/$(basename $(dirname $array)) || true; fi; done; udevadm settle",
+    _RUN_WITHOUT,
+    f"{_RUN_WITHOUT}; {_ARRAYS} if mount /dev/$(basename $(dirname $array)) /mnt; then sync; umount /mnt; fi; done",
     "udevadm settle; vgchange --quiet --activate y --activationmode partial || true",
 ]
-"""What a start does with the disks that it has when others come late: waits, runs arrays without them, activates groups without them."""
+"""What a start does with the disks that it has when others come late: waits, runs arrays without them, mounts what is on these, activates
+groups without them."""
 LEAVINGS = [
     "udevadm settle",
     "udevadm settle; for volume in $(lvs --noheadings --options lv_path | head -n 1); do lvchange --activate n $volume || true; done",
