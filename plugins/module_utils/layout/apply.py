@@ -25,7 +25,7 @@ from ..steps.luks import Key, opens
 from ..steps.machine import Machine, StepFailed
 from .disks import find_disks
 from .identified import headers
-from .losses import DiskLoss, digest, paragraph
+from .losses import DiskLoss, digest, paragraph, together
 from .plan import LayoutPlan, plan_steps
 from .present import Present
 from .read_present import read_present
@@ -130,12 +130,13 @@ def _carry_out_all(
     announce: Callable[[str], None],
 ) -> Report:
     """Return the report with the steps of a plan carried out, as far as that goes."""
-    report = replace(report, losses=plan.losses or report.losses)
     refused = _refused(request, machine, report, plan)
     if refused is not None:
-        return replace(report, pending=plan.steps, problem=refused)
-    if plan.losses:
+        return replace(report, pending=plan.steps, problem=refused, losses=plan.losses or report.losses)
+    losses = together(report.losses, plan.losses)
+    if losses != report.losses:
         announce(paragraph(plan.losses))
+    report = replace(report, losses=losses)
     requirements.load_abilities(machine, plan.steps)
     found, _refusals = find_disks(request.layout, report.now or report.before, request.wipe)
     disks = [disk.node for disk in found]
@@ -163,7 +164,7 @@ def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
 
 
 def _refused(request: Request, machine: Machine, report: Report, plan: LayoutPlan) -> t.Optional[str]:
-    refusals = _refusals(request, machine, plan)
+    refusals = _refusals(request, machine, plan, report.losses)
     if refusals:
         return _listed(f"The layout cannot be made, and {_changed_before(report)}", refusals)
     lacking = _missing(request, machine, report.now or report.before, plan.steps)
@@ -171,12 +172,12 @@ def _refused(request: Request, machine: Machine, report: Report, plan: LayoutPla
 
 
 def _changed_before(report: Report) -> str:
-    return "nothing was done but to look into what is there" if report.done else "nothing on the disks was changed"
+    return "nothing was done but what is listed below" if report.done else "nothing on the disks was changed"
 
 
-def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str, ...]:
+def _refusals(request: Request, machine: Machine, plan: LayoutPlan, known: Sequence[DiskLoss] = ()) -> tuple[str, ...]:
     """Return all refusals, first the tools that are missing: what they would have told of the disks is what the others may lack."""
-    found = (*plan.refusals, *_unconfirmed(request, plan))
+    found = (*plan.refusals, *_unconfirmed(request, plan, known))
     layout = request.layout
     needed: tuple[tuple[str, Sequence[t.Any]], ...] = (
         ("pvcreate", layout.groups),
@@ -190,10 +191,13 @@ def _refusals(request: Request, machine: Machine, plan: LayoutPlan) -> tuple[str
     return (*requirements.missing_tools(machine, tools), *found) if found else ()
 
 
-def _unconfirmed(request: Request, plan: LayoutPlan) -> Iterator[str]:
-    """Give a refusal where something else would be destroyed than what was confirmed. What destroys nothing needs no confirmation."""
+def _unconfirmed(request: Request, plan: LayoutPlan, known: Sequence[DiskLoss]) -> Iterator[str]:
+    """Give a refusal where something else would be destroyed than what was confirmed. What destroys nothing needs no confirmation.
+
+    `known` are the losses of earlier rounds of the run, which were confirmed: what is left of them is no other loss.
+    """
     found = digest(plan.losses)
-    if request.confirm is not None and plan.losses and found != request.confirm:
+    if request.confirm not in (None, found) and together(known, plan.losses) != tuple(known):
         yield f"confirm is {request.confirm}, but the digest of what would be destroyed now is {found}. {paragraph(plan.losses)}"
 
 

@@ -13,7 +13,7 @@ import hashlib
 import json
 import typing as t
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ..facts.tree import Device, Filesystem
 from ..storage import zfs
@@ -124,6 +124,15 @@ def _kind(device: Device) -> str:
     if device.signatures:
         return device.signatures[0].type
     return device.remains.words if device.remains is not None else ""
+
+
+def together(earlier: Sequence[DiskLoss], later: Iterable[DiskLoss]) -> tuple[DiskLoss, ...]:
+    """Return what two rounds of a run destroy: the later one does not see any more what the earlier one has destroyed."""
+    losses = {loss.disk: loss for loss in earlier}
+    for loss in later:
+        known = losses.get(loss.disk, loss)
+        losses[loss.disk] = replace(known, contents=tuple(dict.fromkeys((*known.contents, *loss.contents))))
+    return tuple(losses.values())
 
 
 def digest(losses: Sequence[DiskLoss]) -> str:

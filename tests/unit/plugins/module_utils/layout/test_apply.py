@@ -127,7 +127,7 @@ def test_refusals_after_an_opening_say_what_was_opened(monkeypatch):
     run = Run(monkeypatch, LayoutPlan((OPEN,), again=True), LayoutPlan(refusals=("xfs is on it",)))
     report = run.apply(key=Key(b"x"))
     assert report.done == (OPEN,)
-    assert report.problem == "The layout cannot be made, and nothing was done but to look into what is there:\n- xfs is on it"
+    assert report.problem == "The layout cannot be made, and nothing was done but what is listed below:\n- xfs is on it"
     said = as_failure(report)["msg"]
     assert "Done before:\n- open /dev/sda1 as /dev/mapper/keys" in said
     assert "half done" not in said

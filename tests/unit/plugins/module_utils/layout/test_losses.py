@@ -169,6 +169,25 @@ def test_what_was_seen_in_check_mode_is_applied_and_nothing_else(monkeypatch):
     assert (again.problem, again.done, again.losses) == (None, (), ())
 
 
+def test_what_one_round_of_a_run_destroys_stays_confirmed_and_listed_in_the_next(monkeypatch):
+    """A member that is taken back has lost its older state when the next round looks at what else is to go."""
+    maker, member = simple(), maker_on("sdb", "sdc")
+    member.fill(member.mirror(("sdb", "sdc"), 100, "m", "1.2"), 90, "fs", "m", "ext4")
+    host = installed(member)
+    host.start_all(late="sdc")
+    for uuid in host.arrays:
+        host.use_array(uuid, 50)
+    host.media.sign(host.blocks()["sda"], "xfs", ("label", 1))
+    maker.schema["parteds"] += member.schema["parteds"]
+    maker.schema["mds"], maker.schema["fss"] = member.schema["mds"], [*maker.schema["fss"], *member.schema["fss"]]
+    run = Run(monkeypatch, host, maker.schema)
+    seen = run.foresee()
+    assert [content.device for loss in seen.losses for content in loss.contents] == ["/dev/sda", "/dev/sdc1"]
+    said: list[str] = []
+    done = layout_run.apply(run.request(digest(seen.losses)), run.machine, lambda: False, said.append)
+    assert (done.problem, done.losses, said) == (None, seen.losses, [paragraph(seen.losses)])
+
+
 def test_it_is_announced_before_the_first_step(monkeypatch):
     run = Run(monkeypatch, windows_and_a_group(), simple().schema)
     said: list[str] = []
