@@ -10,7 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import Unavailable
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import metadata
 from sqlalchemy import make_url
 
@@ -36,6 +36,16 @@ def test_tables_are_those_of_the_model(server):
             connection, opts={"include_name": lambda name, kind, _parents: kind != "table" or name in metadata.tables}
         )
         assert compare_metadata(own, metadata) == []
+
+
+def test_tables_without_their_revision_are_no_empty_ledger(server):
+    url = server.render_as_string(hide_password=False)
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: connection.exec_driver_sql("DELETE FROM alembic_version"))
+    with pytest.raises(Unavailable, match="its table alembic_version is missing or empty"):
+        load_world(url)
+    with open_ledger(url):
+        load_world(url)
 
 
 def test_database_that_is_not_there(server):

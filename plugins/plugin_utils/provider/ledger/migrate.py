@@ -14,6 +14,7 @@ from ...common.errors import Unavailable
 from ...common.libraries import sa
 from .database import REVISION
 from .statements import select_rows
+from .tables import metadata
 
 libraries.expect("alembic")
 
@@ -27,6 +28,11 @@ _HAS_REVISION = {
     "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'",
     "postgresql": "SELECT 1 WHERE to_regclass('alembic_version') IS NOT NULL",
     "mysql": "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'alembic_version'",
+}
+_TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
+    "postgresql": "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid)",
+    "mysql": "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
 }
 
 
@@ -47,6 +53,14 @@ def current_revision(connection: sa.Connection) -> str | None:
 def revision_at_connect(connection: sa.Connection) -> str | None:
     """Return the same of a connection that was just made, which may know it already."""
     return connection.info.get(REVISION) or current_revision(connection)
+
+
+def tables_without_revision(connection: sa.Connection) -> list[str]:
+    """Return the names of a ledger's tables in a database that does not say of which revision they are; none where it does."""
+    # The tables first: those that somebody makes meanwhile are committed with their revision.
+    present = {name for (name,) in select_rows(connection, _TABLES[connection.dialect.name])}
+    found = sorted(present & metadata.tables.keys())
+    return found if found and current_revision(connection) is None else []
 
 
 def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptDirectory) -> None:

@@ -18,16 +18,19 @@ from functools import cached_property
 
 from ...common.errors import NoSolution, Unavailable
 from ...common.libraries import sa
+from ...common.words import listed
 from ..world.model import World
 from .database import KeptConnection, in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
 from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
-from .migrate import NEWEST, read_scripts, refuse_newer, revision_at_connect, upgrade
+from .migrate import NEWEST, read_scripts, refuse_newer, revision_at_connect, tables_without_revision, upgrade
 from .read import read_world
 from .retry import PATIENT, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
 from .url import describe, parse_database
 
 T = t.TypeVar("T")
+
+_FEW = 3
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,13 @@ def _with_tables(ledger: Ledger) -> Ledger:
     if revision is not None:
         raise Unavailable(
             f"the database {describe(ledger.url)} is from an older release; the next task that changes something brings it up to date"
+        )
+    found = ledger.read(tables_without_revision)
+    if found:
+        raise Unavailable(
+            f"the database {describe(ledger.url)} has tables of a ledger ({listed(found, _FEW)}), but does not say of which revision they "
+            "are: its table alembic_version is missing or empty. Restore the database; or, if that table alone is lost, run a task that "
+            "changes something, which completes the tables and writes their revision"
         )
     stand_in = Ledger(ledger.url, memory_engine(), ledger.policy)
     stand_in.write(lambda connection: upgrade(connection, scripts))

@@ -38,6 +38,7 @@ INSERT INTO inventories VALUES (2, 'VCPU', 10, 0, 1, 4, 1, 1.49, 3), (3, 'VCPU',
 INSERT INTO consumers VALUES (1, '11111111-2222-4333-8444-555555555555', 1, NULL, NULL);
 INSERT INTO allocations VALUES (1, 2, 'VCPU', 3);
 """
+ROW_OF_A_PROVIDER = "INSERT INTO resource_providers VALUES (1, '11111111-2222-4333-8444-555555555551', 'host', 0, NULL, 1)"
 
 
 @pytest.fixture
@@ -129,6 +130,26 @@ def test_older_revision_is_upgraded_but_not_in_a_dry_run(url, tmp_path, monkeypa
     assert "is from an older release" in says(url, dry_run=True)
     with open_ledger(url) as ledger:
         assert ledger.read(schema.current_revision) == "more"
+
+
+@pytest.mark.parametrize("lost", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
+def test_tables_without_their_revision_are_no_empty_ledger(url, lost):
+    make(url)
+    with sqlite3.connect(path_of(url)) as connection:
+        connection.executescript(f"{ROW_OF_A_PROVIDER}; {lost}")
+    told = says(url, dry_run=True)
+    assert "has tables of a ledger (aggregates, allocations, consumers and 7 more)" in told
+    assert "its table alembic_version is missing or empty" in told
+    assert "Restore the database" in told
+    make(url)
+    assert [provider.name for provider in load_world(url).providers] == ["host"]
+
+
+def test_tables_of_others_are_no_ledger(url):
+    path_of(url).parent.mkdir()
+    with sqlite3.connect(path_of(url)) as connection:
+        connection.executescript("CREATE TABLE invoices (id INTEGER); CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+    assert load_world(url).providers == ()
 
 
 def test_rows_of_the_first_release_are_found_by_what_they_are(url, tmp_path, monkeypatch):
