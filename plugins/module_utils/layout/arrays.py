@@ -71,9 +71,16 @@ def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:
 
 
 def runs_without_one(present: Present, stack: Stack) -> bool:
-    """Return whether the array of a stack runs without a member that is here: which of them is right may be for a person to say."""
+    """Return whether the array of a stack runs without a member: what it has may be all that a failed disk left.
+
+    Which is right of a member that is here and the others may be for a person to say. Where partitions are unfinished, a run that was cut
+    off was already permitted to make it anew.
+    """
     device = _running_array(present.tree, stack)
-    return stack.array is not None and device is not None and any(_is_left_out(device, match) for match in stack.matches)
+    if stack.array is None or device is None or not device.running or device.inactive:
+        return False
+    lacks = device.slots is not None and len(device.parents) < device.slots and not any(match.unfinished for match in stack.matches)
+    return lacks or any(_is_left_out(device, match) for match in stack.matches)
 
 
 def look_at_array(present: Present, stack: Stack) -> Found:

@@ -103,9 +103,12 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     problem = _misplaced(stack) or found.problem or _growth_problem(layout, present, stack, found.device) or _lost(stack)
     left = _survives(present, stack) or _of_closed_pool(layout, present, stack) is not None
-    stays = keeps_data(layout, stack) or runs_without_one(present, stack) or (left and not any(match.condemned for match in stack.matches))
+    lacks = runs_without_one(present, stack)
+    stays = keeps_data(layout, stack) or lacks or (left and not any(match.condemned for match in stack.matches))
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
+    if problem is not None and stack.may_wipe and lacks:
+        problem += f"; {stack.device} runs without a member, so that it is not made anew, even with wipe"
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem, taking_back=taking_back(present, stack))
 
 

@@ -518,6 +518,25 @@ def test_an_array_is_not_made_anew_where_its_halves_run_apart_or_do_not_say_what
         assert "the array /dev/md/m lacks /dev/sdb1; former members" in refused
 
 
+NOT_ANEW = "; /dev/md/m runs without a member, so that it is not made anew, even with wipe"
+
+
+def test_what_a_failed_disk_left_of_an_array_is_not_made_anew_for_a_disk_more():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    host = without_disk(installed(maker), "sdb")
+    maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
+    assert refusal(host, maker.schema, wipe=["sda", "sdb", "sdc"]).endswith(NOT_ANEW)
+
+
+@pytest.mark.parametrize("metadata", ["1.2", "1.0"])
+def test_an_array_whose_other_member_was_cleared_by_hand_is_not_made_anew(metadata):
+    maker = with_a_mirror("sda", "sdb")
+    host = installed(maker)
+    host.media.wipe(host.blocks()["sdb1"])
+    maker.schema["mds"][0]["metadata"] = metadata
+    assert refusal(host, maker.schema, wipe=["sda", "sdb"]).endswith(NOT_ANEW)
+
+
 def test_a_spare_that_came_late_is_added_whatever_happened_since():
     maker = with_a_mirror("sda", "sdb", "sdc")
     maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
