@@ -20,6 +20,7 @@ from ..world.model import Inventory
 from ..world.names import SHARING_TRAIT, why_no_provider_name, why_no_trait, why_no_uuid
 from ..world.parse import INVENTORY, INVENTORY_FIELDS
 from .inventories import stored_inventory
+from .mistyped import refuse_mistyped
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
 
 _LABEL = sa.func.coalesce(consumers.c.name, consumers.c.uuid).label("label")
@@ -39,7 +40,8 @@ class Finding:
 
 
 def audit(connection: sa.Connection) -> list[Finding]:
-    """Return every finding; an empty list for a ledger in order."""
+    """Return every finding; an empty list for a ledger in order. Raises Unavailable where it cannot be computed with what is stored."""
+    refuse_mistyped(connection)
     checks = (_loops, _malformed, _lost, _stocks, _pieces, _dangling_allocations, _dangling_parents, _idle_consumers)
     return [finding for check in checks for finding in check(connection)]
 

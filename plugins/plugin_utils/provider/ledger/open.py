@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ...common.errors import NoSolution, Unavailable
+from ...common.errors import InputError, NoSolution, Unavailable
 from ...common.libraries import sa
 from ...common.words import listed
 from ..world.model import World
@@ -24,6 +24,7 @@ from .database import KeptConnection, in_doubt, is_missing_file, make_engine, ma
 from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
 from .migrate import NEWEST, read_scripts, refuse_newer, revision_at_connect, tables_without_revision, upgrade
+from .mistyped import refuse_mistyped
 from .read import read_world
 from .retry import PATIENT, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
 from .url import describe, parse_database
@@ -31,6 +32,8 @@ from .url import describe, parse_database
 T = t.TypeVar("T")
 
 _FEW = 3
+_OF_WRONG_TYPES = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What computing with text in the place of numbers raises."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,21 @@ def open_ledger(
     A dry run leaves even a database that is not there yet as it is, and works on an empty one in memory instead; so it is also the
     way to open for reading only. `timeout` is for how many seconds the database may be waited for, all in all. `snapshots` is false
     where each read asks one statement, which sees one moment by itself. Raises InputError for what is no URL, Unavailable for what
-    cannot be used.
+    cannot be used; also where the block fails because values are not of the type of their columns.
     """
     url = parse_database(database)
     deadline, watchdog = Deadline(timeout), make_watchdog(url)
     engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
     ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots)
     try:
-        yield _with_tables(ledger)
+        opened = _with_tables(ledger)
+        try:
+            yield opened
+        except InputError:
+            raise
+        except _OF_WRONG_TYPES:
+            opened.read(refuse_mistyped)
+            raise
     finally:
         ledger.close()
 
@@ -147,8 +157,14 @@ def ledger_of(world: World, policy: RetryPolicy = PATIENT) -> Iterator[Ledger]:
 
 def load_world(database: str | None = None, timeout: float = DEFAULT_TIMEOUT) -> World:
     """Return all that a database holds at this moment; one that is not there yet holds nothing. Raises InputError and Unavailable."""
+
+    def read(connection: sa.Connection) -> World:
+        # Who gets it would not know why it cannot be computed with.
+        refuse_mistyped(connection)
+        return read_world(connection)
+
     with open_ledger(database, dry_run=True, timeout=timeout) as ledger:
-        return ledger.read(read_world)
+        return ledger.read(read)
 
 
 def _engine(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None) -> sa.Engine:

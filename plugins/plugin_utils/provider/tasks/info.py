@@ -80,20 +80,21 @@ def run_provider_info(arguments: Mapping[str, t.Any], *, rehearsal: Path | None 
     matching = arguments["matching"]
     if arguments["world"] is None:
         arguments = {**arguments, "database": rehearsed(arguments["database"], rehearsal)}
+    # All within: it knows why what it holds cannot be computed with.
     with task_ledger(arguments, dry_run=True) as ledger:
         world, consumers, chosen = ledger.read(lambda connection: _read(connection, wanted, matching))
         findings = [asdict(finding) for finding in ledger.read(audit)] if arguments["audit"] else None
         warnings = [*_unknown(ledger, wanted or (), world, matching), *_unknown_consumers(arguments["consumers"] or (), world, consumers)]
-    providers = _tree_after_tree(world.providers)
-    if chosen is not None:
-        providers = [provider for provider in providers if provider.uuid in chosen]
-        world = _only(world, chosen)
-    allocations = _wanted_allocations(world, consumers, arguments)
-    result = describe_providers(providers, world, allocations, consumers)
-    labels = {uuid: consumers[uuid].label for uuid in allocations}
-    result["summary"] = summary(_placed(providers, world), result["usages"], result["allocations_by_provider"], labels)
-    result["warnings"] = warnings
-    return result if findings is None else {**result, "audit": findings}
+        providers = _tree_after_tree(world.providers)
+        if chosen is not None:
+            providers = [provider for provider in providers if provider.uuid in chosen]
+            world = _only(world, chosen)
+        allocations = _wanted_allocations(world, consumers, arguments)
+        result = describe_providers(providers, world, allocations, consumers)
+        labels = {uuid: consumers[uuid].label for uuid in allocations}
+        result["summary"] = summary(_placed(providers, world), result["usages"], result["allocations_by_provider"], labels)
+        result["warnings"] = warnings
+        return result if findings is None else {**result, "audit": findings}
 
 
 def _read(connection: sa.Connection, wanted: Sequence[str] | None, matching: t.Any) -> tuple[World, dict[str, Consumer], set[str] | None]:
@@ -277,11 +278,11 @@ def look_up_tree_usages(
     with open_ledger(rehearsed(database, rehearsal), dry_run=True, timeout=timeout) as ledger:
         world = ledger.read(partial(read_trees, references=wanted))
         _refuse_missing(ledger, _missing(wanted, world))
-    usages = plain_usages(world.providers, world.usages())
-    children: dict[str | None, list[str]] = defaultdict(list)
-    for provider in world.providers:
-        children[provider.parent].append(provider.uuid)
-    return [plain_totals({uuid: usages[uuid] for uuid in _subtree(provider.uuid, children)}) for provider in _find_all(wanted, world)]
+        usages = plain_usages(world.providers, world.usages())
+        children: dict[str | None, list[str]] = defaultdict(list)
+        for provider in world.providers:
+            children[provider.parent].append(provider.uuid)
+        return [plain_totals({uuid: usages[uuid] for uuid in _subtree(provider.uuid, children)}) for provider in _find_all(wanted, world)]
 
 
 def _refuse_missing(ledger: Ledger, missing: Sequence[str]) -> None:
