@@ -31,6 +31,8 @@ _PLACES = ("devices", "metadata_devices", "metadata_lv", "pool_lv", "origin")
 
 _EXTENT = re.compile(r"\([0-9]*\)$")
 
+_PLACE = re.compile(r"spare|(?:Active|Replacement) device (?P<role>[0-9]+)")
+
 
 @dataclass(frozen=True)
 class PhysicalVolume:
@@ -76,14 +78,20 @@ class Array:
 class Superblock:
     """What the md superblock of a member says of its array: its UUID, and how many `events` of it the member has seen.
 
-    md counts an event whenever an array goes from rest to writing or back, and whenever it gains or loses a member. `whole`: the member
-    misses no other one, so that it was never written to without them. `spare`: it stands by.
+    md counts an event whenever an array goes from rest to writing or back, and whenever it gains or loses a member. `role` is the member's
+    place in the array, None for a spare. `missing` are the roles without which it was written to. `partial`: md was still building it up.
     """
 
     uuid: str
     events: int
-    whole: bool
-    spare: bool = False
+    role: t.Optional[int]
+    missing: frozenset[int] = frozenset()
+    partial: bool = False
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the member has all that it is to have of the array, of whatever time."""
+        return self.role is not None and not self.partial
 
 
 @dataclass(frozen=True)
@@ -187,12 +195,14 @@ def superblock_command(device: str) -> list[str]:
 
 
 def parse_superblock(text: str) -> t.Optional[Superblock]:
-    """Return the superblock of `mdadm --examine`; None where there is none, or one of version 0.90, which names no state of the array."""
+    """Return the superblock of `mdadm --examine`; None for none, a journal's, and one of version 0.90, which names no states."""
     fields = {name.strip(): value for name, _colon, value in (line.partition(" : ") for line in text.splitlines())}
     uuid, events, state = fields.get("Array UUID"), to_integer(fields.get("Events")), fields.get("Array State")
-    if not uuid or events is None or not state:
+    place = _PLACE.fullmatch(fields.get("Device Role", ""))
+    if not uuid or events is None or not state or place is None:
         return None
-    return Superblock(array_uuid(uuid), events, "." not in state.split()[0], fields.get("Device Role") == "spare")
+    missing = frozenset(role for role, letter in enumerate(state.split()[0]) if letter == ".")
+    return Superblock(array_uuid(uuid), events, to_integer(place["role"]), missing, "Recovery Offset" in fields)
 
 
 def members_of(text: str) -> tuple[str, ...]:

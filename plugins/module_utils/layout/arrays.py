@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Collection, Iterable
 
+from ..facts.stacks import Superblock
 from ..facts.tree import Device, Tree
 from ..schema.model import DesiredArray
 from ..steps.kinds import AddMembers, ReAddMembers, StartArray, Step, StopArray
@@ -51,11 +52,11 @@ def array_of(present: Present, stack: Stack) -> t.Optional[Device]:
 
 
 def taking_back(present: Present, stack: Stack) -> t.Optional[Step]:
-    """Return the step with which the array of a stack takes members back that it started without; a spare has nothing to be known by."""
+    """Return the step with which the array of a stack takes members back that it started without; md knows no spare again."""
     found = look_at_array(present, stack) if stack.array is not None else Found()
     if found.device is None or not found.returning:
         return None
-    node, spares = str(found.device.dev), tuple(match.node for match in found.returning if _is_spare(present, match))
+    node, spares = str(found.device.dev), tuple(match.node for match in found.returning if _superblock(present, match).role is None)
     others = tuple(match.node for match in found.returning if match.node not in spares)
     return ReAddMembers(node, others) if others else AddMembers(node, spares)
 
@@ -65,8 +66,8 @@ def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:
     if stack.array is None or not isinstance(stack.taking_back, ReAddMembers):
         return ()
     found = look_at_array(present, stack)
-    members = [match for match in found.returning if not _is_spare(present, match)]
-    behind = [match for match in members if (_events_behind(present, t.cast(Device, found.device), match) or 0) > _IN_STEP]
+    copies = [match for match in found.returning if _superblock(present, match).is_copy]
+    behind = [match for match in copies if (_events_behind(present, t.cast(Device, found.device), match) or 0) > _IN_STEP]
     return tuple(match.device for match in behind if match.device is not None)
 
 
@@ -141,26 +142,30 @@ def _may_be_known(present: Present, device: Device, match: PartitionMatch) -> bo
     return _is_left_out(device, match) and device.kind in _MENDED and superblock is not None and superblock.uuid == device.uuid
 
 
-def _is_spare(present: Present, match: PartitionMatch) -> bool:
-    """Return whether a former member only stood by: there is nothing of the array on it."""
-    return present.superblocks[t.cast(Device, match.device).name].spare
+def _superblock(present: Present, match: PartitionMatch) -> Superblock:
+    """Return what a former member says."""
+    return present.superblocks[t.cast(Device, match.device).name]
 
 
 def _events_behind(present: Present, device: Device, match: PartitionMatch) -> t.Optional[int]:
-    """Return how many events of an array a former member has not seen; None where no member that runs tells."""
+    """Return how many events of an array a former member has not seen; None where not all members that run tell theirs."""
     seen = [present.superblocks[name].events for name in device.parents if name in present.superblocks]
-    return max(seen) - present.superblocks[t.cast(Device, match.device).name].events if seen else None
+    return max(seen) - _superblock(present, match).events if len(seen) == len(device.parents) else None
 
 
 def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -> t.Optional[str]:
-    """Return why a former member is not taken back: md would overwrite what it alone has, and says nothing of it."""
-    superblock, behind = present.superblocks[t.cast(Device, match.device).name], _events_behind(present, device, match)
+    """Return why a former member is not taken back: md would overwrite what it alone has, and says nothing of it.
+
+    What a member misses that does not run either, as one that failed earlier, tells nothing of it and those that run.
+    """
+    superblock, behind = _superblock(present, match), _events_behind(present, device, match)
     node, array = match.node, device.dev
-    if superblock.spare:
+    if not superblock.is_copy:
         return None
     if behind is None:
         return f"the array {array} runs without {node}, and mdadm --examine does not tell what its other members have seen since"
-    if not superblock.whole or behind < -_TORN:
+    running = {present.superblocks[name].role for name in device.parents}
+    if superblock.missing & running or behind < -_TORN:
         return (
             f"the array {array} runs without {node}, which was in use without the others: each may have what the other lacks, so neither "
             f"is overwritten, even with wipe; where {array} has all, give {node} up: mdadm --zero-superblock {node}, then "

@@ -369,7 +369,7 @@ class SimulatedHost:
         }
         blocks = {} if not self.left_out else {block.name: raid for block, raid in self.members(found)}
         superblocks = {
-            name: Superblock(raid.uuid, raid.events, not raid.without, raid.role >= raid.members)
+            name: Superblock(raid.uuid, raid.events, raid.role if raid.role < raid.members else None, raid.without)
             for name, raid in blocks.items()
             if raid.uuid in self.left_out
         }

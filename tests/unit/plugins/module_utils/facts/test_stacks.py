@@ -107,9 +107,19 @@ def test_no_array():
 def test_superblocks_say_what_their_members_have_seen():
     member, spare, alone = (stacks.parse_superblock(MDADM[f"examine a {kind}"]) for kind in ("member", "spare", "member that runs alone"))
     uuid = "5bcea30f-6280-b7fd-a415-4de5b4b5a375"
-    assert member == stacks.Superblock(uuid, 18, whole=True)
-    assert spare == stacks.Superblock(uuid, 18, whole=True, spare=True)
-    assert alone == stacks.Superblock(uuid, 19, whole=False)
+    assert member == stacks.Superblock(uuid, 18, 0)
+    assert spare == stacks.Superblock(uuid, 18, None)
+    assert alone == stacks.Superblock(uuid, 19, 1, missing=frozenset({0}))
+    assert [found.is_copy for found in (member, spare, alone)] == [True, False, True]
+
+
+def test_a_member_that_is_built_up_says_so():
+    text = MDADM["examine a member"].replace("          State :", "Recovery Offset : 20480 sectors\n          State :")
+    assert not stacks.parse_superblock(text).is_copy
+
+
+def test_a_journal_has_no_place_to_come_back_to():
+    assert stacks.parse_superblock(MDADM["examine a member"].replace("Active device 0", "Journal")) is None
 
 
 @pytest.mark.parametrize("text", ["", "mdadm: No md superblock detected on /dev/sda1.\n", MDADM["examine a member with metadata 0.90"]])

@@ -518,6 +518,52 @@ def test_an_array_is_not_made_anew_where_its_halves_run_apart_or_do_not_say_what
         assert "the array /dev/md/m lacks /dev/sdb1; former members" in refused
 
 
+def superblocks_changed(host, **changes):
+    """A host's state with other superblocks of some members."""
+    present = host.present()
+    changed = {name: dataclasses.replace(present.superblocks[name], **those) for name, those in changes.items()}
+    return dataclasses.replace(present, superblocks={**present.superblocks, **changed})
+
+
+def test_a_member_that_was_still_built_up_has_no_state_to_keep():
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker, events=500)
+    found = plan_steps(parse_static_schema(maker.schema), superblocks_changed(host, sdb1={"partial": True, "missing": frozenset({0})}))
+    assert (found.steps, found.losses) == ((kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),), ())
+
+
+def with_three_copies():
+    maker = maker_on("sda", "sdb", "sdc")
+    maker.fill(maker.mirror(("sda", "sdb", "sdc"), 100, "m", "1.2"), 90, "fs", "m", "ext4")
+    return maker
+
+
+def test_a_copy_comes_back_before_the_place_of_another_one_that_failed_long_before_is_filled():
+    maker = with_three_copies()
+    host = started_without("sdc", maker, events=100)
+    without_disk(host, "sdc").start_all(late="sdb")
+    assert plan(host, maker.schema).steps == (kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
+    finished(host, maker)
+
+
+def test_a_copy_stays_out_where_not_all_that_run_tell_what_they_have_seen():
+    maker = with_three_copies()
+    present = started_without("sdc", maker).present()
+    some = {name: superblock for name, superblock in present.superblocks.items() if name != "sda1"}
+    (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=some)).refusals
+    assert "mdadm --examine does not tell what its other members have seen since" in refused
+
+
+def test_a_copy_stays_out_that_was_in_use_without_one_of_those_that_run():
+    maker = with_three_copies()
+    host = started_without("sdc", maker, events=3)
+    (uuid,) = host.arrays
+    host.left_out[uuid] = frozenset({"sda1"})
+    apart = superblocks_changed(host, sdc1={"events": 3})
+    (refused,) = plan_steps(parse_static_schema(maker.schema), apart).refusals
+    assert "runs without /dev/sda1, which was in use without the others" in refused
+
+
 NOT_ANEW = "; /dev/md/m runs without a member, so that it is not made anew, even with wipe"
 
 

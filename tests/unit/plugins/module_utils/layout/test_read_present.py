@@ -169,8 +169,9 @@ def test_reports_that_are_none_tell_nothing():
         assert present.physical == present.logical == ()
 
 
-def superblock(events, state):
-    return f"     Array UUID : fd1c3139:0b9219b3:ca334672:a4bc60e6\n         Events : {events}\n   Array State : {state} ('A' == active)\n"
+def superblock(events, role, state):
+    said = {"Array UUID": "fd1c3139:0b9219b3:ca334672:a4bc60e6", "Events": events, "Device Role": f"Active device {role}"}
+    return "".join(f"{name:>15} : {value}\n" for name, value in {**said, "Array State": f"{state} ('A' == active, '.' == missing)"}.items())
 
 
 def without_child(rows, name):
@@ -191,12 +192,12 @@ def started_without(member):
 
 
 def test_superblocks_are_read_of_an_array_that_was_started_without_a_member():
-    seen = {"mdadm --examine /dev/sda1": superblock(21, "A."), "mdadm --examine /dev/sdb1": superblock(17, "AA")}
+    seen = {"mdadm --examine /dev/sda1": superblock(21, 0, "A."), "mdadm --examine /dev/sdb1": superblock(17, 1, "AA")}
     whole, host = machine(), started_without("sdb1")
     for command, text in seen.items():
         whole, host = whole.with_command(command, text), host.with_command(command, text)
     uuid = "fd1c3139-0b92-19b3-ca33-4672a4bc60e6"
-    there = {"sda1": Superblock(uuid, 21, whole=False), "sdb1": Superblock(uuid, 17, whole=True)}
+    there = {"sda1": Superblock(uuid, 21, 0, frozenset({1})), "sdb1": Superblock(uuid, 17, 1)}
     assert read_present(whole, layout(SDA)).superblocks == {}
     assert read_present(host, layout(SDA)).superblocks == there
     fails = host.with_command("mdadm --examine /dev/sdb1", code=1)
