@@ -15,7 +15,7 @@ from ...common.units import format_mib
 from ...common.words import listed
 from ..problem.model import BootPartition, Demand, Kind, Pool, Problem
 from .contradiction import minimal_conflict
-from .least import Change, least_to_give_up, least_to_grow
+from .least import Change, least_to_give_up, least_to_grow, least_to_lower
 from .shortage import Sums
 
 _FEW = 4
@@ -42,7 +42,8 @@ def explain(problem: Problem) -> Reason:
     short = None if given_up is None else sum(given_up.mib.values())
     said = [{"name": name, "says": _message(problem, name)} for name in constraints]
     said += _restrictions(problem, constraints)
-    data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, given_up, grown), *_relaxed(problem, constraints)]}
+    lowered = least_to_lower(problem, constraints, given_up)
+    data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, lowered, grown), *_relaxed(problem, constraints)]}
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
     doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
     return Reason(f"No plan{missing}: {'; '.join(_sentences(problem, said))}{doubt}", data)

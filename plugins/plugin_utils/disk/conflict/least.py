@@ -43,16 +43,19 @@ class Change:
     proven: bool = True
 
 
-def least_to_give_up(problem: Problem, blamed: Sequence[str] = (), sums: Sums | None = None) -> Change | None:
+def least_to_give_up(
+    problem: Problem, blamed: Sequence[str] = (), sums: Sums | None = None, most: Mapping[str, int] | None = None
+) -> Change | None:
     """Return the MiB by which minimums must be lowered at least, by name of the minimum; None when that does not help.
 
-    Of equal ways the one that lowers most of the blamed minimums.
+    Of equal ways the one that lowers most of the blamed minimums. `most` has the MiB by which some may be lowered at most.
     """
-    if is_divisible(problem):
+    most = most or {}
+    if not most and is_divisible(problem):
         return Change(least_given_up(sums or Sums(problem), blamed))
     model = explaining(problem, loose=False)
-    for column, _unit in model.given_up.values():
-        model.program.upper[column] = FREE
+    for name, (column, unit) in model.given_up.items():
+        model.program.upper[column] = most[name] // unit if name in most else FREE
     # A little dearer than what is blamed, so that of equals that is lowered.
     dearer = {name: 1.0 if name in blamed or not blamed else 1.0 + _TIE for name in model.given_up}
     cost = {column: -float(unit) * dearer[name] for name, (column, unit) in model.given_up.items()}
@@ -66,17 +69,51 @@ def least_to_give_up(problem: Problem, blamed: Sequence[str] = (), sums: Sums | 
     least = math.ceil((-relaxed[0].objective / (1.0 + _TIE) - _NOISE) / step) * step
     if not can_squeeze(problem) and sum(found.values()) <= least and _fits(problem, found, {}):
         return Change(found)
-    enough = _enough_given_up(problem, found, blamed, least)
+    enough = _within(_enough_given_up(problem, found, blamed, least), most)
     if enough is not None and sum(enough.values()) <= least:
         return Change(enough)
     if _is_large(problem):
-        enough = enough or _lowered_until_it_fits(problem, found)
+        enough = enough or _within(_lowered_until_it_fits(problem, found), most)
         return None if enough is None else Change(enough, proven=False)
     solved = _best_of(model, cost)
     if solved is None:
         return None if enough is None else Change(enough, proven=False)
     exact = {name: mib for name, (column, unit) in model.given_up.items() if (mib := round(solved.values[column]) * unit)}
     return Change(exact, solved.proven) if enough is None or sum(exact.values()) <= sum(enough.values()) else Change(enough, proven=False)
+
+
+def least_to_lower(problem: Problem, blamed: Sequence[str], found: Change | None) -> Change | None:
+    """Return what of minimums may be asked of the user: what was found, or else the least that lowers none below what it must have.
+
+    What is to give up all of its minimum is left out. None where only what does not help was found.
+    """
+    floors = _floors(problem)
+    most: dict[str, int] = {}
+    for _round in range(_ROUNDS):
+        if found is None:
+            return None
+        too_low = [name for name, mib in found.mib.items() if name in floors and floors[name][0] < mib < floors[name][1]]
+        if not too_low:
+            return found
+        most |= {name: floors[name][0] for name in too_low}
+        found = least_to_give_up(problem, blamed, most=most)
+    return None
+
+
+def _floors(problem: Problem) -> dict[str, tuple[int, int]]:
+    """Return by how many MiB each minimum can be lowered for what lies there to still have what it must, and all that it has."""
+    found: dict[str, tuple[int, int]] = {}
+    owned = [(demand.name, demand.lo - demand.floor, demand.lo) for demand in problem.demands if demand.space is not None]
+    owned += [(boot.name, size - boot.floor, size) for boot in problem.boot_partitions for _area, size in boot.sizes]
+    for owner, loose, size in owned:
+        least, largest = found.get(f"min:{owner}", (loose, size))
+        found[f"min:{owner}"] = max(0, min(least, loose)), max(largest, size)
+    return found
+
+
+def _within(mib: dict[str, int] | None, most: Mapping[str, int]) -> dict[str, int] | None:
+    """Return what lowers nothing by more than it may be; None otherwise."""
+    return None if mib is None or any(mib.get(name, 0) > bound for name, bound in most.items()) else mib
 
 
 def least_to_grow(problem: Problem, blamed: Sequence[str] = (), sums: Sums | None = None) -> Change | None:

@@ -304,7 +304,7 @@ class _Builder:
         never_grows = dataclasses.replace(space, weight=0.0)
         areas = self._allowed(space)
         least = max((self._boot_partition_size(space, area) for area in areas), default=1)
-        self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas)
+        self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas, floor=self._least_boot_partition(space))
 
     def _add(
         self,
@@ -323,6 +323,7 @@ class _Builder:
         own: int = 0,
         own_for: str = "its metadata and their spare",
         copies: tuple[int, ...] = (),
+        floor: int | None = None,
     ) -> None:
         lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
         self._demands_of.setdefault(position, []).append(len(self._demands))
@@ -351,6 +352,7 @@ class _Builder:
                 own=own,
                 own_for=own_for,
                 copies=copies,
+                floor=min(lo, least if floor is None else floor),
             )
         )
 
@@ -401,6 +403,7 @@ class _Builder:
             demands=tuple(sorted({*solid, *arrays})),
             pools=tuple(sorted(pools)),
             disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
+            floor=self._least_boot_partition(space),
         )
 
     def _pools_under(self, position: int) -> set[int]:
@@ -427,10 +430,17 @@ class _Builder:
         pools = {space.id: at for at, space in enumerate(spaces) if space.type is SpaceType.THIN_POOL}
         return list(dict.fromkeys(pools.get(spaces[at].thin_pool or "", at) for at in positions))
 
+    def _least_boot_partition(self, space: Space) -> int:
+        """Return the least size that a boot partition has on every area."""
+        return max((self._least_on(space, area) for area in self._allowed(space)), default=1)
+
+    def _least_on(self, space: Space, area: int) -> int:
+        if space.type is not SpaceType.ESP:
+            return 1
+        return overhead.esp_minimum(self._hardware.disks[self._areas[area].disk].logical_block)
+
     def _boot_partition_size(self, space: Space, area: int) -> int:
-        least = 1
-        if space.type is SpaceType.ESP:
-            least = overhead.esp_minimum(self._hardware.disks[self._areas[area].disk].logical_block)
+        least = self._least_on(space, area)
         wanted = max(_default_size(space), least)
         if space.max_size is None or space.max_size >= wanted:
             return wanted

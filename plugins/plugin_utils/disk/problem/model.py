@@ -82,6 +82,8 @@ class Demand:
     own_for: str = "its metadata and their spare"
     copies: tuple[int, ...] = ()
     """Of what is made several times: the position of each space; the legs are those of all of them together."""
+    floor: int = 0
+    """What `lo` is at least, whatever is asked for: how many MiB what lies there needs."""
 
     @property
     def low(self) -> int:
@@ -131,6 +133,8 @@ class BootPartition:
     pools: tuple[int, ...]
     disks: tuple[int, ...] = ()
     """Disks that boot already: what carries is kept there."""
+    floor: int = 0
+    """The MiB that it has at least on every area, whatever is asked for."""
 
 
 @dataclass(frozen=True)

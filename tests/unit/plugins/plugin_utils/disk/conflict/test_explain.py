@@ -13,7 +13,12 @@ import random
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.contradiction import minimal_conflict, obvious_conflict
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.explain import explain
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.least import Change, least_to_give_up, least_to_grow
+from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.least import (
+    Change,
+    least_to_give_up,
+    least_to_grow,
+    least_to_lower,
+)
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.model import Problem
@@ -267,3 +272,32 @@ def test_a_boot_partition_stays_when_all_that_boots_is_left_out() -> None:
     esp = {"id": "esp", "type": "esp", "size": 512}
     reason = explain(posed(hardware_of(568), esp, partition("os", 3, boot=True), partition("data", 60)))
     assert reason.data["short"] == 3 + 512 + 60 - 566
+
+
+def test_no_remedy_goes_below_what_must_be_there() -> None:
+    grow = "use a disk of at least 514 MiB instead of d0 (164 MiB, 350 MiB more)"
+    esp = {"id": "esp", "type": "esp"}
+    # FAT32 needs 260 MiB with blocks of 4096 bytes, 33 with those of 512.
+    assert explain(posed(hardware_of(164, blocks=4096), esp)).data["remedies"] == [grow]
+    lower = "reduce the minimum of esp from 512 to 162 MiB (350 MiB less)"
+    assert explain(posed(hardware_of(164), esp)).data["remedies"] == [lower, grow]
+
+
+def test_another_remedy_takes_the_place_of_one_that_goes_too_low() -> None:
+    # What is mounted has xfs unless the user says otherwise, which needs 300 MiB.
+    xfs = {"type": "partition", "min_size": 400}
+    reason = explain(posed(hardware_of(700), {"id": "a", "mount": "/a", **xfs}, {"id": "b", "mount": "/b", **xfs}))
+    assert reason.data["short"] == 102
+    assert reason.data["remedies"][0] == (
+        "reduce the minimum of a from 400 to 300 MiB (100 MiB less) and reduce the minimum of b from 400 to 398 MiB (2 MiB less)"
+    )
+
+
+def test_a_boot_partition_is_lowered_to_what_its_file_system_needs_at_least() -> None:
+    hardware = hardware_of(402, blocks=4096)
+    root = {"id": "root", "type": "partition", "size": 200, "boot": True}
+    problem = posed(hardware, root, {"id": "esp", "type": "esp"})
+    change = least_to_lower(problem, ["min:esp"], Change({"min:esp": 312}))
+    assert change is not None
+    assert sum(change.mib.values()) == 312
+    assert change.mib["min:esp"] <= 252
