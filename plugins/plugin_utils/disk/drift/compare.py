@@ -196,7 +196,10 @@ def _caches(schema: Plain, present: Mapping[tuple[t.Any, t.Any], Plain]) -> Iter
 
 
 def _arrays(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -> Iterator[Finding]:
-    present = {str(holder.get("name")).rsplit("/", 1)[-1]: holder for holder in holders if str(holder.get("type")).startswith("raid")}
+    arrays = [holder for holder in holders if str(holder.get("type")).startswith("raid")]
+    # A member that an array was started without looks like a stopped array of the same name.
+    running_last = sorted(arrays, key=lambda holder: bool(holder.get("active", True)))
+    present = {str(holder.get("name")).rsplit("/", 1)[-1]: holder for holder in running_last}
     for array in schema.get("mds") or ():
         name = array["name"].rsplit("/", 1)[-1]
         # An array that was made elsewhere has the name of its home before its own.

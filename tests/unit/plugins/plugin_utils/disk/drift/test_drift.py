@@ -155,6 +155,17 @@ def test_one_change_is_found_by_its_name(change: str) -> None:
         assert len(findings) == 1
 
 
+def test_a_member_that_an_array_was_started_without_is_not_taken_for_the_array() -> None:
+    plan = copy.deepcopy(whole_plan("uefi"))
+    facts = as_planned(plan)
+    (array,) = [one for one in plan["schema"]["mds"] if one["name"].endswith("/boot")]
+    left_out = {**volume(facts, "boot"), "members": ["/dev/sdc2"], "active": False}
+    array["devices"] = [*array["devices"], "/dev/sdc2"]
+    for disk in facts["disks"]:
+        disk["holders"].append(left_out)
+    assert [(finding.place, finding.says) for finding in compare(plan, facts)] == [("/dev/md/boot", "the array has 2 members, not 3")]
+
+
 def test_a_volume_that_is_not_active_is_not_looked_into() -> None:
     facts = as_planned(copy.deepcopy(whole_plan("uefi")))
     volume(facts, "root").update(active=False, fs_type=None, label=None, mountpoints=[])
