@@ -91,9 +91,10 @@ def look_at_array(present: Present, stack: Stack) -> Found:
     device = _running_array(tree, stack)
     if device is None:
         return Found(problem=f"{stack.matches[0].node} is there, but not as a member of the array {array.device}")
-    if device.inactive and set(device.parents) <= set(members):
-        # What udev put together by halves is taken apart, and started with all its members.
-        return Found(opening=StopArray(str(device.dev)))
+    halves = [child for name in members for child in tree.children(name) if child.inactive and set(child.parents) <= set(members)]
+    if halves:
+        # What udev put together by halves is taken apart, and started with all its members, or taken back by the array that runs.
+        return Found(opening=StopArray(str(halves[0].dev)))
     out = tuple(match for match in stack.matches if match.device is None or match.device.name not in device.parents)
     returning = tuple(match for match in out if _may_be_known(present, device, match))
     joining = _joining(stack, device, out) if not returning else ()

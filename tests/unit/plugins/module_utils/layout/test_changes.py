@@ -843,6 +843,19 @@ def test_an_array_that_was_put_together_and_not_started_is_stopped_and_started_w
     assert found.again
 
 
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb")])
+def test_a_half_that_was_put_together_beside_the_array_that_runs_is_stopped_and_taken_back(wipe):
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker)
+    present, disks = host.present(), [f"{BY_ID}{disk}" for disk in wipe]
+    (left_out,) = [device for name, device in present.tree.devices.items() if name.startswith("md:")]
+    half = dataclasses.replace(left_out, name="md126", dev="/dev/md126", kind="md")
+    tree = Tree({**{name: device for name, device in present.tree.devices.items() if device is not left_out}, "md126": half})
+    found = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, tree=tree, superblocks={}), disks)
+    assert (found.steps, found.losses, found.again) == ((kinds.StopArray("/dev/md126"),), (), True)
+    assert [type(step) for step in plan(host, maker.schema, wipe=wipe).steps] == [kinds.ReAddMembers]
+
+
 def test_an_inactive_array_of_others_is_named_and_stopped_where_its_disks_may_be_wiped():
     host = new_host()
     old_array(host, [host.media.disk("sda"), host.media.disk("sdb")], "1.2", "theirs")
