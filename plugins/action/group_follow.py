@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.fields import read_all
+from ..plugin_utils.common.containers import read_all
 from ..plugin_utils.common.parallel import solve_each
 from ..plugin_utils.group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.follow.lock import take, this_run

@@ -78,8 +78,9 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.fields import Truth, Word, read_all
+from ..plugin_utils.common.containers import read_all
 from ..plugin_utils.common.filters import Answer, plain_filter
+from ..plugin_utils.common.kinds import Truth, Word
 from ..plugin_utils.disk.installer import ignition
 from ..plugin_utils.disk.installer.write import write_plan
 

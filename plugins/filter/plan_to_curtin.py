@@ -70,8 +70,9 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.fields import Word, read_all
+from ..plugin_utils.common.containers import read_all
 from ..plugin_utils.common.filters import Answer, plain_filter
+from ..plugin_utils.common.kinds import Word
 from ..plugin_utils.disk.installer import curtin
 from ..plugin_utils.disk.installer.write import write_plan
 

@@ -75,8 +75,9 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.fields import Truth, read_all
+from ..plugin_utils.common.containers import read_all
 from ..plugin_utils.common.filters import Answer, plain_filter
+from ..plugin_utils.common.kinds import Truth
 from ..plugin_utils.disk.installer import ignition
 from ..plugin_utils.disk.installer.write import write_plan
 

@@ -13,7 +13,8 @@ import json
 import pathlib
 import sys
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.fields import MappingOf, Row, Table, Text
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.containers import MappingOf, Row, Table
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.kinds import Text
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.eligible import ELIGIBLE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.values import SPACES
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.table import STATIC

@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..common.containers import ListOf, Row, Table, Values
 from ..common.errors import Mistakes, suggest
-from ..common.fields import Anything, Checked, Kind, ListOf, Row, Size, Table, Text, Values, Whole, is_whole
+from ..common.kinds import Anything, Checked, Kind, Size, Text, Whole, is_whole
 from ..common.libraries import os_traits
 from ..provider.world.model import LARGEST_AMOUNT
 from ..provider.world.names import LONGEST_NAME, why_no_provider_name

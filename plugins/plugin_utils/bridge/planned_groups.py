@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ...module_utils.storage import lvm, overhead, thin
 from ...module_utils.storage.raid import RaidLevel, data_legs, least_legs
+from ..common.containers import Row, Table, Values
 from ..common.errors import Mistakes
-from ..common.fields import Row, Table, Values
 from ..disk.static.table import STATIC
 
 

@@ -4,9 +4,9 @@
 
 """What every room of the controller needs, and no room of its own does: no disks, no providers, no clusters.
 
-In reading order: errors (mistakes with their places, conflicts, what is unavailable), fields (one reader of untrusted data, by tables),
-lenient (values as other programs write them), units (sizes as people write them), words (names in a sentence), plain (data that may pass
-Ansible's door), table and html (how results are shown), libraries (third-party libraries, imported nowhere else), highs (linear programs
-with integers), parallel, dask_cluster and dask_worker (independent solves side by side), action (the base of all planning actions),
-filters (what filters share).
+In reading order: errors (mistakes with their places, conflicts, what is unavailable), kinds (what a value of untrusted data may be),
+containers (lists, mappings and tables of them: the one reader of such data), lenient (values as other programs write them), units (sizes
+as people write them), words (names in a sentence), plain (data that may pass Ansible's door), table and html (how results are shown),
+libraries (third-party libraries, imported nowhere else), highs (linear programs with integers), parallel, dask_cluster and dask_worker
+(independent solves side by side), action (the base of all planning actions), filters (what filters share).
 """

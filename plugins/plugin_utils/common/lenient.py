@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from .fields import ListOf, Number, Text, Truth, Whole
+from .containers import ListOf
+from .kinds import Number, Text, Truth, Whole
 
 NAME, STRINGS = Text(digits=True), ListOf(Text(), "text")
 WHOLE, NUMBER, TRUTH = Whole(digits=True), Number(digits=True), Truth(words=True)

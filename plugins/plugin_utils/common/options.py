@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from .errors import Mistakes, Place
-from .fields import is_number, shown
+from .kinds import is_number, shown
 
 Spec = Mapping[str, t.Any]
 """An argument spec, as AnsibleModule takes it."""

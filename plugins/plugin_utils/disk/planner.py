@@ -18,8 +18,9 @@ from ...module_utils.storage import overhead
 from ...module_utils.storage.cache import WRITEBACK
 from ...module_utils.storage.filesystems import made_on
 from ...module_utils.storage.raid import RaidLevel
+from ..common.containers import read_all
 from ..common.errors import InputError, NoSolution
-from ..common.fields import Size, read_all
+from ..common.kinds import Size
 from ..common.units import format_mib
 from ..common.words import listed
 from .fair.solve import allocate_fair

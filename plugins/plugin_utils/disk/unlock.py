@@ -9,8 +9,9 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.storage.unlock import KEYS_OF_METHODS, REQUIRED_KEYS, Method, doubles_in, method_of, mistakes_in
+from ..common.containers import ListOf, Row, Table
 from ..common.errors import Mistakes, Place, spelled
-from ..common.fields import Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
+from ..common.kinds import Json, Kind, Text, Truth, Whole, Word
 
 
 def _keys_of_methods() -> Json:

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...common.containers import ListOf, Row, Table
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import ListOf, Row, Table, Text, Whole
+from ...common.kinds import Text, Whole
 from ...common.table import table
 from ...common.words import listed
 from ..known_hardware import FACT

@@ -19,8 +19,8 @@ from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
 from ....module_utils.storage.lvm import EXTENT, mapper_node
 from ....module_utils.storage.unlock import Method
 from ....module_utils.storage.zfs import outer_first
+from ...common.containers import Values
 from ...common.errors import Mistakes
-from ...common.fields import Values
 from ..static.table import STATIC
 
 _DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")

@@ -10,8 +10,9 @@ import typing as t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ...common.containers import read_all
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Truth, read_all, shown
+from ...common.kinds import Truth, shown
 from .checks import CONTROL, broken
 from .layout import Layout, read_layout, unstable_disks
 from .losses import Losses

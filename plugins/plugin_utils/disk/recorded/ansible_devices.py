@@ -12,8 +12,9 @@ from collections.abc import Container, Mapping
 
 from ....module_utils.storage.identity import BY_ID
 from ....module_utils.storage.units import MIB
+from ...common.containers import MappingOf, Row, Table, Values
 from ...common.errors import Mistakes
-from ...common.fields import Anything, MappingOf, Row, Table, Text, Truth, Values, Whole, is_whole
+from ...common.kinds import Anything, Text, Truth, Whole, is_whole
 from .machine import IN_USE, Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512

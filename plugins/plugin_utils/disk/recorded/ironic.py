@@ -10,7 +10,8 @@ import typing as t
 from collections.abc import Mapping
 
 from ....module_utils.storage.identity import BY_PATH
-from ...common.fields import ListOf, Row, Table, Text, Truth, Values, Whole, read_all
+from ...common.containers import ListOf, Row, Table, Values, read_all
+from ...common.kinds import Text, Truth, Whole
 from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
 
 _DISK = Table(

@@ -12,8 +12,9 @@ import typing as t
 from collections.abc import Iterator, Mapping
 
 from ....module_utils.storage.units import MIB
+from ...common.containers import ListOf, Row, Table, Values
 from ...common.errors import Mistakes
-from ...common.fields import Anything, Kind, ListOf, Row, Table, Text, Values, Whole
+from ...common.kinds import Anything, Kind, Text, Whole
 from .machine import Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Iterator, Mapping
 
 from ...common.errors import InputError, Mistake
-from ...common.fields import is_whole, shown
+from ...common.kinds import is_whole, shown
 from .machine import IN_USE, Recorded, RecordedDisk, whole
 
 _Node = Mapping[str, t.Any]

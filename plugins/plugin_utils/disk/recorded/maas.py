@@ -9,7 +9,8 @@ from __future__ import annotations
 import typing as t
 
 from ....module_utils.storage.identity import BY_ID, BY_PATH
-from ...common.fields import ListOf, Row, Table, Text, Values, Whole, read_all
+from ...common.containers import ListOf, Row, Table, Values, read_all
+from ...common.kinds import Text, Whole
 from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
 
 _DISK = Table(

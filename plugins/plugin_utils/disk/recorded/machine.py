@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id, media, natural_key
 from ....module_utils.storage.units import MIB
+from ...common.containers import read_all
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Whole, Word, is_whole, read_all
+from ...common.kinds import Whole, Word, is_whole
 from ...common.words import listed
 from ..model import Firmware
 

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ...common.containers import ListOf, Row, Table, Values
 from ...common.errors import Mistakes
-from ...common.fields import Anything, ListOf, Number, Row, Table, Text, Values, Whole, shown
+from ...common.kinds import Anything, Number, Text, Whole, shown
 from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
 
 _IDENTIFIER = Table("an identifier", [Row("DurableName", Text()), Row("DurableNameFormat", Text())], others=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ....module_utils.storage import btrfs
 from ....module_utils.storage.raid import RaidLevel
+from ...common.containers import Values
 from ...common.errors import Mistakes
-from ...common.fields import Values
 from ..model import SpaceType
 from .entry import Entry
 from .values import ALL_DISKS

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 
 from ....module_utils.storage import zfs
 from ....module_utils.storage.filesystems import SWAP
+from ...common.containers import ListOf, Row, Table, Values, refuse_doubles
 from ...common.errors import Mistakes, Place, spelled
-from ...common.fields import Checked, Json, Kind, ListOf, Row, Size, Table, Values, refuse_doubles, shown
+from ...common.kinds import Checked, Json, Kind, Size, shown
 from .mounts import Mount
 
 

@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...common.errors import suggest
-from ...common.fields import kind_of
+from ...common.kinds import kind_of
 from ...common.words import listed
 from ..model import Disk, Hardware, LeftOutDisk
 from .yaql import is_expression

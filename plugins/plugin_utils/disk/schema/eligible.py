@@ -16,8 +16,9 @@ from dataclasses import replace
 from enum import StrEnum
 
 from ....module_utils.storage.derived import table_uuid
+from ...common.containers import ListOf, read_all
 from ...common.errors import InputError, Mistake
-from ...common.fields import ListOf, Word, read_all
+from ...common.kinds import Word
 from ...common.words import listed
 from ..model import Disk, Hardware, LeftOutDisk
 

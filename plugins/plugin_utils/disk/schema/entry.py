@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...common.fields import Values
+from ...common.containers import Values
 from ..model import SpaceType
 
 

@@ -11,24 +11,9 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...common.containers import ListOf, Row, Table, Values, refuse_doubles
 from ...common.errors import Mistakes
-from ...common.fields import (
-    LARGEST_SIZE,
-    Anything,
-    Json,
-    Kind,
-    ListOf,
-    Row,
-    Size,
-    Table,
-    Text,
-    Values,
-    Whole,
-    Word,
-    is_whole,
-    refuse_doubles,
-    shown,
-)
+from ...common.kinds import LARGEST_SIZE, Anything, Json, Kind, Size, Text, Whole, Word, is_whole, shown
 from ...common.units import MIB
 from ..model import Disk, ExistingSpace, Firmware, Hardware
 

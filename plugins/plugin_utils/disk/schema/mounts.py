@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...common.fields import Json, Kind, Text
+from ...common.kinds import Json, Kind, Text
 
 NO_MOUNT = ("none", "swap")
 

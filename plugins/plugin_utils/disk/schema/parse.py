@@ -19,7 +19,7 @@ from ....module_utils.storage import btrfs, lvm, overhead, zfs
 from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, suggest
-from ...common.fields import kind_of
+from ...common.kinds import kind_of
 from ...common.words import listed
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from .alike import groups_of_alike

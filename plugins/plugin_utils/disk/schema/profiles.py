@@ -13,8 +13,9 @@ from pathlib import Path
 
 import yaml
 
+from ...common.containers import Row, Table, read_all
 from ...common.errors import InputError, Mistake, Mistakes, suggest
-from ...common.fields import Row, Table, Text, Word, kind_of, read_all
+from ...common.kinds import Text, Word, kind_of
 
 # libyaml's where PyYAML was built with it, which is ten times as fast.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

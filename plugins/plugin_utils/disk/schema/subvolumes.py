@@ -10,8 +10,9 @@ import typing as t
 
 from ....module_utils.storage import btrfs
 from ....module_utils.storage.filesystems import SWAP
+from ...common.containers import ListOf, Row, Table, Values, refuse_doubles
 from ...common.errors import Mistakes, Place, spelled
-from ...common.fields import Checked, Json, Kind, ListOf, Row, Size, Table, Text, Values, refuse_doubles, shown
+from ...common.kinds import Checked, Json, Kind, Size, Text, shown
 from .mounts import Mount
 
 

@@ -18,24 +18,9 @@ from fractions import Fraction
 from ....module_utils.storage import cache, gpt, lvm, thin, zfs
 from ....module_utils.storage.filesystems import FILESYSTEMS, SPELLINGS
 from ....module_utils.storage.raid import RaidLevel
+from ...common.containers import ListOf, Row, Table, Values
 from ...common.errors import Mistakes, Place, suggest
-from ...common.fields import (
-    LARGEST_SIZE,
-    Anything,
-    Json,
-    Kind,
-    ListOf,
-    Row,
-    Table,
-    Text,
-    Truth,
-    Values,
-    Whole,
-    Word,
-    is_number,
-    is_whole,
-    shown,
-)
+from ...common.kinds import LARGEST_SIZE, Anything, Json, Kind, Text, Truth, Whole, Word, is_number, is_whole, shown
 from ...common.units import SIZE_PATTERN, parse_mib
 from ..model import SpaceType
 from ..unlock import Unlock

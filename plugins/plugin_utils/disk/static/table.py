@@ -19,7 +19,8 @@ from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils.storage.raid import RaidLevel, parse_level
 from ....module_utils.storage.thin import LARGEST_CHUNK, LEAST_CHUNK, LEAST_METADATA
-from ...common.fields import Anything, Json, Kind, ListOf, Row, Table, Text, Truth, Whole, Word
+from ...common.containers import ListOf, Row, Table
+from ...common.kinds import Anything, Json, Kind, Text, Truth, Whole, Word
 from ..schema.datasets import Properties
 from ..unlock import Unlock
 

@@ -16,8 +16,9 @@ import dataclasses
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ...common.containers import Row, Table
 from ...common.errors import Mistakes, suggest
-from ...common.fields import Number, Row, Table
+from ...common.kinds import Number
 from ...common.libraries import np
 from .arrays import NOWHERE, Quantity
 from .model import Cluster, Instance, Load

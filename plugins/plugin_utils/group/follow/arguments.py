@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import time, timedelta, tzinfo
 
 from ...common.errors import Mistakes
-from ...common.fields import HUGE, refuse_less
+from ...common.kinds import HUGE, refuse_less
 from .condition import Measure
 from .decide import Rules
 from .windows import DAYS, Window, Windows

@@ -21,9 +21,10 @@ from datetime import datetime, timezone
 from enum import StrEnum
 from pathlib import Path
 
+from ...common.containers import ListOf, MappingOf, Row, Table
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Anything, Kind, ListOf, MappingOf, Number, Row, Table, Text, Truth, Whole, Word
 from ...common.files import replace_json
+from ...common.kinds import Anything, Kind, Number, Text, Truth, Whole, Word
 from ..plan.progress import MovePlan, read_plan
 
 VERSION = 1

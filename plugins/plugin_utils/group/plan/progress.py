@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import is_number, refuse_less, shown
 from ...common.files import replace_json
+from ...common.kinds import is_number, refuse_less, shown
 
 Nodes = tuple[str, ...]
 

@@ -16,8 +16,9 @@ import json
 import typing as t
 from collections.abc import Mapping
 
+from ...common.containers import ByName, ListOf, MappingOf, Row, Table, Values
 from ...common.errors import InputError, Mistake, Mistakes
-from ...common.fields import Anything, ByName, ListOf, MappingOf, Row, Table, Values, Word
+from ...common.kinds import Anything, Word
 from ...common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..cluster.check import Places, check_cluster, check_instance, pool_names
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status

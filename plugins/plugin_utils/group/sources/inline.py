@@ -17,8 +17,9 @@ import math
 import typing as t
 from collections.abc import Sequence
 
+from ...common.containers import ListOf, Row, Table, Values
 from ...common.errors import Mistakes
-from ...common.fields import ListOf, Number, Row, Size, Table, Text, Truth, Values, Whole, Word
+from ...common.kinds import Number, Size, Text, Truth, Whole, Word
 from ..cluster.check import Places, check_cluster, check_instance, check_rules, pool_names
 from ..cluster.model import (
     NODE_DISK,

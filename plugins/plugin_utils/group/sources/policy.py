@@ -9,7 +9,8 @@ Ganeti's releases differ in what a policy has; keys that are not known are nobod
 
 from __future__ import annotations
 
-from ...common.fields import ListOf, Number, Row, Size, Table, Values, Whole, Word
+from ...common.containers import ListOf, Row, Table, Values
+from ...common.kinds import Number, Size, Whole, Word
 from ..cluster.model import DiskTemplate, Policy, Spec, SpecInterval
 
 _SPEC = {

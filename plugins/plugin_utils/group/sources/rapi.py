@@ -14,8 +14,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
+from ...common.containers import ListOf, Row, Table, Values
 from ...common.errors import Mistakes
-from ...common.fields import Anything, ListOf, Row, Table, Values, Whole, Word, is_number, is_whole, shown
+from ...common.kinds import Anything, Whole, Word, is_number, is_whole, shown
 from ...common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status

@@ -16,8 +16,9 @@ import typing as t
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
+from ...common.containers import ListOf, Row, Table, Values, read_each
 from ...common.errors import Mistakes, Place, suggest
-from ...common.fields import Kind, ListOf, Number, Row, Table, Text, Values, Whole, Word, read_each, shown
+from ...common.kinds import Kind, Number, Text, Whole, Word, shown
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import (
     AllocPolicy,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...common.errors import Mistakes
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ...common.libraries import np
 from ...common.parallel import Resources, Solved
 from ...common.table import table

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.errors import Mistakes
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ...common.table import table
 from ...common.units import format_mib
 from ..capacity.additions import nodes_to_add

@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ...common.errors import Mistakes, NoSolution
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..plan.order import Guard

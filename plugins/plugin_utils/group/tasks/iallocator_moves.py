@@ -14,8 +14,9 @@ import dataclasses
 import typing as t
 from collections.abc import Sequence
 
+from ...common.containers import ListOf, Row, Table
 from ...common.errors import Mistakes
-from ...common.fields import ListOf, Row, Table, Text, Word
+from ...common.kinds import Text, Word
 from ...common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import DiskTemplate

@@ -12,7 +12,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ...common.errors import Mistakes
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ..cluster.changes import with_places
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState

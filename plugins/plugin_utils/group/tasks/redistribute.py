@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from ...common.errors import Mistakes
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ..cluster.loads import read_loads, with_loads
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ...common.errors import Mistakes
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ...common.table import table
 from ...common.units import format_mib, parse_mib
 from ...common.words import listed

@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Iterator
 
 from ...common.errors import Unavailable
-from ...common.fields import shown
+from ...common.kinds import shown
 from ...common.libraries import sa
 from ...common.words import listed
 from .statements import select_rows

@@ -13,22 +13,9 @@ import re
 import typing as t
 from collections.abc import Mapping, Sequence
 
+from ...common.containers import Also, ListOf, MappingOf, Row, Table, Values, read_all, read_each, refuse_doubles
 from ...common.errors import Mistakes
-from ...common.fields import (
-    Also,
-    Anything,
-    Checked,
-    Kind,
-    ListOf,
-    MappingOf,
-    Row,
-    Table,
-    Values,
-    read_all,
-    read_each,
-    refuse_doubles,
-    shown,
-)
+from ...common.kinds import Anything, Checked, Kind, shown
 from ..world.model import Inventory
 from ..world.names import (
     CONSUMER_TYPE_PATTERN,

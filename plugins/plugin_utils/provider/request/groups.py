@@ -9,8 +9,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping, Sequence
 
+from ...common.containers import ListOf, MappingOf, Row, Table, Values
 from ...common.errors import Mistakes, Place
-from ...common.fields import Kind, ListOf, MappingOf, Row, Table, Text, Values, Whole
+from ...common.kinds import Kind, Text, Whole
 from ..world.names import KnownNames
 from ..world.parse import AGGREGATE, AMOUNTS, REFERENCE
 from .model import UNSUFFIXED, Group, Request, Subtree, bounded_limit, check_names, check_request, isolated_suffixes, why_no_suffix

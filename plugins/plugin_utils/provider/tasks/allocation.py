@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes, NoSolution
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ...common.libraries import sa
 from ..candidates.find import Answer
 from ..candidates.held import held_candidate

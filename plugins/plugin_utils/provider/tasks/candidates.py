@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...common.errors import InputError, Mistakes, suggest
-from ...common.fields import refuse_less
+from ...common.kinds import refuse_less
 from ...common.libraries import sa
 from ..candidates.find import Answer, SearchOptions, find_candidates
 from ..candidates.index import build_index

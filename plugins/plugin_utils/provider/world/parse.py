@@ -10,8 +10,9 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
+from ...common.containers import Also, ListOf, MappingOf, Row, Table, Values
 from ...common.errors import Mistakes, Place, suggest
-from ...common.fields import Also, Anything, Checked, Json, Kind, ListOf, MappingOf, Number, Row, Table, Values, Whole, is_whole
+from ...common.kinds import Anything, Checked, Json, Kind, Number, Whole, is_whole
 from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Inventory, Provider, World
 from .names import (
     AGGREGATE_PATTERN,

@@ -14,8 +14,9 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ....common.containers import Row, Table, Values
 from ....common.errors import Mistakes
-from ....common.fields import Anything, Row, Table, Values
+from ....common.kinds import Anything
 
 _DISK = re.compile(r"(scsi|virtio|sata|ide|efidisk|tpmstate|rootfs|mp|unused)\d*")
 _DEVICE = re.compile(r"(hostpci|usb|parallel|serial|dev|virtiofs)\d+|ivshmem|hostpci|hostusb")

@@ -25,8 +25,9 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ....common.containers import ListOf, Row, Table, Values
 from ....common.errors import Mistakes
-from ....common.fields import Anything, ListOf, Row, Table, Values
+from ....common.kinds import Anything
 from ....common.lenient import NAME, NUMBER, TRUTH, WHOLE
 from ....common.units import MIB
 from ...cluster.check import Places, check_cluster

@@ -19,8 +19,8 @@ import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ....common.containers import Row, Table
 from ....common.errors import Mistakes
-from ....common.fields import Row, Table
 from ....common.lenient import NAME
 from ...cluster.model import Rule, RuleKind
 from .config import Processor

@@ -22,8 +22,9 @@ import collections
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 
+from ....common.containers import ListOf, Row, Table, Values
 from ....common.errors import Mistakes
-from ....common.fields import Anything, ListOf, Row, Table, Values
+from ....common.kinds import Anything
 from ....common.lenient import NAME, TRUTH
 from ...cluster.model import Rule, RuleKind
 from .guests import Guests

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.fields import HUGE
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.kinds import HUGE
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.model import MOST_CANDIDATES, Group, Request, Subtree
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query

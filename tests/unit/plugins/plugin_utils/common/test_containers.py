@@ -11,25 +11,27 @@ import math
 from enum import StrEnum
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistakes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.fields import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.containers import (
     Also,
-    Anything,
     ByName,
-    Checked,
     ListOf,
     MappingOf,
-    Number,
     Row,
-    Size,
     Table,
+    read_all,
+    read_each,
+)
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Mistakes
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.kinds import (
+    Anything,
+    Checked,
+    Number,
+    Size,
     Text,
     Truth,
     Whole,
     Word,
     is_whole,
-    read_all,
-    read_each,
 )
 
 
