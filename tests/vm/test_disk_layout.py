@@ -376,6 +376,89 @@ def test_a_disk_that_failed_is_replaced_and_a_third_one_joins(layout_host: Plugg
     assert_same(host, more["schema"])
 
 
+def test_a_disk_that_came_late_is_taken_back_unless_something_is_lost_by_it(layout_host: Plugged) -> None:
+    """md would take it back in any case, and overwrite what it alone has. What the messages advise is done as well."""
+    one, two, spare = (Disk(f"LEG-{name}", 512 * MIB, "scsi") for name in ("ONE", "TWO", "SPARE"))
+    host = layout_host([one, two])
+    array = {"name": "/dev/md/m", "level": "raid1", "devices": [part(one, 1), part(two, 1)]}
+    schema = by_hand({one: [("leg", 200)], two: [("leg", 200)]}, mds=[array], fss=[filesystem("/dev/md/m", "ext4")])
+    both = [one.link, two.link]
+    host.apply(schema)
+    host.shell("mount /dev/md/m /mnt; echo first >/mnt/file; umount /mnt")
+
+    def stop(*gone: Disk) -> None:
+        host.build_up_arrays()
+        host.shell("mdadm --stop /dev/md/m")
+        for disk in gone:
+            host.machine.unplug(disk)
+            host.shell(f"while [ -e {disk.link} ]; do sleep 0.1; done")
+
+    def run_without(late: Disk, write: str = "") -> None:
+        """Start the array before a disk comes, as a machine does that waits no longer; md counts events with every write of its own."""
+        host.shell("mdadm --assemble --run --scan; udevadm settle")
+        if write:
+            host.shell("mount /dev/md/m /mnt")
+            for number in range(6):
+                host.shell(f"echo {write} {number} >>/mnt/file; sync; sleep 2")
+            host.shell("umount /mnt")
+        host.machine.plug(late)
+
+    def whole() -> str:
+        """Wait until the copies are one, and return what is on them."""
+        host.build_up_arrays()
+        md = "/sys/block/$(basename $(readlink -f /dev/md/m))/md"
+        host.shell(f"echo check >{md}/sync_action; while [ $(cat {md}/sync_action) != idle ]; do sleep 0.2; done")
+        assert host.shell(f"cat {md}/mismatch_cnt {md}/degraded") == "0\n0\n"
+        assert_same(host, schema)
+        return host.shell("mount /dev/md/m /mnt; tail -n 1 /mnt/file; umount /mnt")
+
+    for late in (one, two):
+        stop(late)
+        run_without(late)
+        assert [step["kind"] for step in host.foresee(schema)["steps"]] == ["re_add_members"]
+        assert [step["kind"] for step in host.apply(schema)["steps"]] == ["re_add_members"]
+        assert whole() == "first\n"
+
+    stop(two)
+    run_without(two, write="later")
+    says = host.refuse(schema)
+    assert "was changed since" in says
+    assert host.refuse(schema, wipe=[one.link]) == says
+    (loss,) = host.foresee(schema, wipe=[two.link])["destroys"]
+    assert (loss["disk"], [content["kind"] for content in loss["contents"]]) == (two.link, ["linux_raid_member"])
+    host.apply(schema, wipe=both)
+    assert whole() == "later 5\n"
+
+    stop(one)
+    run_without(one, write="by the second")
+    advised = host.refuse(schema).rpartition("by hand: ")[2].splitlines()[0]
+    assert advised.startswith("mdadm --manage /dev/md")
+    host.shell(advised)
+    assert whole() == "by the second 5\n"
+
+    stop(two)
+    run_without(two, write="apart")
+    stop(one)
+    run_without(one, write="elsewhere")
+    split = host.refuse(schema, wipe=both)
+    assert "which was in use without the others" in split
+    host.shell(split.rpartition("give ")[2].partition(": ")[2].splitlines()[0].replace(", then ", "; "))
+    assert whole() == "elsewhere 5\n"
+
+    host.machine.plug(spare)
+    standing_by = by_hand(
+        {disk: [("leg", 200)] for disk in (one, two, spare)}, mds=[{**array, "spares": [part(spare, 1)]}], fss=schema["fss"]
+    )
+    host.apply(standing_by)
+    stop(one)
+    run_without(one, write="with the spare")
+    taken = host.refuse(standing_by, wipe=[*both, spare.link])
+    assert "whose place a spare has taken" in taken
+    host.shell(taken.rpartition("give ")[2].partition(": ")[2].splitlines()[0].replace(", then ", "; "))
+    schema = standing_by
+    assert whole() == "with the spare 5\n"
+
+
 def test_arrays_grow_with_their_members_and_what_is_on_them(layout_host: Plugged) -> None:
     """A mirror with volumes in LUKS, and parity with a file system, which is spread over a further disk at last; both stay mounted.
 

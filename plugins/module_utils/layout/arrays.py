@@ -161,16 +161,18 @@ def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -
     """
     superblock, behind = _superblock(present, match), _events_behind(present, device, match)
     node, array = match.node, device.dev
+    running = {present.superblocks[name].role for name in device.parents if name in present.superblocks}
+    giving_up = f"mdadm --zero-superblock {node}, then mdadm --manage {array} --add {node}"
+    if superblock.role is not None and superblock.role in running:
+        return f"the array {array} runs without {node}, whose place a spare has taken; to have it stand by, give it up: {giving_up}"
     if not superblock.is_copy:
         return None
     if behind is None:
         return f"the array {array} runs without {node}, and mdadm --examine does not tell what its other members have seen since"
-    running = {present.superblocks[name].role for name in device.parents}
     if superblock.missing & running or behind < -_TORN:
         return (
             f"the array {array} runs without {node}, which was in use without the others: each may have what the other lacks, so neither "
-            f"is overwritten, even with wipe; where {array} has all, give {node} up: mdadm --zero-superblock {node}, then "
-            f"mdadm --manage {array} --add {node}"
+            f"is overwritten, even with wipe; where {array} has all, give {node} up: {giving_up}"
         )
     if behind <= _IN_STEP or match.unfinished or match.disk.may_wipe:
         return None

@@ -10,6 +10,7 @@ import copy
 import dataclasses
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Superblock
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import after, picture_of, render
@@ -581,6 +582,21 @@ def test_an_array_whose_other_member_was_cleared_by_hand_is_not_made_anew(metada
     host.media.wipe(host.blocks()["sdb1"])
     maker.schema["mds"][0]["metadata"] = metadata
     assert refusal(host, maker.schema, wipe=["sda", "sdb"]).endswith(NOT_ANEW)
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb", "sdc")])
+def test_a_copy_whose_place_a_spare_has_taken_is_left_to_a_person(wipe):
+    """md does not know it again, and adds it only as a new one."""
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    host = installed(maker)
+    host.start_all(late="sdb")
+    running = superblocks_changed(host, sda1={"events": 12}, sdb1={"missing": frozenset()})
+    taken = {**running.superblocks, "sdc1": Superblock(running.superblocks["sda1"].uuid, 12, 1, partial=True)}
+    (refused,) = plan_steps(
+        parse_static_schema(maker.schema), dataclasses.replace(running, superblocks=taken), [f"{BY_ID}{disk}" for disk in wipe]
+    ).refusals
+    assert "runs without /dev/sdb1, whose place a spare has taken; to have it stand by, give it up: mdadm --zero-superblock" in refused
 
 
 def test_a_spare_that_came_late_is_added_whatever_happened_since():
