@@ -52,8 +52,14 @@ def array_of(present: Present, stack: Stack) -> t.Optional[Device]:
 
 
 def taking_back(present: Present, stack: Stack) -> t.Optional[Step]:
-    """Return the step with which the array of a stack takes members back that it started without; md knows no spare again."""
+    """Return the step with which the array of a stack takes members back that it started without; md knows no spare again.
+
+    Where udev has put such a member together by itself, that half is stopped first.
+    """
     found = look_at_array(present, stack) if stack.array is not None else Found()
+    halves = _halves(present.tree, stack) if found.device is not None else ()
+    if halves:
+        return StopArray(str(halves[0].dev))
     if found.device is None or not found.returning:
         return None
     node, spares = str(found.device.dev), tuple(match.node for match in found.returning if _superblock(present, match).role is None)
@@ -91,11 +97,12 @@ def look_at_array(present: Present, stack: Stack) -> Found:
     device = _running_array(tree, stack)
     if device is None:
         return Found(problem=f"{stack.matches[0].node} is there, but not as a member of the array {array.device}")
-    halves = [child for name in members for child in tree.children(name) if child.inactive and set(child.parents) <= set(members)]
-    if halves:
-        # What udev put together by halves is taken apart, and started with all its members, or taken back by the array that runs.
-        return Found(opening=StopArray(str(halves[0].dev)))
-    out = tuple(match for match in stack.matches if match.device is None or match.device.name not in device.parents)
+    halves = _halves(tree, stack)
+    if device in halves:
+        # What udev put together by halves is taken apart, and started with all its members.
+        return Found(opening=StopArray(str(device.dev)))
+    # What a half beside the array has seen can be asked when it is stopped.
+    out = tuple(match for match in stack.matches if not halves and (match.device is None or match.device.name not in device.parents))
     returning = tuple(match for match in out if _may_be_known(present, device, match))
     joining = _joining(stack, device, out) if not returning else ()
     problem = next((why for match in returning for why in [_why_it_stays_out(present, device, match)] if why), None)
@@ -108,6 +115,13 @@ def look_at_array(present: Present, stack: Stack) -> Found:
         nodes = tuple(match.node for match in stack.matches)
         return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
     return Found(device, joining=joining, returning=returning)
+
+
+def _halves(tree: Tree, stack: Stack) -> tuple[Device, ...]:
+    """Return what udev has put together of members of a stack, and of nothing else, and not started."""
+    members = {match.device.name for match in stack.matches if match.device is not None}
+    children = (child for name in sorted(members) for child in tree.children(name))
+    return tuple(child for child in children if child.inactive and members.issuperset(child.parents))
 
 
 def _running_array(tree: Tree, stack: Stack) -> t.Optional[Device]:
