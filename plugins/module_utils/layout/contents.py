@@ -108,7 +108,7 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     if problem is not None and stack.may_wipe and lacks:
-        problem += f"; {stack.device} runs without a member, so that it is not made anew, even with wipe"
+        problem = f"{stack.device} runs without a member, so that it is not made anew, even with wipe: {problem}"
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem, taking_back=taking_back(present, stack))
 
 
