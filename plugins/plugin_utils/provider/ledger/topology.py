@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ...common.errors import Mistakes, suggest
+from ...common.errors import Mistakes, Unavailable, suggest
 from ...common.libraries import sa
+from ...common.words import listed
 from .changes import ROOT, ProviderChange
 from .read import StoredProvider, read_children, read_numbers, read_parent, read_parents, run_batches
 from .tables import inventories, provider_aggregates, provider_traits, providers
 
+_FEW = 3
 _PLACE = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(parent_id=sa.bindparam("parent"))
 _ROOT = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(root_id=sa.bindparam("root"))
 _ROOTS_OF_BELONGINGS = tuple(
@@ -91,11 +93,17 @@ def write_parents(connection: sa.Connection, present: Mapping[str, str | None], 
 
 
 def write_roots(connection: sa.Connection, numbers: Collection[int]) -> None:
-    """Say of providers that are new or have moved, and of all below them, which root they have now."""
+    """Say of providers that are new or have moved, and of all below them, which root they have now.
+
+    Raises Unavailable where the way up ends at a parent that is not there, as after editing a database by hand.
+    """
     parents: dict[int, int | None] = {}
     wanted = above = {*numbers, *numbers_below(connection, numbers)}
     while above:
         parents.update(read_parents(connection, above))
+        if lost := above - parents.keys():
+            rows_lost = listed(sorted(map(str, lost)), _FEW)
+            raise Unavailable(f"the ledger has providers below a parent that is not there (row {rows_lost}); an audit names them")
         above = {parent for parent in parents.values() if parent is not None and parent not in parents}
     rows = [{"number": number, "root": _root_of(number, parents)} for number in sorted(wanted)]
     run_batches(connection, _ROOT, rows)

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import GenerationMoved
@@ -195,3 +197,13 @@ def test_what_changes_after_it_was_found_as_declared_is_declared_again(bench, mo
     card = by_name(bench)["card"]
     assert (card.parent, card.traits, set(card.inventories)) == (by_name(bench)["host"].uuid, frozenset(), {"PGPU"})
     assert bench.ledger.read(audit) == []
+
+
+def test_a_way_up_that_ends_nowhere_is_told_instead_of_followed_for_ever(unaudited):
+    unaudited.put({"name": "a"}, {"name": "b", "parent": "a"})
+    # A connection of its own: SQLite checks no foreign keys unless it is told to.
+    with sqlite3.connect(unaudited.ledger.url.database) as connection:
+        connection.execute("UPDATE resource_providers SET parent_id = 99 WHERE parent_id IS NOT NULL")
+    with pytest.raises(Unavailable, match=r"below a parent that is not there \(row 99\); an audit names them"):
+        unaudited.put({"name": "c", "parent": "b"})
+    assert len(unaudited.world.providers) == 2
