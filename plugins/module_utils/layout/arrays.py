@@ -36,8 +36,8 @@ _TORN = 1
 """How many events the superblocks of one array differ by when the power goes while md writes them."""
 
 _IN_STEP = 8
-"""How many events a member may be behind that nothing is lost with: of them, starts and mounts make up to four each, seen with md of Linux
-6.12; a file system that is written to makes more within a minute."""
+"""How many events a member may be behind, and nothing is lost with it: a start and a mount make up to four (seen with md of Linux 6.12); a
+file system that is written to makes more within a minute."""
 
 
 def joining_of(present: Present, stack: Stack) -> tuple[Device, tuple[PartitionMatch, ...]]:
@@ -103,7 +103,7 @@ def look_at_array(present: Present, stack: Stack) -> Found:
         return Found(opening=StopArray(str(device.dev)))
     # What a half beside the array has seen can be asked when it is stopped.
     out = tuple(match for match in stack.matches if not halves and (match.device is None or match.device.name not in device.parents))
-    returning = tuple(match for match in out if _may_be_known(present, device, match))
+    returning = tuple(match for match in out if _tells_what_it_has_seen(present, device, match))
     joining = _joining(stack, device, out) if not returning else ()
     problem = next((why for match in returning for why in [_why_it_stays_out(present, device, match)] if why), None)
     if out and not returning and not joining:
@@ -151,7 +151,7 @@ def _is_left_out(device: Device, match: PartitionMatch) -> bool:
     return match.device.name not in device.parents and (there.type, there.uuid) == ("linux_raid_member", device.uuid)
 
 
-def _may_be_known(present: Present, device: Device, match: PartitionMatch) -> bool:
+def _tells_what_it_has_seen(present: Present, device: Device, match: PartitionMatch) -> bool:
     """Return whether a partition that an array was started without says what it has seen of it."""
     superblock = present.superblocks.get(match.device.name) if match.device is not None else None
     return _is_left_out(device, match) and device.kind in _MENDED and superblock is not None and superblock.uuid == device.uuid
