@@ -16,11 +16,13 @@ options:
     description:
       - The passphrase of the LUKS containers.
       - It is used as it is, without a newline, and passed to C(cryptsetup) on standard input or in memory. It is never shown.
+      - One with a line break or another control character is refused, because nobody can type it. In YAML, C(|) adds such a line break.
       - Mutually exclusive with O(luks_key_file).
     type: str
   luks_key_file:
     description:
       - A file on the host whose whole content is the key of the LUKS containers.
+      - One of less than 16 bytes, or that others than its owner and group may read, write or execute, is refused.
     type: path
   luks_key_files:
     description:

@@ -477,7 +477,7 @@ def checked_request(module: AnsibleModule, schema: t.Any) -> Request:
     """Return what is asked for, or fail with all that is wrong with it."""
     params = module.params
     key = key_of(params)
-    mistakes = list(key.problems())
+    mistakes = [*key.passphrase_problems(), *key.problems()]
     try:
         layout = parse_static_schema(schema)
     except SchemaMistakes as error:

@@ -254,8 +254,8 @@ lvcreate --quiet --yes --name=roomy --size=600m hand
 lvcreate --quiet --yes --name=narrow --extents=100%FREE hand
 mkfs.ext4 -q -L roomy /dev/hand/roomy
 mkfs.xfs -q /dev/hand/narrow
-printf secret | cryptsetup luksFormat --batch-mode --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - {one}-part2
-printf secret | cryptsetup open --key-file - {one}-part2 sealed
+printf secret-of-a-disk | cryptsetup luksFormat --batch-mode --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - {one}-part2
+printf secret-of-a-disk | cryptsetup open --key-file - {one}-part2 sealed
 mkfs.btrfs -q /dev/mapper/sealed
 mkdir -p /srv/narrow /srv/roomy
 mount /dev/hand/narrow /srv/narrow
@@ -283,7 +283,7 @@ def test_what_was_made_by_hand_is_taken_over_and_one_volume_gives_room_to_anothe
         "/dev/mapper/hand-roomy": ("ext4", "/srv/roomy"),
         "/dev/mapper/hand-narrow": ("xfs", "/srv/narrow"),
     }
-    host.shell(f"printf secret >{KEY}")
+    host.shell(f"umask 077; printf secret-of-a-disk >{KEY}")
     assert_same(host, schema, luks_key_file=KEY, wipe=[ONE.link, TWO.link])
 
     sums = host.shell("sha256sum /srv/*/file")

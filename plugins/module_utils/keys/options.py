@@ -27,7 +27,7 @@ def request_of(params: Mapping[str, t.Any]) -> Request:
     old_key = Key((params["luks_old_key"] or "").encode(), params["luks_old_key_file"])
     names = [container.name for container in containers]
     mistakes += [f"containers[{at}].name: {name} is listed already" for at, name in enumerate(names) if name in names[:at]]
-    mistakes += key.problems()
+    mistakes += [*key.passphrase_problems(), *key.problems()]
     mistakes += old_key.problems("luks_old_key_file")
     if mistakes:
         raise SchemaMistakes(mistakes)

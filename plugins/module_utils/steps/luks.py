@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ..storage.overhead import LUKS_HEAD
 from ..storage.units import MIB
+from ..storage.unlock import why_no_key_file, why_no_passphrase
 from .kinds import CloseMapping, FormatLuks, OpenLuks, ResizeLuks
 from .machine import CommandFailed, Machine, StepFailed
 
@@ -57,16 +58,27 @@ class Key:
         return Key(file=self.files[name]) if name in self.files else Key(self.passphrase, self.file)
 
     def problems(self, place: str = "luks_key_file") -> Iterator[str]:
-        """Give what is wrong with the keys; `place` is the option that names the file."""
+        """Give what is wrong with the files; `place` is the option that names the one for all containers."""
         named = {f"{place}s.{name}": file for name, file in self.files.items()}
         for where, file in {place: self.file, **named}.items():
-            if file is not None and not (isinstance(file, str) and os.path.isfile(file) and os.path.getsize(file) > 0):
+            if file is not None and not (isinstance(file, str) and os.path.isfile(file)):
                 yield f"{where}: {file} is not a key file on this host"
+            elif file is not None:
+                found = os.stat(file)
+                says = why_no_key_file(found.st_size, found.st_mode)
+                if says is not None:
+                    yield f"{where}: {file} {says}"
+
+    def passphrase_problems(self) -> Iterator[str]:
+        """Give what is wrong with a passphrase that containers are to get; one that they have is used as it is."""
+        says = why_no_passphrase(self.passphrase.decode(errors="surrogatepass"))
+        if says is not None:
+            yield f"luks_key: {says}"
 
 
 def key_of(params: Mapping[str, t.Any]) -> Key:
     """Return the key of a module's parameters (KEY_ARGUMENTS)."""
-    return Key((params["luks_key"] or "").encode(), params["luks_key_file"], params["luks_key_files"])
+    return Key((params["luks_key"] or "").encode(errors="surrogatepass"), params["luks_key_file"], params["luks_key_files"])
 
 
 def format_luks(step: FormatLuks, machine: Machine, key: Key) -> None:

@@ -7,9 +7,12 @@
 from __future__ import annotations
 
 import re
+import stat
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from .text import has_control
 
 PASSPHRASE, KEY_FILE, RECOVERY, TANG, TPM2 = "passphrase", "key_file", "recovery", "tang", "tpm2"
 KEYS_OF_METHODS: t.Mapping[str, tuple[str, ...]] = {
@@ -27,8 +30,15 @@ _ONCE = (PASSPHRASE, RECOVERY, TPM2)
 SECURE_BOOT_PCR = 7
 """What the firmware measures of secure boot: whether it is on, and who may sign what starts. It stays the same over updates of kernels."""
 _PCRS = 24
-_URL = r"^https?://[A-Za-z0-9.:_~\[\]-]+(/[A-Za-z0-9.:_~/-]*)?$"
-_THUMBPRINT = r"^[A-Za-z0-9_-]{43}$"
+_PATH = r"/\S*[^\s/]"
+_LONGEST_PATH = 4095
+_URL = r"https?://[A-Za-z0-9.:_~\[\]-]+(/[A-Za-z0-9.:_~/-]*)?"
+_LONGEST_URL = 2048
+_THUMBPRINT = r"[A-Za-z0-9_-]{43}"
+
+LEAST_KEY_FILE = 16
+"""Bytes of the shortest key file that is taken: 128 bits. An empty one is a template that was rendered to nothing."""
+_OF_OTHERS = stat.S_IRWXO
 
 
 @dataclass(frozen=True)
@@ -84,14 +94,33 @@ def mistakes_in(values: Mapping[str, t.Any]) -> Iterator[tuple[str, str]]:
     for key in sorted({key for keys in KEYS_OF_METHODS.values() for key in keys} - set(own)):
         if values.get(key) is not None:
             yield key, f"does not apply to {kind}, which takes {', '.join(own) or 'no other keys'}"
-    if values.get("path") and "path" in own and not re.match(r"^/[^\s]*[^\s/]$", values["path"]):
-        yield "path", f"is {values['path']!r}; must be an absolute path without blanks, such as /etc/keys/data.key"
-    if values.get("url") and "url" in own and not re.match(_URL, values["url"]):
+    path, url = values.get("path"), values.get("url")
+    if path and "path" in own and not (re.fullmatch(_PATH, path) and path.isprintable() and ".." not in path.split("/")):
+        yield "path", f"is {path!r}; must be an absolute path without blanks, such as /etc/keys/data.key"
+    elif path and "path" in own and len(path.encode()) > _LONGEST_PATH:
+        yield "path", f"has more than {_LONGEST_PATH} bytes"
+    if url and "url" in own and not (re.fullmatch(_URL, url) and len(url) <= _LONGEST_URL):
         yield "url", f"is {values['url']!r}; must be a URL such as http://tang.example"
-    if values.get("thumbprint") and "thumbprint" in own and not re.match(_THUMBPRINT, values["thumbprint"]):
+    if values.get("thumbprint") and "thumbprint" in own and not re.fullmatch(_THUMBPRINT, values["thumbprint"]):
         yield "thumbprint", f"is {values['thumbprint']!r}; must be the SHA-256 thumbprint of a signing key, as tang-show-keys prints it"
     if any(not 0 <= register < _PCRS for register in values.get("pcrs") or ()):
         yield "pcrs", f"is {values['pcrs']!r}; must be a list of numbers from 0 to {_PCRS - 1}"
+
+
+def why_no_passphrase(text: str) -> t.Optional[str]:
+    """Return what is wrong with a passphrase that a container is to get, and what would be right; None for nothing."""
+    if not has_control(text):
+        return None
+    return "has a line break or another control character, which nobody can type at a console; in YAML, write |- in place of |"
+
+
+def why_no_key_file(size: int, mode: int) -> t.Optional[str]:
+    """Return what is wrong with a key file of so many bytes and this mode, and what would be right; None for nothing."""
+    if size < LEAST_KEY_FILE:
+        return f"has {size} bytes; a key file has {LEAST_KEY_FILE} or more, best 64 of /dev/urandom"
+    if mode & _OF_OTHERS:
+        return f"has the mode {stat.S_IMODE(mode):04o}, by which everybody on the host may use it; make it 0400"
+    return None
 
 
 def doubles_in(methods: Sequence[Mapping[str, t.Any]]) -> Iterator[tuple[int, str]]:

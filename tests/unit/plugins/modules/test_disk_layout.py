@@ -134,7 +134,8 @@ def test_without_a_key_nothing_is_begun(machine, capsys):
 
 def test_keys_of_single_containers_do(machine, capsys, tmp_path):
     file = tmp_path / "key"
-    file.write_text("open sesame")
+    file.write_text("open sesame, open")
+    file.chmod(0o400)
     code, result = run(capsys, schema=SCHEMA, luks_key_files={"keys": str(file)}, _ansible_check_mode=True)
     assert code == 0, result
     code, result = run(capsys, schema=SCHEMA, luks_key_files={"other": str(file)})
@@ -149,6 +150,14 @@ def test_all_mistakes_are_told_at_once(machine, capsys):
     assert len(result["mistakes"]) >= 3
     assert all(mistake in result["msg"] for mistake in result["mistakes"])
     assert any("/nowhere/key" in mistake for mistake in result["mistakes"])
+    assert machine.events == []
+
+
+def test_a_passphrase_with_a_line_break_is_a_mistake(machine, capsys):
+    """YAML's | adds one; a container made with it could be opened by no console."""
+    for check in (True, False):
+        code, result = run(capsys, schema=SCHEMA, luks_key="open sesame\n", _ansible_check_mode=check)
+        assert (code, [mistake.split(":")[0] for mistake in result["mistakes"]]) == (1, ["luks_key"])
     assert machine.events == []
 
 

@@ -185,17 +185,24 @@ def test_a_tpm_does_not_answer_for_a_key(version, option):
 
 
 def test_key_files_have_to_be_there(tmp_path):
-    empty, full = tmp_path / "empty", tmp_path / "full"
-    empty.touch()
-    full.write_bytes(b"x")
-    assert [list(Key(file=str(path)).problems()) == [] for path in (tmp_path, tmp_path / "none", empty, full)] == [
-        False,
-        False,
-        False,
-        True,
-    ]
+    contents = {"empty": b"", "short": bytes(15), "open": bytes(16), "full": bytes(16)}
+    files = {name: tmp_path / name for name in contents}
+    for name, content in contents.items():
+        files[name].write_bytes(content)
+        files[name].chmod(0o644 if name == "open" else 0o640)
+    empty, full = files["empty"], files["full"]
+    for path in (tmp_path, tmp_path / "none", empty, files["short"], files["open"]):
+        assert [problem.split(":")[0] for problem in Key(file=str(path)).problems()] == ["luks_key_file"], path
+    assert list(Key(file=str(full)).problems()) == []
     keys = Key(file=str(empty), files={"one": str(full), "two": str(tmp_path / "none"), "three": 0})
     assert [problem.split(":")[0] for problem in keys.problems()] == ["luks_key_file", "luks_key_files.two", "luks_key_files.three"]
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\u2028"])
+def test_a_passphrase_that_nobody_can_type_is_refused(character):
+    for text in (f"open sesame{character}", f"{character}open", f"open{character}sesame"):
+        assert [problem.split(":")[0] for problem in Key(text.encode()).passphrase_problems()] == ["luks_key"]
+    assert list(Key("offen, Sésam \u00a0!".encode()).passphrase_problems()) == []
 
 
 def test_a_container_can_have_a_key_of_its_own():
