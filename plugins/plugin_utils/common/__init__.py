@@ -8,5 +8,6 @@ In reading order: errors (mistakes with their places, conflicts, what is unavail
 containers (lists, mappings and tables of them: the one reader of such data), lenient (values as other programs write them), units (sizes
 as people write them), words (names in a sentence), plain (data that may pass Ansible's door), table and html (how results are shown),
 libraries (third-party libraries, imported nowhere else), highs (linear programs with integers), parallel, dask_cluster and dask_worker
-(independent solves side by side), action (the base of all planning actions), filters (what filters share).
+(independent solves side by side), action (the base of all planning actions), facts (which names no fact of a host may have), host_action
+(the base of actions whose module runs on the host), variables (those of a task without facts), filters (what filters share).
 """

@@ -1,0 +1,52 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pin options of a play or a role on the controller: names of variables to their values, as they are without facts."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ansible.errors import AnsibleError
+from ansible.template import Templar
+
+from ..plugin_utils.common.action import PlanningAction
+from ..plugin_utils.common.errors import InputError, Mistake, Mistakes
+from ..plugin_utils.common.facts import refuse_facts
+from ..plugin_utils.common.plain import plain_input
+from ..plugin_utils.common.variables import without_facts
+
+
+class ActionModule(PlanningAction):
+    """pinned_options: the values of variables, none of which is a fact."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "options": {"type": "list", "elements": "str", "required": True},
+        "prefix": {"type": "str", "default": ""},
+    }
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Refuse facts with names of options, then return the options. They can be secrets, so Ansible does not show them."""
+        names = {option: f"{arguments['prefix']}{option}" for option in arguments["options"]}
+        refuse_facts(str(task_vars["inventory_hostname"]), task_vars.get("ansible_facts", {}), set(names.values()))
+        return {"options": self._values(names, without_facts(self._task, task_vars)), "_ansible_no_log": True}
+
+    def _values(self, names: Mapping[str, str], variables: dict[str, t.Any]) -> dict[str, t.Any]:
+        """Return the values of those options that have one."""
+        templar = Templar(loader=self._loader, variables=variables)
+        mistakes = Mistakes()
+        values = {}
+        for option, name in names.items():
+            if name not in variables:
+                continue
+            try:
+                # In a mapping, what resolves to `omit` is left out.
+                values |= plain_input(templar.template({option: variables[name]}), name)
+            except AnsibleError as error:
+                mistakes.extend([Mistake(name, str(error))])
+            except InputError as error:
+                mistakes.extend(error.mistakes)
+        mistakes.check()
+        return values

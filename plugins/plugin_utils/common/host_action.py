@@ -1,0 +1,36 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The base of actions whose module runs on the host: the answer is checked before Ansible makes variables of its facts."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ansible.plugins.action.normal import ActionModule as NormalAction
+
+from .action import failure
+from .errors import InputError
+from .facts import refuse_undocumented
+
+
+def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, facts: tuple[str, ...] = ()) -> dict[str, t.Any]:
+    """Return a module's result, or a failure in its place if its facts are not those that the module returns."""
+    try:
+        refuse_undocumented(str((task_vars or {}).get("inventory_hostname", "host")), result, facts)
+    except InputError as error:
+        return failure(str(error)) | {"changed": bool(result.get("changed"))}
+    return result
+
+
+class HostAction(NormalAction):
+    """Runs the module of the same name on the host."""
+
+    FACTS: t.ClassVar[tuple[str, ...]] = ()
+    """The facts that the module returns."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Run the module; fail if the host answers with facts that are not the module's."""
+        return checked(super().run(tmp, task_vars), task_vars, self.FACTS)

@@ -1,0 +1,43 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variables of a task as they are without the facts of its host."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+from collections.abc import Iterator, Mapping
+
+
+class _NoFacts:
+    """Stands in for the cache of facts and knows no host."""
+
+    def get(self, host: str) -> t.NoReturn:
+        """Raise KeyError, as the cache does for a host without facts."""
+        raise KeyError(host)
+
+
+def without_facts(task: t.Any, task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the variables of a task, templates in them not resolved, as Ansible merges them for a host without facts.
+
+    Ansible has no interface for this, so its merge runs again with an empty cache of facts. Facts are in `ansible_facts`, and under their
+    names with `ansible_` where no other variable has that name: that is what an operator means who writes `ansible_memtotal_mb`.
+    """
+    manager = task_vars["hostvars"]._variable_manager
+    host = manager._inventory.get_host(task_vars["inventory_hostname"])
+    with _no_facts(manager):
+        variables: dict[str, t.Any] = manager.get_vars(play=task.get_play(), host=host, task=task)
+    facts = {name: value for name, value in task_vars.items() if name.startswith("ansible_")}
+    return {**facts, **variables, "ansible_facts": task_vars["ansible_facts"]}
+
+
+@contextlib.contextmanager
+def _no_facts(manager: t.Any) -> Iterator[None]:
+    cache = manager._fact_cache
+    manager._fact_cache = _NoFacts()
+    try:
+        yield
+    finally:
+        manager._fact_cache = cache
