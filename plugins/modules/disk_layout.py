@@ -17,7 +17,8 @@ description:
     a static schema, from M(bareon.allocator.disk_plan) or written by hand.
   - Reads what is on the disks, works out the steps from there to the layout, carries them out with the standard tools, and checks the
     result of each. After the last step it looks at everything once more, and fails if anything is left to do.
-  - Nothing that exists is destroyed unless its disk is named in O(wipe). Otherwise a disk with a partition table, signature, holder or
+  - Nothing that exists is destroyed unless its disk is named in O(wipe). Nothing at all is written to a disk that O(protect) or the file
+    C(/etc/bareon/protected) of the host names. Otherwise a disk with a partition table, signature, holder or
     mount that is not part of this layout is refused, and the message lists what would be lost. A disk that is mounted, used as swap or
     otherwise in use is refused even then, and whatever the schema marks with C(keep_data) is never destroyed.
   - Only the disks of the schema are touched. Arrays, groups and containers on other disks stay as they are.
@@ -78,6 +79,18 @@ options:
       - Links in C(/dev/disk/by-id) and C(/dev/disk/by-path) are allowed. Nodes such as C(/dev/sda) are not, because they can be another
         disk after the next boot, unless a disk has no other name.
       - Parts of the layout that already exist on these disks are not made again. It is safe, but not wise, to leave this on.
+    type: list
+    elements: str
+    default: []
+  protect:
+    description:
+      - Disks that nothing is written to, by ID (a link in C(/dev/disk/by-id) or C(/dev/disk/by-path), with or without the directory),
+        serial number, WWN, or the label of a file system on them. It wins over every O(wipe).
+      - The file C(/etc/bareon/protected) of the host adds to this, one entry a line; lines that begin with C(#) and what follows a space
+        and C(#) are comments. If the file exists and cannot be read, the task fails.
+      - An array, a volume group or a pool with a member on a protected disk is not changed either. If the layout needs a change there, the
+        task fails before anything is done, and says which entry protects the disk. A protected disk that is as the layout has it is fine.
+      - An entry that matches no disk of the host is a warning.
     type: list
     elements: str
     default: []
@@ -158,6 +171,13 @@ EXAMPLES = r"""
     fingerprint: "{{ planned.plan.fingerprint }}"
     wipe:
       - /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+  become: true
+
+- name: Write nothing to the disks of the database, whatever wipe names
+  bareon.allocator.disk_layout:
+    schema: "{{ planned.plan.schema }}"
+    wipe: "{{ planned.plan.disks | map(attribute='disk_id') }}"
+    protect: [pgdata, S3Z8NB0K123456]
   become: true
 
 - name: Make a volume smaller, and give what it had to another one
@@ -401,6 +421,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.facts.select impo
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import take_over
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, only_run, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
@@ -417,6 +438,7 @@ def main() -> t.NoReturn:
             "disks": {"type": "list", "elements": "str", "default": []},
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
+            "protect": {"type": "list", "elements": "str", "default": []},
             "keep_unlisted": {"type": "bool", "default": True},
             "confirm": {"type": "str"},
             "allow_shrink": {"type": "list", "elements": "str", "default": []},
@@ -430,7 +452,7 @@ def main() -> t.NoReturn:
     machine = LocalMachine()
     adopting = module.params["adopt"]
     schema = adopted_schema(module, machine) if adopting else explicit_schema(module, machine)
-    request = checked_request(module, schema)
+    request = checked_request(module, schema, machine)
     report = foresee(request, machine) if adopting else run(module, request, machine)
     for note in report.notes:
         module.warn(note)
@@ -473,11 +495,12 @@ def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
     return reading.schema
 
 
-def checked_request(module: AnsibleModule, schema: t.Any) -> Request:
+def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine) -> Request:
     """Return what is asked for, or fail with all that is wrong with it."""
     params = module.params
     key = key_of(params)
-    mistakes = [*key.passphrase_problems(), *key.problems()]
+    protections, wrong = read_protections(machine, params["protect"])
+    mistakes = [*key.passphrase_problems(), *key.problems(), *wrong]
     try:
         layout = parse_static_schema(schema)
     except SchemaMistakes as error:
@@ -488,7 +511,8 @@ def checked_request(module: AnsibleModule, schema: t.Any) -> Request:
     if mistakes:
         refuse(module, mistakes)
     layout = layout.with_shrinking(params["allow_shrink"])
-    return Request(layout, tuple(params["wipe"]), params["keep_unlisted"], params["fingerprint"], key, params["confirm"])
+    wipe = tuple(params["wipe"])
+    return Request(layout, wipe, params["keep_unlisted"], params["fingerprint"], key, params["confirm"], protections)
 
 
 def refuse(module: AnsibleModule, mistakes: t.Sequence[str]) -> t.NoReturn:

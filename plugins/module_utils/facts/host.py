@@ -50,6 +50,12 @@ class Host(t.Protocol):
     def read(self, path: str) -> t.Optional[str]:
         """Return a file's text without the blanks around it; None when it cannot be read."""
 
+    def read_setting(self, path: str) -> t.Optional[str]:
+        """Return the text of a file of settings; None when there is no such file.
+
+        Raises OSError when it is there and cannot be read, or is no file, and ValueError when it is no text.
+        """
+
     def names(self, path: str) -> tuple[str, ...]:
         """Return the names in a directory, sorted; none when it cannot be read."""
 
@@ -94,6 +100,19 @@ class LocalHost:
             with open(path, "rb") as file:
                 return _text(file.read()).strip(" \t\r\n\0")
         except OSError:
+            return None
+
+    def read_setting(self, path: str) -> t.Optional[str]:
+        """See Host."""
+        try:
+            # What waits for a writer, or for a carrier, would not come back otherwise.
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise OSError(errno.EINVAL, "is no regular file")
+                return file.read().decode("utf-8-sig")
+        except FileNotFoundError:
+            if os.path.islink(path):
+                raise OSError(errno.ENOENT, "is a link to nothing") from None
             return None
 
     def names(self, path: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from .identified import headers
 from .losses import DiskLoss, digest, paragraph, together
 from .plan import LayoutPlan, plan_steps
 from .present import Present
+from .protected import Protection
 from .read_present import read_present
 
 LOCK_FILE = "/run/bareon-disk-layout.lock"
@@ -51,7 +52,7 @@ _MOST_OPENINGS = 8
 class Request:
     """What is asked for; `wipe` are ids of disks, `fingerprint` is that of the hardware of the plan (None: not compared).
 
-    `confirm` is the digest of what may be destroyed (None: not compared).
+    `confirm` is the digest of what may be destroyed (None: not compared). `protections` are the disks that nothing is written to.
     """
 
     layout: Layout
@@ -60,6 +61,7 @@ class Request:
     fingerprint: t.Optional[str] = None
     key: Key = field(default_factory=Key)
     confirm: t.Optional[str] = None
+    protections: tuple[Protection, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], an
 
 def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
     present = read_present(machine, request.layout)
-    return present, plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint)
+    return present, plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint, request.protections)
 
 
 def _carry_out_all(

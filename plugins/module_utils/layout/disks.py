@@ -17,18 +17,23 @@ from ..facts.tree import Device
 from ..schema.model import DesiredDisk, Layout
 from ..storage.units import MIB
 from .present import Present
+from .protected import Protection, protections_of
 
 _DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)
 class FoundDisk:
-    """A disk of the layout and the host's disk that it is; `may_wipe`: what is in the way on it may be destroyed."""
+    """A disk of the layout and the host's disk that it is; `may_wipe`: what is in the way on it may be destroyed.
+
+    `protections` say that nothing on it may be changed, whatever else is permitted.
+    """
 
     desired: DesiredDisk
     disk: Disk
     device: Device
     may_wipe: bool
+    protections: tuple[Protection, ...] = ()
 
     @property
     def node(self) -> str:
@@ -39,6 +44,12 @@ class FoundDisk:
     def words(self) -> str:
         """How it is called in messages."""
         return self.node if self.desired.id == self.node else f"{self.desired.id} ({self.node})"
+
+    def permission(self, purpose: str = "if it may be destroyed") -> str:
+        """Return what has to be done before something on it is destroyed, as the end of a message."""
+        if not self.protections:
+            return f"name {self.desired.id} in wipe {purpose}"
+        return f"it is protected by {' and '.join(each.words for each in self.protections)}, whatever wipe says"
 
 
 def fingerprint(disks: Iterable[Disk], present: Present) -> str:
@@ -70,9 +81,11 @@ def check_fingerprint(expected: t.Optional[str], found: Sequence[FoundDisk], pre
         )
 
 
-def find_disks(layout: Layout, present: Present, wipe: Iterable[str]) -> tuple[tuple[FoundDisk, ...], tuple[str, ...]]:
-    """Return the disks of a layout, and refusals: disks that are not there, of another size, or not to be written."""
-    wipe = tuple(wipe)
+def find_disks(
+    layout: Layout, present: Present, wipe: Iterable[str], protections: Iterable[Protection] = ()
+) -> tuple[tuple[FoundDisk, ...], tuple[str, ...]]:
+    """Return the disks of a layout, and refusals: disks that are not there, or of another size."""
+    wipe, protections = tuple(wipe), tuple(protections)
     found: list[FoundDisk] = []
     refusals: list[str] = []
     for desired in layout.disks:
@@ -82,7 +95,8 @@ def find_disks(layout: Layout, present: Present, wipe: Iterable[str]) -> tuple[t
             refusals.append(f"{desired.place}: there is no disk {desired.id} here; there are {there}")
             continue
         disk = matching[0]
-        found.append(FoundDisk(desired, disk, present.tree.devices[disk.device.name], _may_wipe(desired, disk, wipe)))
+        by = protections_of(disk, present.tree, protections)
+        found.append(FoundDisk(desired, disk, present.tree.devices[disk.device.name], not by and _may_wipe(desired, disk, wipe), by))
     refusals.extend(refusal for disk in found for refusal in _check_disk(disk, found))
     refusals.extend(_check_wipe(wipe, found))
     return tuple(found), tuple(refusals)
@@ -108,8 +122,6 @@ def _check_disk(disk: FoundDisk, found: Iterable[FoundDisk]) -> Iterator[str]:
         yield f"{disk.desired.place}: {disk.words} is already the disk of {others[0].place}"
     if disk.desired.size is not None and disk.desired.size != disk.device.size // MIB:
         yield f"{disk.words} has {disk.device.size // MIB} MiB, but the plan is for {disk.desired.size} MiB: it was made for another disk"
-    if disk.device.row.get("ro"):
-        yield f"{disk.words} is read-only"
     for part in disk.desired.partitions:
         if part.end > _table_end(disk.device):
             yield f"{part.place}: ends at {part.end // MIB} MiB, but {disk.words} has room to {_table_end(disk.device) / MIB:.2f} MiB only"

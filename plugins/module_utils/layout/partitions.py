@@ -178,7 +178,7 @@ def _candidates(desired: DesiredPartition, there: Iterable[Device]) -> Iterator[
 
 def _problems(desired: DesiredPartition, disk: FoundDisk, entry: TablePartition) -> Iterator[str]:
     if entry.uuid == desired.condemned:
-        yield f"was to be made again by a run that was cut off; name {disk.desired.id} in wipe so that it is"
+        yield f"was to be made again by a run that was cut off; {disk.permission('so that it is')}"
     yield from _differences(desired, entry)
 
 
@@ -306,7 +306,7 @@ def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: T
         yield f"{disk.words} has {disk.device.remains.words}; a disk that cannot be read is never written to, whether wipe names it or not"
     elif not disk.may_wipe:
         there = describe(tree, disk.device)
-        yield f"{disk.words} is not empty; wiping it would destroy {there}. Name {disk.desired.id} in wipe if it may be destroyed"
+        yield f"{disk.words} is not empty; wiping it would destroy {there}; {disk.permission()}"
     for match in matches:
         if match.desired.keep_data:
             yield (
@@ -378,7 +378,7 @@ def _collides(part: Device, match: PartitionMatch) -> bool:
 
 def _refusal(disk: FoundDisk, tree: Tree, part: Device, matches: Sequence[PartitionMatch]) -> str:
     desired = ", ".join(match.desired.label or match.desired.device for match in matches)
-    return f"on {disk.words} {describe_one(tree, part)} is in the way of {desired}; name {disk.desired.id} in wipe if it may be destroyed"
+    return f"on {disk.words} {describe_one(tree, part)} is in the way of {desired}; {disk.permission()}"
 
 
 def _entry(match: PartitionMatch, built: Collection[str]) -> TableEntry:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..schema.model import Layout
 from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
@@ -31,9 +31,11 @@ from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, condemn, is_begun, lose, match_disk, plan_table
 from .present import Present
+from .protected import Protection, unmatched
 from .stack import Action, Stack
 from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
+from .written import write_refusals
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,29 @@ def plan_steps(
     wipe: Iterable[str] = (),
     keep_unlisted: bool = True,
     fingerprint: t.Optional[str] = None,
+    protections: Sequence[Protection] = (),
 ) -> LayoutPlan:
     """Return the steps from the present state to the layout, or every reason why there are none.
 
     `wipe` are the ids of disks on which what is in the way may be destroyed. Without `keep_unlisted` partitions and logical volumes
     that the layout does not have are removed as well, on disks that are in `wipe` and carry the layout already; on all others they stay.
-    `fingerprint` is that of the hardware the layout was planned for; None: it was not planned for any.
+    `fingerprint` is that of the hardware the layout was planned for; None: it was not planned for any. `protections` win over `wipe`.
     """
-    disks, refusals = find_disks(layout, present, wipe)
+    disks, refusals = find_disks(layout, present, wipe, protections)
+    plan = _plan(layout, present, disks, refusals, keep_unlisted, fingerprint)
+    notes = (*plan.notes, *unmatched(present.disks, present.tree, protections))
+    forbidden = tuple(write_refusals(layout, present, disks, plan.steps, protections))
+    return LayoutPlan(refusals=forbidden, notes=notes) if forbidden else replace(plan, notes=notes)
+
+
+def _plan(
+    layout: Layout,
+    present: Present,
+    disks: Sequence[FoundDisk],
+    refusals: Sequence[str],
+    keep_unlisted: bool,
+    fingerprint: t.Optional[str],
+) -> LayoutPlan:
     refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
     draft = _draft_all(layout, present, disks, keep_unlisted)
     restoring = tuple(table.restoring for table in draft.tables if table.restoring is not None) if not refusals else ()

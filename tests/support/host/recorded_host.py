@@ -33,6 +33,12 @@ class RecordedHost:
     def read(self, path: str) -> t.Optional[str]:
         return self.record.get("files", {}).get(path)
 
+    def read_setting(self, path: str) -> t.Optional[str]:
+        found = self.record.get("files", {}).get(path)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
     def names(self, path: str) -> tuple[str, ...]:
         return tuple(self.record.get("directories", {}).get(path, ()))
 
@@ -87,6 +93,9 @@ class Recorder:
 
     def read(self, path: str) -> t.Optional[str]:
         return self._note("files", path, self.host.read(path))
+
+    def read_setting(self, path: str) -> t.Optional[str]:
+        return self._note("files", path, self.host.read_setting(path))
 
     def names(self, path: str) -> tuple[str, ...]:
         return self._note("directories", path, self.host.names(path)) or ()

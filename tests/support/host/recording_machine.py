@@ -102,6 +102,9 @@ class RecordingMachine:
     def read(self, path: str) -> str | None:
         return self.files.get(path)
 
+    def read_setting(self, path: str) -> str | None:
+        return self.files.get(path)
+
     def names(self, path: str) -> tuple[str, ...]:
         return tuple(self.folders.get(path, ()))
 

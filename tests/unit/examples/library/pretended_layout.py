@@ -37,6 +37,7 @@ def main() -> None:
             "adopt": {"type": "bool", "default": False},
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
+            "protect": {"type": "list", "elements": "str", "default": []},
             "keep_unlisted": {"type": "bool", "default": True},
             "allow_shrink": {"type": "list", "default": []},
             "luks_key": {"type": "str", "no_log": True},
