@@ -25,6 +25,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.keys
   - bareon.allocator.host
+  - bareon.allocator.lock
 requirements:
   - root on the host
   - C(cryptsetup) 2.4 or newer
@@ -310,7 +311,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils.keys.changes impo
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.options import request_of
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.report import as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import Report, apply, foresee
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import only_run, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
@@ -337,6 +339,7 @@ def main() -> t.NoReturn:
         argument_spec={
             "containers": {"type": "list", "elements": "dict", "required": True, "options": container},
             **KEY_ARGUMENTS,
+            **LOCK_ARGUMENTS,
             "tpm2_pin": {"type": "str", "no_log": True},
             "luks_old_key": {"type": "str", "no_log": True},
             "luks_old_key_file": {"type": "path", "no_log": False},
@@ -363,6 +366,9 @@ def main() -> t.NoReturn:
 
 def checked_request(module: AnsibleModule) -> Request:
     """Return what is asked for, or fail with all that is wrong with it."""
+    wrong = list(why_no_timeout(module.params))
+    if wrong:
+        module.fail_json(msg=wrong[0], mistakes=wrong)
     try:
         return request_of(module.params)
     except SchemaMistakes as error:
@@ -375,7 +381,7 @@ def run(module: AnsibleModule, request: Request) -> Report:
     try:
         if module.check_mode:
             return foresee(request, machine)
-        with only_run(), stop_by_signal() as stop_asked:
+        with only_run("disk_keys", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
             return apply(request, machine, stop_asked)
     except StepFailed as error:
         module.fail_json(msg=str(error))

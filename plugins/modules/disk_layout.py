@@ -38,6 +38,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.keys
   - bareon.allocator.host
+  - bareon.allocator.lock
 requirements:
   - root on the host
   - C(sfdisk), C(partx), C(wipefs) and C(blkid) of util-linux
@@ -419,7 +420,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import take_over
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, only_run, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
@@ -442,6 +444,7 @@ def main() -> t.NoReturn:
             "keep_unlisted": {"type": "bool", "default": True},
             "confirm": {"type": "str"},
             "allow_shrink": {"type": "list", "elements": "str", "default": []},
+            **LOCK_ARGUMENTS,
             **KEY_ARGUMENTS,
         },
         mutually_exclusive=[KEY_EXCLUSIVE, ("schema", "disks")],
@@ -500,7 +503,7 @@ def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine)
     params = module.params
     key = key_of(params)
     protections, wrong = read_protections(machine, params["protect"])
-    mistakes = [*key.passphrase_problems(), *key.problems(), *wrong]
+    mistakes = [*key.passphrase_problems(), *key.problems(), *wrong, *why_no_timeout(params)]
     try:
         layout = parse_static_schema(schema)
     except SchemaMistakes as error:
@@ -526,7 +529,7 @@ def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Repor
     if module.check_mode:
         return foresee(request, machine)
     try:
-        with only_run(), stop_by_signal() as stop_asked:
+        with only_run("disk_layout", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
             return apply(request, machine, stop_asked, module.log)
     except StepFailed as error:
         module.fail_json(msg=str(error))

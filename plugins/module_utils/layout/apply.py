@@ -10,8 +10,6 @@ Whatever happens, the report says which steps are done, which one failed and why
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import signal
 import typing as t
 from collections.abc import Callable, Iterator, Sequence
@@ -30,8 +28,6 @@ from .plan import LayoutPlan, plan_steps
 from .present import Present
 from .protected import Protection
 from .read_present import read_present
-
-LOCK_FILE = "/run/bareon-disk-layout.lock"
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
@@ -238,27 +234,6 @@ def _checked(report: Report, plan: LayoutPlan) -> Report:
 
 def _listed(title: str, lines: tuple[str, ...]) -> str:
     return "\n- ".join([f"{title}:", *lines])
-
-
-@contextlib.contextmanager
-def only_run(path: str = LOCK_FILE) -> Iterator[None]:
-    """Keep other runs on this host out; raises StepFailed when there is one already.
-
-    The lock ends with the process, however it ends, and with the tools that it has started.
-    """
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise StepFailed(f"cannot lock out other runs: {path}: {error.strerror}") from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StepFailed(f"another run of disk_layout is active on this host (it holds {path}); nothing was changed") from None
-        os.set_inheritable(handle, True)
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager

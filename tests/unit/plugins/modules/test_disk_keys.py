@@ -8,7 +8,7 @@ import json
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import only_run
 from ansible_collections.bareon.allocator.plugins.modules import disk_keys
 from ansible_collections.bareon.allocator.tests.support.host.luks_machine import LuksMachine, SimulatedHeader
 
@@ -22,7 +22,7 @@ def machine(monkeypatch, tmp_path):
     found = LuksMachine({"/dev/sda1": SimulatedHeader({0: OLD.encode()})})
     monkeypatch.setattr(disk_keys, "LocalMachine", lambda: found)
     monkeypatch.setattr(disk_keys.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(disk_keys, "only_run", lambda: layout_run.only_run(str(tmp_path / "lock")))
+    monkeypatch.setattr(disk_keys, "only_run", lambda command, timeout: only_run(command, timeout, str(tmp_path / "lock")))
     return found
 
 

@@ -14,7 +14,9 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.doc_fragments.keys import ModuleDocFragment as KeysFragment
+from ansible_collections.bareon.allocator.plugins.doc_fragments.lock import ModuleDocFragment as LockFragment
 from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import only_run
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import DiskLoss, Loss
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
 from ansible_collections.bareon.allocator.plugins.modules import disk_layout
@@ -58,7 +60,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(disk_layout.os, "geteuid", lambda: 0)
     monkeypatch.setattr(layout_run, "read_present", lambda _machine, layout: empty_host(layout))
     monkeypatch.setattr(layout_run, "carry_out", lambda step, _machine, _key: None)
-    monkeypatch.setattr(disk_layout, "only_run", lambda: layout_run.only_run(str(tmp_path / "lock")))
+    monkeypatch.setattr(disk_layout, "only_run", lambda command, timeout: only_run(command, timeout, str(tmp_path / "lock")))
     return found
 
 
@@ -207,6 +209,9 @@ def test_only_root_may(machine, capsys, monkeypatch):
 
 def test_a_run_beside_another_is_refused(machine, capsys, monkeypatch):
     class Busy:
+        def __init__(self, *_arguments):
+            pass
+
         def __enter__(self):
             raise StepFailed("another run is at work")
 
@@ -250,7 +255,8 @@ def test_the_documented_options_are_those_of_the_module(monkeypatch):
 
     monkeypatch.setattr(disk_layout, "AnsibleModule", noted)
     pytest.raises(SystemExit, disk_layout.main)
-    documented = yaml.safe_load(disk_layout.DOCUMENTATION)["options"] | yaml.safe_load(KeysFragment.DOCUMENTATION)["options"]
+    texts = (disk_layout.DOCUMENTATION, KeysFragment.DOCUMENTATION, LockFragment.DOCUMENTATION)
+    documented = {name: option for text in texts for name, option in yaml.safe_load(text)["options"].items()}
     spec = given["argument_spec"]
     assert {name: option["type"] for name, option in documented.items()} == {name: option["type"] for name, option in spec.items()}
     assert {name: option.get("default") for name, option in documented.items()} == {

@@ -13,7 +13,7 @@ import signal
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request, only_run, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure
@@ -27,7 +27,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     StopArray,
 )
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, simple
 
@@ -258,19 +258,3 @@ def test_signals_are_noted_and_their_handlers_given_back():
         os.kill(os.getpid(), signal.SIGTERM)
         assert asked()
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_one_run_keeps_others_out(tmp_path):
-    path = str(tmp_path / "lock")
-    with only_run(path), pytest.raises(StepFailed, match="another run"), only_run(path):
-        pass
-    with only_run(path):
-        pass
-
-
-def test_a_lock_that_cannot_be_had_is_a_failure(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "target")
-    for name in ("none/lock", "link"):
-        with pytest.raises(StepFailed, match="cannot lock out other runs"), only_run(str(tmp_path / name)):
-            pass
-    assert not (tmp_path / "target").exists()
