@@ -15,7 +15,7 @@ from ansible.template import Templar
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.common.errors import InputError, Mistake, Mistakes
 from ..plugin_utils.common.facts import refuse_facts
-from ..plugin_utils.common.plain import plain_input
+from ..plugin_utils.common.plain import is_literal, plain_input
 from ..plugin_utils.common.variables import without_facts
 
 
@@ -42,8 +42,9 @@ class ActionModule(PlanningAction):
             if name not in variables:
                 continue
             try:
-                # In a mapping, what resolves to `omit` is left out.
-                values |= plain_input(templar.template({option: variables[name]}), name)
+                given = {option: variables[name]}
+                # In a mapping, what resolves to `omit` is left out. Templating is slow, and the hardware of a host is large.
+                values |= plain_input(given if is_literal(given) else templar.template(given), name)
             except AnsibleError as error:
                 mistakes.extend([Mistake(name, str(error))])
             except InputError as error:

@@ -21,7 +21,11 @@ def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, fac
     try:
         refuse_undocumented(str((task_vars or {}).get("inventory_hostname", "host")), result, facts)
     except InputError as error:
-        return failure(str(error)) | {"changed": bool(result.get("changed"))}
+        # A play that goes on where a host does not answer can tell this from it.
+        return failure(str(error)) | {
+            "changed": bool(result.get("changed")),
+            "foreign_facts": [mistake.place for mistake in error.mistakes],
+        }
     return result
 
 

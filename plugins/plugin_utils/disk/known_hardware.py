@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Mapping
 
+from ..common.facts import refuse_facts
 from ..common.plain import is_literal
 
 FACT = "bareon_hardware"
@@ -19,7 +20,8 @@ WRITTEN = "bareon_known_hardware"
 def known_hardware(variables: Mapping[str, t.Any], template: Callable[[t.Any], t.Any]) -> t.Any:
     """Return what the user says of a host's hardware or, else, what was gathered; None without either.
 
-    `variables` are those of the host, `template` resolves the templates in one of them.
+    `variables` are those of the host, `template` resolves the templates in one of them. Raises InputError for a fact with a reserved name:
+    it would hide what the user says.
     """
     facts = _gathered(variables)
     return facts if variables.get(WRITTEN) is None and facts is not None else _said(variables, template)
@@ -32,7 +34,9 @@ def present_hardware(variables: Mapping[str, t.Any], template: Callable[[t.Any],
 
 
 def _gathered(variables: Mapping[str, t.Any]) -> t.Any:
-    return (variables.get("ansible_facts") or {}).get(FACT)
+    facts = variables.get("ansible_facts") or {}
+    refuse_facts(str(variables.get("inventory_hostname", "host")), facts)
+    return facts.get(FACT)
 
 
 def _said(variables: Mapping[str, t.Any], template: Callable[[t.Any], t.Any]) -> t.Any:
