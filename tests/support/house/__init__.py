@@ -4,5 +4,6 @@
 
 """What the source says of itself: files, packages and imports, read with `ast` and never run.
 
-In reading order: `imports` (which file imports which), used by `tests/unit/test_rooms.py` and `tests/utils/draw_rooms.py`.
+In reading order: `imports` (which file imports which), used by `tests/unit/test_rooms.py` and `tests/utils/draw_rooms.py`; `variables`
+(which variables playbooks and roles read).
 """
