@@ -15,7 +15,6 @@ import os
 import random
 import re
 import socket
-import stat
 import subprocess
 import sys
 import threading
@@ -26,7 +25,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.facts import DOCUMENTED
-from ansible_collections.bareon.allocator.tests.support.host.lying import HONEST, HOST, Lie, asked, draw_values, install
+from ansible_collections.bareon.allocator.tests.support.host.lying import HOST, Lie, asked, install
 from ansible_collections.bareon.allocator.tests.support.house.variables import variables_read
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +54,7 @@ class Case(t.NamedTuple):
     variables: dict[str, t.Any]
     roles: tuple[dict[str, t.Any], ...] = ()
     writes: tuple[str, ...] = ()
-    answers: dict[str, str] = {}  # noqa: RUF012
+    answers: dict[str, str] = {}
     check: bool = False
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import typing as t
 from collections.abc import Iterator
+from pathlib import Path
 
 import yaml
 from jinja2 import Environment, nodes
@@ -27,13 +28,21 @@ def variables_read() -> set[str]:
     playbooks = sorted((ROOT / "playbooks").glob("*.yml"))
     parts = [file for part in ("tasks", "handlers", "defaults", "vars") for file in sorted((ROOT / "roles").glob(f"*/{part}/**/*.yml"))]
     for file in [*playbooks, *parts]:
-        text = file.read_text(encoding="utf-8")
-        names.update(_read(yaml.safe_load(text), expression=False))
-        names.update(name for line in _DOCUMENTED.findall(text) for name in line.split(", "))
+        names |= names_read(file) | documented_variables(file)
     for file in (ROOT / "roles").glob("*/meta/argument_specs.yml"):
         for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["argument_specs"].values():
             names.update(entry.get("options", {}))
     return names
+
+
+def names_read(file: Path) -> set[str]:
+    """Return the names that templates and conditions of a file read."""
+    return set(_read(yaml.safe_load(file.read_text(encoding="utf-8")), expression=False))
+
+
+def documented_variables(playbook: Path) -> set[str]:
+    """Return the variables that a playbook lists at its head."""
+    return {name for line in _DOCUMENTED.findall(playbook.read_text(encoding="utf-8")) for name in line.split(", ")}
 
 
 def _read(value: t.Any, *, expression: bool) -> Iterator[str]:

@@ -1,0 +1,61 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Roles and playbooks read options where pinned_options has put them, and nowhere by their own names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.bareon.allocator.tests.support.house.variables import documented_variables, names_read
+
+ROOT = Path(__file__).parents[2]
+ROLES = ("disk_layout", "group_moves")
+PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
+HANDED_ON = ("apply.yml", "install.yml")
+"""Playbooks that hand all their options to the role, which pins them."""
+
+
+def options(role: str) -> set[str]:
+    specs = yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
+    return {name for entry in specs.values() for name in entry.get("options", {})}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_pins_all_its_options(role: str) -> None:
+    (task,) = yaml.safe_load((ROOT / "roles" / role / "tasks" / "pin_options.yml").read_text(encoding="utf-8"))
+    pinned = task["bareon.allocator.pinned_options"]
+    assert {pinned["prefix"] + name for name in pinned["options"]} == options(role)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_task_of_a_role_reads_an_option_by_its_own_name(role: str) -> None:
+    files = [file for part in ("tasks", "handlers", "vars") for file in sorted((ROOT / "roles" / role).glob(f"{part}/**/*.yml"))]
+    # The names that loops and tasks of the role give to something of their own.
+    local = {"group_moves_node", "group_moves_nodes"}
+    read = {f"{file.relative_to(ROOT)}: {name}" for file in files for name in names_read(file) & options(role) - local}
+    assert not read, "a fact could have its name; read it from the pinned options"
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)
+def test_a_playbook_pins_its_options_first(playbook: Path) -> None:
+    for play in yaml.safe_load(playbook.read_text(encoding="utf-8")):
+        if playbook.name in HANDED_ON:
+            assert [role["role"] for role in play["roles"]] == ["bareon.allocator.disk_layout"]
+            continue
+        first = play["tasks"][0]
+        assert "bareon.allocator.pinned_options" in first, f"{play['name']} begins with {first['name']}"
+
+
+@pytest.mark.parametrize("playbook", [path for path in PLAYBOOKS if path.name not in HANDED_ON], ids=lambda path: path.stem)
+def test_no_task_of_a_playbook_reads_an_option_by_its_own_name(playbook: Path) -> None:
+    plays = yaml.safe_load(playbook.read_text(encoding="utf-8"))
+    # Variables of the play outrank facts.
+    given = {name for play in plays for name in play.get("vars", {})}
+    # Hosts are chosen before there are facts of any.
+    chosen = {"bareon_hosts", "mover"}
+    read = names_read(playbook) & documented_variables(playbook) - given - chosen
+    assert not read, "a fact could have its name; read it from the pinned options"
