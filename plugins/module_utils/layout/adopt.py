@@ -21,12 +21,12 @@ from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.signatures import TablePartition
 from ..facts.tree import Device
 from ..schema.model import DesiredDisk, Layout
-from ..schema.static import is_array_name
 from ..storage import gpt, zfs
 from ..storage.btrfs import BTRFS
 from ..storage.cache import MODES, is_fast_part, is_part
 from ..storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from ..storage.lvm import is_extent, mapper_node
+from ..storage.names import why_no_array, why_no_label, why_no_mount
 from ..storage.raid import RaidLevel
 from ..storage.units import MIB
 from .disks import find_disks as find_layout_disks
@@ -162,7 +162,7 @@ def _partition(name: str, entry: TablePartition, begin: int, end: int) -> Plain:
 def _with_array(found: Adopted, device: Device) -> Adopted:
     members = [found.names[name] for name in device.parents if name in found.names]
     title = str(device.title or "").rpartition(":")[2]
-    name = next((name for name in (f"/dev/md/{title}", _node(device)) if is_array_name(name)), None)
+    name = next((name for name in (f"/dev/md/{title}", _node(device)) if name and why_no_array(name) is None), None)
     if not members:
         return found
     if len(members) < len(device.parents):
@@ -323,7 +323,8 @@ def _with_filesystem(found: Adopted, present: Present, device: Device) -> Adopte
         return found.leaving_out(f"the {there.type} on {_node(device)}", "it is none of the file systems that are made here")
     if there.type == BTRFS and _count(present, there.uuid) > 1:
         return found.leaving_out(f"the {there.type} on {_node(device)}", "it is on several devices")
-    label = {"fs_label": there.label} if there.label else {}
+    said = why_no_label(there.type, there.label or "", FILESYSTEMS[there.type].label_length)
+    label = {"fs_label": there.label} if there.label and said is None else {}
     entry = {"device": found.names[device.name], "fs_type": there.type, "mount": _mount(device), "uuid": there.uuid}
     return found.having("fss", {**entry, **label, **_KEPT})
 
@@ -337,5 +338,5 @@ def _mount(device: Device) -> str:
     filesystem: Mapping[str, t.Any] = {} if device.filesystem is None else vars(device.filesystem)
     if filesystem.get("type") == SWAP:
         return SWAP if _SWAP_PLACE in device.mountpoints else NOT_MOUNTED
-    places = [place for place in device.mountpoints if place.startswith("/") and filesystem.get("type") != BTRFS]
+    places = [place for place in device.mountpoints if why_no_mount(place) is None and filesystem.get("type") != BTRFS]
     return min(places, key=len, default=NOT_MOUNTED)

@@ -10,7 +10,12 @@ import difflib
 import typing as t
 from collections.abc import Iterable, Mapping
 
+from ..storage.names import why_no_text
+
 Mistakes = list[str]
+WhyNot = t.Callable[[str], t.Optional[str]]
+"""Returns what is wrong with a text, and what would be right; None for nothing."""
+_LARGEST = 2**53
 
 
 class Item:
@@ -53,13 +58,37 @@ class Item:
             return default or ""
         return value
 
+    def named(self, key: str, why_not: WhyNot, default: t.Optional[str] = None) -> str:
+        """Return a text that `why_not` finds nothing wrong with, or that is the default; without a default it must be there."""
+        value = self.text(key, default)
+        if value != default:
+            self.check(key, value, why_not)
+        return value
+
+    def check(self, key: str, value: str, why_not: t.Optional[WhyNot]) -> None:
+        """Remember what is wrong with a text that is not empty."""
+        says = why_not(value) if why_not is not None and value and self.is_right(key) else None
+        if says is not None:
+            self.mistake(key, says)
+
+    def space(self) -> str:
+        """Return the id of the space that it is of, empty where there is none."""
+        return self.named("space_id", why_no_text, "")
+
+    def names(self, key: str, why_not: WhyNot) -> tuple[str, ...]:
+        """Return a list of texts that `why_not` finds nothing wrong with, none when it is absent."""
+        found = self.texts(key)
+        for text in found:
+            self.check(key, text, why_not)
+        return found
+
     def whole(self, key: str, least: int, default: t.Optional[int] = None) -> int:
         """Return an integer of at least `least`."""
         value = self._values.get(key)
         if value is None:
             return self._absent(key, f"a whole number of at least {least}", default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self.mistake(key, f"must be a whole number of at least {least}, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST:
+            self.mistake(key, f"must be a whole number of at least {least}, not {_shown(value)}")
             return least
         return value
 
@@ -105,27 +134,31 @@ class Item:
         if value is None:
             return ()
         if not isinstance(value, (list, tuple)):
-            self._mistakes.append(f"{place}: must be a list, not {_kind(value)}")
+            self.mistake(key, f"must be a list, not {_kind(value)}")
             return ()
         return tuple(Item(part, f"{place}[{number}]", known, self._mistakes) for number, part in enumerate(value))
 
     def words(self, key: str) -> dict[str, str]:
-        """Return a mapping of names to words or numbers, none when it is absent; truths are on and off."""
+        """Return a mapping of names to words or numbers, none when it is absent, without wrong ones; truths are on and off."""
         value = self._values.get(key)
         given = value if isinstance(value, Mapping) else {}
         if value is not None and not isinstance(value, Mapping):
             self.mistake(key, f"must be a mapping of names to words, not {_kind(value)}")
-        for name, word in given.items():
-            if not isinstance(name, str) or not isinstance(word, (str, int)):
-                self.mistake(key, f"the value of {name} must be a word or a number, not {_kind(word)}")
+        wrong = {name for name, word in given.items() if not isinstance(name, str) or not isinstance(word, (str, int))}
+        for name in wrong:
+            self.mistake(key, f"the value of {name} must be a word or a number, not {_kind(given[name])}")
         truths = {True: "on", False: "off"}
-        return {str(name): truths[word] if isinstance(word, bool) else str(word) for name, word in given.items()}
+        return {name: truths[word] if isinstance(word, bool) else str(word) for name, word in given.items() if name not in wrong}
 
     def _absent(self, key: str, what: str, default: t.Any) -> t.Any:
         if default is None:
             self.mistake(key, f"is missing; {what} is needed")
             return 0 if "number" in what else ""
         return default
+
+
+def _shown(value: t.Any) -> str:
+    return "a huge number" if isinstance(value, int) and abs(value) > _LARGEST else repr(value)
 
 
 def _kind(value: t.Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..storage import zfs
+from ..storage.names import why_no_device, why_no_mount
 from ..storage.units import MIB
 from .fields import Item
 from .model import DesiredDataset, DesiredVdev, DesiredZpool
@@ -20,6 +21,7 @@ _OF_DATASETS = ("name", "mount", "quota", "reservation", "properties")
 
 def read_zpool(item: Item) -> DesiredZpool:
     """Return a pool; what is wrong with it is noted."""
+    item.space()
     name, ashift = item.text("name"), item.whole("ashift", zfs.LEAST_ASHIFT, zfs.ASHIFT)
     if name and not zfs.is_pool_name(name):
         item.mistake("name", f"must be {zfs.POOL_WANTED}, not {name!r}")
@@ -27,8 +29,8 @@ def read_zpool(item: Item) -> DesiredZpool:
         item.mistake("ashift", f"must be from {zfs.LEAST_ASHIFT} to {zfs.LARGEST_ASHIFT}, not {ashift}")
     vdevs = tuple(_vdev(part, tuple(zfs.Vdev)) for part in item.items("vdevs", _OF_VDEVS))
     logs = tuple(_vdev(part, zfs.LOG_KINDS) for part in item.items("logs", _OF_VDEVS))
-    caches, spares = (item.texts(key) if item.has(key) else () for key in ("caches", "spares"))
-    if not vdevs:
+    caches, spares = (item.names(key, why_no_device) for key in ("caches", "spares"))
+    if not vdevs and item.is_right("vdevs"):
         item.mistake("vdevs", "has to be a list of at least one vdev, each with type and devices")
     root = (("mountpoint", _mount(item, zfs.NOT_MOUNTED)), *_properties(item))
     datasets = tuple(_dataset(part) for part in item.items("datasets", _OF_DATASETS))
@@ -36,11 +38,11 @@ def read_zpool(item: Item) -> DesiredZpool:
 
 
 def _vdev(item: Item, kinds: Sequence[zfs.Vdev]) -> DesiredVdev:
-    word, devices = item.text("type"), item.texts("devices")
+    word, devices = item.text("type"), item.names("devices", why_no_device)
     least = {str(kind): width for kind, width in zfs.LEAST_WIDTH.items() if kind in kinds}
     if word and word not in least:
         item.mistake("type", f"must be one of {', '.join(least)}, not {word!r}")
-    elif word and len(devices) < least[word]:
+    elif word and len(devices) < least[word] and item.is_right("devices"):
         item.mistake("devices", f"{word} needs at least {least[word]} devices, not {len(devices)}")
     return DesiredVdev(word, devices)
 
@@ -56,8 +58,7 @@ def _dataset(item: Item) -> DesiredDataset:
 
 def _mount(item: Item, default: str) -> str:
     mount = item.text("mount", default)
-    if mount != zfs.NOT_MOUNTED and not mount.startswith("/"):
-        item.mistake("mount", f"must be a path from the root, or {zfs.NOT_MOUNTED}, not {mount!r}")
+    item.check("mount", mount, None if mount == zfs.NOT_MOUNTED else why_no_mount)
     return mount
 
 

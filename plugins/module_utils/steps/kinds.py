@@ -497,6 +497,10 @@ class FinishLogicalVolumes(Step):
 # ---- filesystems
 
 
+def _given(options: t.Sequence[str]) -> str:
+    return f", with {' '.join(options)}" if options else ""
+
+
 @dataclass(frozen=True)
 class MakeFilesystem(Step):
     """Make an ext2, ext3, ext4, xfs, btrfs or vfat. `uuid` as blkid shows it (vfat: `1A2B-3C4D`); `options` are words for mkfs.
@@ -517,7 +521,7 @@ class MakeFilesystem(Step):
     @property
     def says(self) -> str:
         """What is done, in the imperative."""
-        return super().says + (f", {self.level} with {', '.join(self.more)}" if self.more else "")
+        return super().says + (f", {self.level} with {', '.join(self.more)}" if self.more else "") + _given(self.options)
 
 
 @dataclass(frozen=True)
@@ -530,6 +534,11 @@ class MakeSwap(Step):
     options: tuple[str, ...]
 
     words: t.ClassVar[str] = "make swap on {device}{label}"
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+        return super().says + _given(self.options)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ LEVELS: Mapping[RaidLevel, int] = {RaidLevel.RAID0: 2, RaidLevel.RAID1: 2, RaidL
 _COPIES = 2
 
 NAME_WANTED = "a path of letters, digits and @ _ + . - below the top of the file system, such as @home or @/.snapshots"
-NAME_PATTERN = r"/?[A-Za-z0-9@_+.-]+(/[A-Za-z0-9@_+.-]+)*"
+NAME_PATTERN = r"/?[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]*(/[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]*)*"
 _LONGEST_PART = 255
 
 OF_THE_WHOLE = frozenset(

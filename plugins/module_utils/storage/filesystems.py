@@ -14,6 +14,8 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .options import btrfs, ext, f2fs, swap, vfat, xfs
+from .options.programs import Program
 from .units import MIB
 
 Words = tuple[str, ...]
@@ -88,8 +90,9 @@ class Growth:
 class Filesystem:
     """A kind of file system, or swap.
 
-    `make` writes it with its identity, `label_option` comes before a label of at most `label_length` bytes. `packages` are Debian's
-    and Red Hat's. `checked_at_start`: fsck is for it (its pass in fstab); all others check themselves as they are mounted.
+    `make` writes it with its identity, `label_option` comes before a label of at most `label_length` bytes. `options` are what users may
+    give its program as well. `packages` are Debian's and Red Hat's.
+    `checked_at_start`: fsck is for it (its pass in fstab); all others check themselves as they are mounted.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Filesystem:
     make: Words
     label_option: str
     packages: tuple[str, str]
+    options: Program
     growth: t.Optional[Growth] = None
     checked_at_start: bool = False
     shrink: Words = ()
@@ -122,6 +126,7 @@ def _ext(name: str, least: int) -> Filesystem:
         make=(f"mkfs.{name}", "-q", "-U", "{uuid}"),
         label_option="-L",
         packages=("e2fsprogs", "e2fsprogs"),
+        options=ext.program(name),
         growth=Growth(
             Measure(
                 ("dumpe2fs", "-h", "{device}"),
@@ -152,6 +157,7 @@ _ROWS = (
         make=("mkfs.xfs", "-q", "-m", "uuid={uuid}"),
         label_option="-L",
         packages=("xfsprogs", "xfsprogs"),
+        options=xfs.PROGRAM,
         growth=Growth(
             Measure(("xfs_info", "{mountpoint}"), r"^data\s+=.*?\bbsize=([0-9]+)\s+blocks=([0-9]+)"),
             slack=17 * MIB,
@@ -165,6 +171,7 @@ _ROWS = (
         make=("mkfs.btrfs", "-q", "-U", "{uuid}"),
         label_option="-L",
         packages=("btrfs-progs", "btrfs-progs"),
+        options=btrfs.PROGRAM,
         growth=Growth(
             Measure(
                 ("btrfs", "filesystem", "show", "--raw", "{device}"),
@@ -183,6 +190,7 @@ _ROWS = (
         make=("mkfs.f2fs", "-q", "-U", "{uuid}"),
         label_option="-l",
         packages=("f2fs-tools", "f2fs-tools"),
+        options=f2fs.PROGRAM,
         growth=Growth(
             # Its blocks are of 4 KiB; it has segments of 2 MiB.
             Measure(("dump.f2fs", "-d", "1", "{device}"), r"^block_count\s[^:]*:\s*([0-9]+)\]", unit=4096),
@@ -200,6 +208,7 @@ _ROWS = (
         make=("mkfs.vfat", "-F", "32", "-i", "{serial}"),
         label_option="-n",
         packages=("dosfstools", "dosfstools"),
+        options=vfat.PROGRAM,
         checked_at_start=True,
         least=33,
     ),
@@ -209,6 +218,7 @@ _ROWS = (
         make=("mkswap", "-U", "{uuid}"),
         label_option="-L",
         packages=("util-linux", "util-linux"),
+        options=swap.PROGRAM,
     ),
 )
 
@@ -221,6 +231,12 @@ SPELLINGS: Mapping[str, str] = {"fat": "vfat", "fat32": "vfat", "linux-swap": SW
 def made_on(fs_type: t.Optional[str], mount: t.Optional[str]) -> t.Optional[str]:
     """Return the file system that is made where a user names this one, or none, and this mount point, or none."""
     return fs_type or (DEFAULT if mount else None)
+
+
+def read_make_options(fs_type: str, text: str, *, several: bool = False) -> tuple[Words, tuple[str, ...]]:
+    """Return the words for the program that makes a file system, on several devices or one, and a sentence for each that is refused."""
+    program = btrfs.ON_SEVERAL if several and fs_type == "btrfs" else FILESYSTEMS[fs_type].options
+    return program.read(text)
 
 
 def packages_of_tools() -> dict[str, tuple[str, str]]:

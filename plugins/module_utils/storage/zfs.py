@@ -14,6 +14,8 @@ import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
+from .options.datasets import OF_POOLS, PROPERTIES
+from .options.values import not_among, shown
 from .units import KIB, MIB
 
 MEMBER = "zfs_member"
@@ -75,6 +77,7 @@ DATASET_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z0-9][A-Za-z0-9_.:-]*)*"
 _LONGEST_NAME = 200
 PROPERTY_PATTERN = r"[a-z0-9]+|[a-z0-9_.:-]*:[a-z0-9_.:-]+"
 _LONGEST_VALUE = 1024
+_FEATURE = "feature@"
 
 OWN_KEYS: Mapping[str, str] = {"mountpoint": "mount", "quota": "quota", "reservation": "reservation"}
 """Properties that have keys of their own."""
@@ -195,10 +198,15 @@ def why_no_property(name: str, value: str) -> t.Optional[str]:
         return f"{name} has a key of its own; write it as {OWN_KEYS[name]}, beside properties"
     if name in NOT_HERE:
         return f"{name} is not set here: neither volumes nor ZFS's own encryption are made"
-    if re.fullmatch(PROPERTY_PATTERN, name) is None:
-        return f"{name!r} is no name of a property; it has small letters and digits, or is one of your own with a colon"
+    if name in OF_POOLS or name.startswith(_FEATURE):
+        return f"{name} is a property of pools, which are made with ZFS's defaults; zpool set changes it afterwards"
+    if name in PROPERTIES:
+        says = PROPERTIES[name].why_not(value)
+        return None if says is None else f"{name} {says}"
+    if ":" not in name or re.fullmatch(PROPERTY_PATTERN, name) is None or len(name) > _LONGEST_NAME:
+        return f"{shown(name)} is no property of datasets, {not_among(name, PROPERTIES)}; your own have a colon"
     if not value or len(value) > _LONGEST_VALUE or not value.isprintable():
-        return f"the value of {name} has to be a word such as on, off, lz4 or 16K"
+        return f"the value of {name} has to be text that can be printed, of at most {_LONGEST_VALUE} characters"
     return None
 
 

@@ -35,6 +35,8 @@ TARGETS: dict[str, tuple[Target, Plain]] = {
 }
 IN_BYTES = ("curtin 1", "curtin 2", "repart")
 KINDS = ("ext4", "xfs", "vfat", "btrfs", "swap", "ext3", "f2fs")
+COUNTED = {"ext3": "-N ", "ext4": "-N ", "xfs": "-d agcount=", "vfat": "-R ", "btrfs": "-n ", "f2fs": "-s "}
+"""An option of each program that takes any number."""
 
 
 @st.composite
@@ -70,7 +72,8 @@ def content(draw: st.DrawFn, number: int, kind: str) -> Plain:
         limit = {"quota": 500 + number} if draw(st.integers(0, 3)) == 0 else {}
         keys["subvolumes"] = [{"name": f"@v{number}v", "mount": f"/v{number}v", **limit}]
     keys |= {"fs_label": f"L{number}L"} if draw(st.booleans()) else {}
-    keys |= {"fs_options": f"-Z f{number}f"} if draw(st.integers(0, 3)) == 0 else {}
+    if keys["fs_type"] in COUNTED and draw(st.integers(0, 3)) == 0:
+        keys["fs_options"] = f"{COUNTED[keys['fs_type']]}{7000 + number}"
     return keys | ({"encrypt": True} if kind == "partition" and draw(st.integers(0, 3)) == 0 else {})
 
 
@@ -86,7 +89,7 @@ def wanted(plan: Plain, name: str) -> set[str]:
         words |= {sized(pool[key], name) for key in ("size", "metadata_size", "chunk_size")}
     for entry in plan["schema"]["fss"]:
         words |= {entry[key] for key in ("fs_label",) if entry[key]}
-        words |= {word for word in entry["fs_options"].split() if word != "-Z"}
+        words |= {word.rpartition("=")[2] for word in entry["fs_options"].split() if not word.startswith("-")}
         words |= {word for one in entry.get("subvolumes") or () for word in (one["mount"], one["name"])}
         words |= {entry["mount"]} if entry["mount"].startswith("/") else set()
         words |= {entry["fstab_options"]} if entry["fstab_options"].startswith("x-") else set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ....module_utils.storage.names import why_no_mount
 from ...common.kinds import Json, Kind, Text
 
 NO_MOUNT = ("none", "swap")
@@ -22,9 +23,10 @@ class Mount(Kind):
         path = Text(filled=True).read(value)
         if path in NO_MOUNT:
             return path
-        if not path.startswith("/") or any(character.isspace() for character in path) or ".." in path.split("/"):
+        short = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+        if not path.startswith("/") or any(character.isspace() for character in path) or why_no_mount(short) is not None:
             self.refuse(value)
-        return "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+        return short
 
     def json_schema(self) -> Json:
         return {"type": "string", "pattern": r"^\s*(/\S*|none|swap)\s*$"}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage import btrfs, lvm, overhead, zfs
-from ....module_utils.storage.filesystems import FILESYSTEMS, made_on
+from ....module_utils.storage.filesystems import made_on
 from ....module_utils.storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ...common.errors import Mistakes, suggest
 from ...common.kinds import kind_of
@@ -31,6 +31,7 @@ from .entry import Entry
 from .memo import Memory
 from .mounts import NO_MOUNT
 from .no_plan import no_size_left, no_twins, over_maximum
+from .options import check_options
 from .relations import related
 from .thin import check_kept, check_pools
 from .values import ALL_DISKS, KEYS_OF_SOME, SPACE, Bounds, Mirror, bounds_of
@@ -411,7 +412,7 @@ class _Reader:
         bounds = bounds_of(values, self._whole(entry, choice.allowed), entry.place, self.mistakes)
         if bounds.contradictory:
             self.contradictions.append((entry, bounds))
-        self._check_label(entry)
+        check_options(entry, self.mistakes)
         if entry.type is SpaceType.ZPOOL:
             check_zpool(entry, self.mistakes)
         legs = self._legs(entry, len(choice.allowed)) if entry.type in _ON_LEGS else values["legs"] or 0
@@ -535,12 +536,6 @@ class _Reader:
             says = "says in which order optional spaces are left out, so it needs optional: true"
             self.mistakes.add(f"{entry.place}.priority", says)
         return int(entry.values["priority"])
-
-    def _check_label(self, entry: Entry) -> None:
-        label, fs_type = entry.values["fs_label"], entry.values["fs_type"]
-        longest = FILESYSTEMS[fs_type].label_length if fs_type is not None else None
-        if label is not None and longest is not None and len(label.encode(errors="replace")) > longest:
-            self.mistakes.add(f"{entry.place}.fs_label", f"{label!r} is too long; a label of {fs_type} has at most {longest} bytes")
 
 
 def _disks_given(raw: Mapping[str, t.Any]) -> str:

@@ -40,7 +40,12 @@ SCHEMA = {
     "lvs": [{"name": "ro-ot", "vgname": "os", "size": 40}, {"name": "swap", "vgname": "os", "size": 10}],
     "fss": [
         {"device": "/dev/disk/by-id/wwn-1-part1", "fs_type": "vfat", "mount": "/boot/efi"},
-        {"device": "/dev/mapper/home-crypt", "fs_type": "btrfs", "fs_options": "-d single -O 'a b'", "fs_label": "home"},
+        {
+            "device": "/dev/mapper/home-crypt",
+            "fs_type": "btrfs",
+            "fs_options": "-d single -O no-holes,^quota",
+            "fs_label": "home",
+        },
         {"device": "/dev/mapper/os-swap", "fs_type": "swap", "mount": "swap"},
         {"device": "/dev/md/data"},
     ],
@@ -77,7 +82,7 @@ def test_everything_is_read():
     assert layout.arrays[0].level == "raid1"
     assert layout.arrays[0].metadata == "1.2"
     assert layout.groups[0].physical[0].metadata_size == 16 * MIB
-    assert layout.filesystems[1].options == ("-d", "single", "-O", "a b")
+    assert layout.filesystems[1].options == ("-d", "single", "-O", "no-holes,^quota")
     assert layout.containers[1].below == "/dev/mapper/os-ro--ot"
     assert layout.partitions_below("/dev/mapper/os-swap") == (first.partitions[1],)
     assert layout.identity("/dev/mapper/os-swap") != layout.identity("/dev/mapper/os-ro--ot")
@@ -130,7 +135,7 @@ def test_identities_follow_from_the_schema_and_differ():
         (("lvs", 0, "size"), 0, "lvs[0].size", "must be a whole number of at least 1"),
         (("lvs", 1, "name"), "ro-ot", "lvs[1].name", "is already that of lvs[0]"),
         (("fss", 0, "fs_type"), "ntfs", "fss[0].fs_type", "must be one of ext2"),
-        (("fss", 0, "fs_label"), "a" * 12, "fss[0].fs_label", "takes 11 bytes"),
+        (("fss", 0, "fs_label"), "a" * 12, "fss[0].fs_label", "at most 11 bytes"),
         (("fss", 0, "fs_options"), "'", "fss[0].fs_options", "cannot be split"),
         (("fss", 3, "mount"), "/boot/efi", "fss[3].mount", "is already that of fss[0]"),
         (("fss", 3, "device"), "/dev/sdx", "fss[3].device", "is not a partition, array, LUKS container or volume"),

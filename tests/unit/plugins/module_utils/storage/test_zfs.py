@@ -83,8 +83,10 @@ def test_properties() -> None:
     assert all(why_no_property(name, "on") is None for name in ("compression", "org.example:owner", "com.sun:auto-snapshot"))
     assert "write it as mount" in str(why_no_property("mountpoint", "/srv"))
     assert "encryption" in str(why_no_property("encryption", "on"))
-    assert "no name" in str(why_no_property("Compression", "on"))
-    assert "has to be a word" in str(why_no_property("compression", ""))
+    assert "no property" in str(why_no_property("Compression", "on"))
+    assert "must be on, off, lz4" in str(why_no_property("compression", ""))
+    assert "can be printed" in str(why_no_property("org.example:owner", "a\nb"))
+    assert "of pools" in str(why_no_property("cachefile", "/etc/x"))
     assert [plain_value(value) for value in ("1M", "128k", "16KiB", "none", "131072", "on", "1.5x")] == [
         "1048576",
         "131072",

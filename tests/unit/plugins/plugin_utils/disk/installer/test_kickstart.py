@@ -130,10 +130,10 @@ def test_btrfs_has_a_command_of_its_own_in_fedora() -> None:
 
 
 def test_labels_and_options_survive_quoting() -> None:
-    schema = [{"id": "a", "type": "partition", "fs_type": "xfs", "mount": "/a$b", "fs_label": "it's", "fs_options": "-m crc=1 -f"}]
+    schema = [{"id": "a", "type": "partition", "fs_type": "xfs", "mount": "/a$b", "fs_label": "it's", "fs_options": "-m crc=1 -i size=512"}]
     plan = make_plan(schema, hardware([("ssd", 10)]))
     (part,) = parsed(written(plan).value, "RHEL9").partition.partitions
-    assert (part.mountpoint, part.label, part.mkfsopts) == ("/a$b", "it's", "-m crc=1 -f")
+    assert (part.mountpoint, part.label, part.mkfsopts) == ("/a$b", "it's", "-m crc=1 -i size=512")
 
 
 def test_a_second_esp_is_lost_by_name() -> None:

@@ -206,11 +206,11 @@ def test_a_static_schema_is_read_strictly() -> None:
     said = str(caught.value)
     for line in (
         "zpools[0].name: must be a letter",
-        "zpools[0].mount: must be a path from the root, or none, not 'tank'",
+        "zpools[0].mount: must be an absolute path",
         "zpools[0].ashift: must be from 9 to 16, not 99",
         "zpools[0].vdevs[0].devices: raidz1 needs at least 3 devices, not 2",
         "zpools[0].vdevs[1].type: must be one of stripe, mirror, raidz1, raidz2, raidz3, not 'log'",
-        "zpools[0].properties: 'Bad' is no name of a property",
+        "zpools[0].properties: 'Bad' is no property",
         "zpools[0].properties: the value of atime must be a word or a number, not a list",
         "zpools[0].datasets[0].name: must be a path of letters",
         "zpools[0].datasets[0].quota: must be a whole number of at least 1, not 0",
