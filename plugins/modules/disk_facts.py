@@ -541,6 +541,24 @@ ansible_facts:
               returned: always
               type: bool
               sample: true
+            used_by:
+              description:
+                - Uses of the disk, and of what is built on it, that no mount point and no holder shows. These are mounts in other mount
+                  namespaces (containers), exports by nvmet and LIO, journals and logs of file systems on other devices, and bcache.
+              returned: always
+              type: list
+              elements: dict
+              contains:
+                dev:
+                  description: The node that is used.
+                  returned: always
+                  type: str
+                  sample: /dev/sda2
+                use:
+                  description: The use, in words.
+                  returned: always
+                  type: str
+                  sample: exported by nvmet as namespace 1 of nqn.2014-08.org.example:data
             mountpoints:
               description: Where the disk itself is mounted, which has a file system without a partition. V([SWAP]) stands for swap in use.
               returned: always

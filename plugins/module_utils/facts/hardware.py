@@ -21,6 +21,7 @@ from .select import Disk, find_disks, select_disks
 from .signatures import TablePartition
 from .sysfs import read_firmware, read_memory
 from .tree import PARTITION_TABLES, Device, Tree
+from .uses import read_uses
 from .zpools import describe_zpools
 
 Facts = dict[str, t.Any]
@@ -37,6 +38,7 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     names = [disk.device.name for disk in disks]
     tree = read_contents(host, tree, names, notes)
     tree = read_stacks(host, tree, names, notes)
+    tree = read_uses(host, tree)
     tree = read_claims(host, tree, names)
     memory = read_memory(host)
     if memory is None:
@@ -86,9 +88,11 @@ def _describe_use(tree: Tree, disk: Disk) -> Facts:
     device = tree.devices[disk.device.name]
     below = tree.descendants(device.name)
     probed = all(part.read for part in (device, *below) if part.running or part.kind == "part")
-    in_use = is_visibly_used(device, below) or any(part.claimed for part in (device, *below)) or _other_path_used(tree, disk)
+    hidden = any(part.claimed or part.uses for part in (device, *below))
+    in_use = is_visibly_used(device, below) or hidden or _other_path_used(tree, disk)
     return {
         "in_use": in_use,
+        "used_by": [{"dev": _place(part), "use": use} for part in (device, *below) for use in part.uses],
         "mountpoints": list(device.mountpoints),
         "probed": probed,
         "empty": probed and not in_use and not below and not device.signatures and device.table is None,

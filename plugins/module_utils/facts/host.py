@@ -124,7 +124,10 @@ class LocalHost:
 
     def resolve(self, path: str) -> t.Optional[str]:
         """See Host."""
-        return os.path.realpath(path) if os.path.exists(path) else None
+        try:
+            return os.path.realpath(path) if os.path.exists(path) else None
+        except OSError:
+            return None
 
     def read_bytes(self, path: str, start: int, size: int) -> bytes:
         """See Host."""

@@ -50,17 +50,26 @@ def read_contents(host: Host, tree: Tree, disks: Iterable[str], notes: Notes) ->
 
 
 def read_claims(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
-    """Return the tree with `claimed` known for the disks of these names that nothing visible uses.
+    """Return the tree with `claimed` known for all that nothing visible uses of the disks of these names, their partitions and volumes.
 
     In a container, and under ZFS, nothing else would show that a disk is in use.
     """
-    changed = []
+    changed: dict[str, Device] = {}
     for name in disks:
         disk, below = tree.devices[name], tree.descendants(name)
-        mapped = [device for device in below if device.kind == "part" and device.row.get("dm-uuid")]
-        if not is_visibly_used(disk, below):
-            changed += [replace(device, claimed=host.claimed(device.dev)) for device in mapped or [disk] if device.dev is not None]
-    return tree.with_devices(changed)
+        idle = [device for device in below if device.dev is not None and not device.is_part and _is_idle(tree, device)]
+        asked = [replace(device, claimed=host.claimed(str(device.dev))) for device in idle if device.name not in changed]
+        changed.update({device.name: device for device in asked})
+        mapped = any(device.kind == "part" and device.row.get("dm-uuid") for device in below)
+        # The kernel holds a whole disk for whoever holds a partition of it.
+        if not mapped and disk.dev is not None and not is_visibly_used(disk, below) and not any(device.claimed for device in asked):
+            changed[name] = replace(disk, claimed=host.claimed(disk.dev))
+    return tree.with_devices(changed.values())
+
+
+def _is_idle(tree: Tree, device: Device) -> bool:
+    """Return whether nothing visible uses a device itself: it is not mounted, and nothing that runs is built on it."""
+    return not device.mountpoints and not any(child.running for child in tree.children(device.name))
 
 
 def read_remains(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:

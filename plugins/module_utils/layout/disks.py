@@ -26,7 +26,7 @@ _DIGEST_BYTES = 16
 class FoundDisk:
     """A disk of the layout and the host's disk that it is; `may_wipe`: what is in the way on it may be destroyed.
 
-    `protections` say that nothing on it may be changed, whatever else is permitted.
+    `protections` say that nothing on it may be changed; `overruled`: although wipe names it.
     """
 
     desired: DesiredDisk
@@ -34,6 +34,7 @@ class FoundDisk:
     device: Device
     may_wipe: bool
     protections: tuple[Protection, ...] = ()
+    overruled: bool = False
 
     @property
     def node(self) -> str:
@@ -47,9 +48,12 @@ class FoundDisk:
 
     def permission(self, purpose: str = "if it may be destroyed") -> str:
         """Return what has to be done before something on it is destroyed, as the end of a message."""
-        if not self.protections:
-            return f"name {self.desired.id} in wipe {purpose}"
-        return f"it is protected by {' and '.join(each.words for each in self.protections)}, whatever wipe says"
+        return f"it is {self.protected}" if self.protections else f"name {self.desired.id} in wipe {purpose}"
+
+    @property
+    def protected(self) -> str:
+        """By what it is protected, in words."""
+        return f"protected by {' and '.join(each.words for each in self.protections)}, whatever wipe says"
 
 
 def fingerprint(disks: Iterable[Disk], present: Present) -> str:
@@ -96,7 +100,8 @@ def find_disks(
             continue
         disk = matching[0]
         by = protections_of(disk, present.tree, protections)
-        found.append(FoundDisk(desired, disk, present.tree.devices[disk.device.name], not by and _may_wipe(desired, disk, wipe), by))
+        named = _may_wipe(desired, disk, wipe)
+        found.append(FoundDisk(desired, disk, present.tree.devices[disk.device.name], named and not by, by, named and bool(by)))
     refusals.extend(refusal for disk in found for refusal in _check_disk(disk, found))
     refusals.extend(_check_wipe(wipe, found))
     return tuple(found), tuple(refusals)

@@ -217,9 +217,10 @@ def _parts(tree: Tree, device: Device) -> Iterator[str]:
         yield f"mounted on {', '.join(device.mountpoints)}"
     if device.remains is not None:
         yield device.remains.words
+    yield from device.uses
     if device.openers:
         yield f"open in {', '.join(device.openers)}"
-    if device.claimed:
+    if device.claimed and not device.uses:
         yield "held by the kernel for something that is not visible here"
     for child in {child.name: child for child in _without_parts_of_pools(tree, children)}.values():
         yield describe_one(tree, child)

@@ -73,7 +73,10 @@ def plan_steps(
     plan = _plan(layout, present, disks, refusals, keep_unlisted, fingerprint)
     notes = (*plan.notes, *unmatched(present.disks, present.tree, protections))
     forbidden = tuple(write_refusals(layout, present, disks, plan.steps, protections))
-    return LayoutPlan(refusals=forbidden, notes=notes) if forbidden else replace(plan, notes=notes)
+    if forbidden:
+        return LayoutPlan(refusals=forbidden, notes=notes)
+    overruled = tuple(f"{disk.words} is {disk.protected}" for disk in disks if disk.overruled) if plan.refusals else ()
+    return replace(plan, refusals=(*plan.refusals, *overruled), notes=notes)
 
 
 def _plan(

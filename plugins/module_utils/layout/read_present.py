@@ -20,6 +20,7 @@ from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.stacks import Superblock, parse_superblock, superblock_command
 from ..facts.torn import Torn, find_torn
 from ..facts.tree import Device, Tree
+from ..facts.uses import read_uses
 from ..schema.model import DesiredZpool, Layout
 from ..storage import zfs
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
@@ -56,6 +57,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     names = [disk.device.name for disk in disks if disk.transport not in LEFT_OUT or disk in listed]
     tree = read_contents(host, tree, names, notes)
     tree = read_stacks(host, tree, names, notes)
+    tree = read_uses(host, tree)
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
     tree = read_remains(host, tree, [disk.device.name for disk in listed])
     physical, logical, spares = _read_lvm(host, tree)

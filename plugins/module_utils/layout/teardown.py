@@ -170,6 +170,8 @@ def _busy(tree: Tree, device: Device) -> Iterator[str]:
     if device.mountpoints:
         places = ", ".join("used as swap" if place == "[SWAP]" else f"mounted on {place}" for place in device.mountpoints)
         yield f"{what} would be destroyed, but is {places}; data in use stays, even if wipe names the disk"
+    elif device.uses:
+        yield f"{what} would be destroyed, but is {' and '.join(device.uses)}; data in use stays, even if wipe names the disk"
     elif device.openers:
         yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; data in use stays, even if wipe names the disk"
     elif device.claimed:

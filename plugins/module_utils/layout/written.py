@@ -57,7 +57,10 @@ def write_refusals(
                 f"{name} is protected by {' and '.join(each.words for each in by)}, so that nothing on it is changed, whatever wipe says; "
                 f"the layout would {listed}"
             )
-        if present.tree.devices[disk.device.name].row.get("ro"):
+        device = present.tree.devices[disk.device.name]
+        if device.uses:
+            yield f"{name} is {' and '.join(device.uses)}, so that nothing on it is changed; the layout would {listed}"
+        if device.row.get("ro"):
             yield f"{name} is read-only; the layout would {listed}"
 
 

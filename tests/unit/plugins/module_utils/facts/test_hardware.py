@@ -83,6 +83,7 @@ class TestFresh:
             "content": [],
             "holders": [],
             "in_use": False,
+            "used_by": [],
             "mountpoints": [],
             "probed": True,
             "empty": True,

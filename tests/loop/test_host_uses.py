@@ -1,0 +1,90 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""disk_layout beside what it cannot see at first: mounts in other namespaces, the list of protected disks, another run."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import EXT4, XFS, Mounted, apply, attempt, digest, new_disk, schema
+
+
+@contextlib.contextmanager
+def mounted_elsewhere(node: str, place: pathlib.Path) -> t.Iterator[int]:
+    """Mount a file system in a mount namespace of its own, as a container does; gives the process that lives in it."""
+    place.mkdir()
+    program = f"mount {node} {place} && echo mounted && exec cat"
+    process = subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "mounted\n"
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def inside(process: int) -> list[str]:
+    return ["nsenter", "--target", str(process), "--mount"]
+
+
+@pytest.fixture
+def host_list() -> t.Iterator[pathlib.Path]:
+    """The host's own list of protected disks, which is put back as it was."""
+    file = pathlib.Path("/etc/bareon/protected")
+    before = file.read_bytes() if file.exists() else None
+    made = not file.parent.exists()
+    file.parent.mkdir(exist_ok=True)
+    yield file
+    if before is not None:
+        file.write_bytes(before)
+    else:
+        file.unlink(missing_ok=True)
+        if made:
+            file.parent.rmdir()
+
+
+def two(disk: str, second: t.Any) -> t.Any:
+    return schema(disk, {"name": "one", "size": 200, **EXT4}, {"name": "two", "size": 400, **second, "mount": "/two"})
+
+
+def test_a_partition_that_is_mounted_in_another_namespace_is_not_destroyed(loops, tmp_path):
+    disk = new_disk(loops)
+    apply({"schema": two(disk, EXT4)})
+    with Mounted(f"{disk}p1", tmp_path / "here"):
+        with mounted_elsewhere(f"{disk}p2", tmp_path / "there") as process:
+            subprocess.run([*inside(process), "sh", "-c", f"echo precious > {tmp_path}/there/file && sync"], check=True)
+            for check in (True, False):
+                said = attempt({"schema": two(disk, XFS), "wipe": [disk]}, check=check)
+                assert said.get("failed")
+                assert f"({process})" in said["msg"]
+                assert f"mounted on {tmp_path / 'there'}" in said["msg"]
+                assert said["changed"] is False
+            seen = subprocess.run([*inside(process), "cat", f"{tmp_path}/there/file"], capture_output=True, text=True, check=True)
+            assert seen.stdout == "precious\n"
+        assert apply({"schema": two(disk, XFS), "wipe": [disk]})["changed"]
+
+
+def test_a_disk_on_the_list_of_the_host_is_not_written_to(loops, host_list):
+    disk = new_disk(loops)
+    made = {"schema": two(disk, EXT4)}
+    apply(made)
+    host_list.write_text("# the database\n\nboot   # by its label\n")
+    before = digest(disk)
+    for check in (True, False):
+        said = attempt({"schema": two(disk, XFS), "wipe": [disk]}, check=check)
+        assert said.get("failed")
+        assert "/etc/bareon/protected:3" in said["msg"]
+        assert disk in said["msg"]
+    assert apply(made)["changed"] is False
+    host_list.write_bytes(b"\xff\n")
+    assert [text.partition(": ")[0] for text in attempt(made)["mistakes"]] == ["/etc/bareon/protected"]
+    assert digest(disk) == before
