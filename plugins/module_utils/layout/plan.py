@@ -90,7 +90,7 @@ def _plan(
     refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
     draft = _draft_all(layout, present, disks, keep_unlisted)
     restoring = tuple(table.restoring for table in draft.tables if table.restoring is not None) if not refusals else ()
-    found = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed, _own_work(draft)))
+    found = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed, _own_work(draft), _own_groups(draft)))
     found = found or tuple(_name_clashes(draft))
     if found and restoring:
         # What is refused may be whole when all its parts are known, and nothing is lost by writing a table as it is.
@@ -134,6 +134,14 @@ def _own_work(draft: _Draft) -> frozenset[str]:
     volumes += [volume for group in draft.groups for volume in group.leftovers]
     unfinished += [device for volume in volumes for device in draft.present.devices_of(volume)]
     return frozenset(name for device in unfinished for name in (device.name, *(child.name for child in tree.descendants(device.name))))
+
+
+def _own_groups(draft: _Draft) -> frozenset[str]:
+    """Return the names of the physical volumes of the layout's own groups that are there; one that lacks a disk for good is made again."""
+    names = {group.name for group in draft.layout.groups}
+    there = [match.device for stack in draft.stacks for match in stack.matches if match.device is not None]
+    below = {name for device in there for name in (device.name, *(child.name for child in draft.present.tree.descendants(device.name)))}
+    return frozenset(str(volume.device) for volume in draft.present.physical if volume.group in names and volume.device in below)
 
 
 @dataclass(frozen=True)

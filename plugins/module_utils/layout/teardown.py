@@ -104,8 +104,11 @@ def _group_uuid(present: Present, device: Device) -> t.Optional[str]:
     return next((volume.group_uuid for volume in present.logical if volume.uuid == device.uuid), None)
 
 
-def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[str] = ()) -> Iterator[str]:
-    """Give every reason why something that is to be destroyed may not be; `own` are the names of our own unfinished work."""
+def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[str] = (), own_groups: Collection[str] = ()) -> Iterator[str]:
+    """Give every reason why something that is to be destroyed may not be.
+
+    `own` are the names of our own unfinished work, `own_groups` those of physical volumes of groups of the layout.
+    """
     names = destroyed.names(present.tree)
     for name in sorted(names | {device.name for device in destroyed.emptied}):
         device = present.tree.devices[name]
@@ -119,6 +122,8 @@ def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[st
             )
     for name in sorted(names):
         yield from _unknown_group(present, present.tree.devices[name])
+        if name not in own and name not in own_groups:
+            yield from _incomplete_group(present, present.tree.devices[name])
     for what, staying in _spanning(present, destroyed):
         yield _spans_words(present, what, staying)
 
@@ -135,10 +140,34 @@ def _unknown_group(present: Present, device: Device) -> Iterator[str]:
     """Give a refusal for a physical volume that LVM does not tell of: its group may be on other disks as well."""
     types = {signature.type for signature in device.signatures}
     is_physical = device.running and device.table is None and "LVM2_member" in types and "linux_raid_member" not in types
-    if is_physical and present.physical_on(device.name) is None:
+    if is_physical and present.physical_on(device.name) is None and _original(present, device) is None:
         yield (
             f"{device.dev} is a physical volume of LVM that would be destroyed, but LVM does not say which group it belongs to: "
             "lvm2 is missing or fails, or is told not to look at it. The group may be on other disks as well"
+        )
+
+
+def _original(present: Present, device: Device) -> t.Optional[Device]:
+    """Return the device that LVM uses in the place of a copy of it; None where something runs on the copy."""
+    uuids = {signature.uuid for signature in device.signatures if signature.type == "LVM2_member" and signature.uuid}
+    if any(child.running for child in present.tree.children(device.name)):
+        return None
+    others = (other for other in present.tree.devices.values() if other.name != device.name and present.physical_on(other.name) is not None)
+    return next(
+        (other for other in others if uuids & {signature.uuid for signature in other.signatures if signature.type == "LVM2_member"}), None
+    )
+
+
+def _incomplete_group(present: Present, device: Device) -> Iterator[str]:
+    """Give a refusal for a physical volume of a group that lacks others: these need it, wherever they are now."""
+    volume = present.physical_on(device.name)
+    lacking = [other for other in present.physical if volume is not None and other.group_uuid == volume.group_uuid and other.device is None]
+    if volume is not None and volume.group_uuid is not None and lacking:
+        others = "one other is" if len(lacking) == 1 else f"{len(lacking)} others are"
+        yield (
+            f"{device.dev} would be destroyed, but is of the volume group {volume.group}, of which {others} not attached; "
+            "what is on these would be lost as well. Attach them, or if they are gone for good, say so to LVM "
+            f"(vgreduce --removemissing {volume.group})"
         )
 
 

@@ -50,6 +50,24 @@ def test_raw_data_in_the_middle_is_met_by_a_sample(size: int, share: float) -> N
     assert "unknown data at" in found.words
 
 
+class OneRun:
+    """A stand-in for a large disk with one run of raw data, and zeros elsewhere."""
+
+    def __init__(self, start: int, size: int) -> None:
+        self.start, self.end = start, start + size
+
+    def read_bytes(self, _path: str, start: int, size: int) -> bytes:
+        before, inside = max(0, min(size, self.start - start)), max(0, min(start + size, self.end) - max(start, self.start))
+        return bytes(before) + os.urandom(inside) + bytes(size - before - inside)
+
+
+@pytest.mark.parametrize("share", [0.011, 0.2503, 0.5, 0.77])
+def test_a_database_of_256_mib_on_a_disk_of_64_gib_is_met_by_a_sample(share: float) -> None:
+    size = 64 * 1024 * MIB
+    host = t.cast(t.Any, OneRun(int(size * share), 256 * MIB))
+    assert find_remains(host, "/dev/sda", size) is not None
+
+
 @pytest.mark.parametrize("data", [{}, {0: b"data"}])
 @pytest.mark.parametrize("offset", [512, 1024, MIB, SIZE - 512])
 def test_what_cannot_be_read_is_not_blank_whatever_is_before_it(offset: int, data: dict[int, bytes]) -> None:

@@ -7,9 +7,15 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Filesystem, Tree
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import Present
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import Destroyed, staying_devices, teardown_steps
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.present import PhysicalVolume, Present
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.teardown import (
+    Destroyed,
+    staying_devices,
+    teardown_refusals,
+    teardown_steps,
+)
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import CloseMapping, DeactivateGroup, StopArray
 
 MIB = 1024**2
@@ -49,3 +55,38 @@ def test_what_is_on_several_disks_cannot_live_without_one(filesystem, staying):
     present = Present(Tree({device.name: device for device in (*disks, *others)}), ())
     assert staying_devices(present, Destroyed((disks[0],))) == staying
     assert staying_devices(present, Destroyed((*disks,))) == set()
+
+
+def physical(device, group="nas"):
+    return PhysicalVolume(device, group, group and f"uuid of {group}", 1000 * MIB, 1024 * MIB, MIB, 0, 4 * MIB)
+
+
+def member(name, uuid):
+    return Device(name, f"/dev/{name}", "disk", 1024 * MIB, signatures=(Signature("LVM2_member", uuid),))
+
+
+def test_a_group_that_lacks_a_disk_is_not_destroyed_on_the_other_unless_it_is_the_layouts_own():
+    disk = member("sda", "a")
+    present = Present(Tree({"sda": disk}), (), (physical("sda"), physical(None)))
+    (said,) = teardown_refusals(present, Destroyed((disk,)))
+    assert "the volume group nas" in said
+    assert "vgreduce --removemissing nas" in said
+    assert not list(teardown_refusals(present, Destroyed((disk,)), own_groups=("sda",)))
+    assert not list(teardown_refusals(Present(Tree({"sda": disk}), (), (physical("sda"),)), Destroyed((disk,))))
+
+
+def test_a_copy_of_a_physical_volume_can_be_destroyed_where_lvm_uses_the_original():
+    original, copy = member("sda", "a"), member("sdb", "a")
+    tree = Tree({"sda": original, "sdb": copy})
+    assert not list(teardown_refusals(Present(tree, (), (physical("sda"),)), Destroyed((copy,))))
+    # Where LVM knows neither, it may be either of them.
+    (said,) = teardown_refusals(Present(tree, ()), Destroyed((copy,)))
+    assert "LVM does not say which group" in said
+    running = tree.with_devices([Device("dm-0", "/dev/dm-0", "lvm", MIB, ("sdb",), title="data", group="nas")])
+    assert list(teardown_refusals(Present(running, (), (physical("sda"),)), Destroyed((copy,))))
+
+
+def test_what_is_used_out_of_sight_is_called_by_its_use():
+    disk = Device("sda", "/dev/sda", "disk", MIB, uses=("exported by LIO as iblock_0/data",), claimed=True)
+    (said,) = teardown_refusals(Present(Tree({"sda": disk}), ()), Destroyed((disk,)))
+    assert "exported by LIO as iblock_0/data" in said
