@@ -111,6 +111,8 @@ def _identity(host: Host, base: str, name: str) -> Row:
         "model": read(f"{base}/device/model") or read(f"{base}/device/name") or None,
         "rev": next((text for text in revisions if text), None),
         "serial": _serial(host, base),
+        "subsystem-nqn": read(f"{base}/device/subsysnqn") or None,
+        "namespace": read(f"{base}/nsid") or None,
         "wwn": parse_wwid(read(f"{base}/wwid") or read(f"{base}/device/wwid") or "", nvme=name.startswith("nvme")),
     }
 
