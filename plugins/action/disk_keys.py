@@ -2,45 +2,49 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Change keys on the host, and write the recovery keys that come of it on the controller."""
+"""Change keys on the host; recovery keys are created and written on the controller first."""
 
 from __future__ import annotations
 
 import typing as t
 from pathlib import Path
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ..plugin_utils.common.action import failure
-from ..plugin_utils.disk.recovery_keys import recovery_key_files, try_folder, write_new
+from ..plugin_utils.common.host_action import checked
+from ..plugin_utils.disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery
 
 
 class ActionModule(ActionBase):
-    """disk_keys: the module, and what of its result goes into files here."""
+    """disk_keys: the parts of the module on the host, and the recovery keys between them."""
 
     _supports_check_mode = True
     _supports_diff = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Run the module. Where the folder cannot be written to nothing is begun, for the keys would be lost."""
+        """Run the module. Where recovery keys could not be kept, nothing is begun."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         arguments = dict(self._task.args)
-        folder = arguments.pop("recovery_key_directory", None)
-        if folder is not None and not self._task.check_mode:
-            problem = try_folder(Path(str(folder)).expanduser())
-            if problem:
-                return result | failure(problem)
-        result |= self._execute_module(module_name="bareon.allocator.disk_keys", module_args=arguments, task_vars=task_vars)
-        if folder is None or "recovery_keys" not in result:
-            return result
-        return result | self._written(result, Path(str(folder)).expanduser(), str((task_vars or {}).get("inventory_hostname", "host")))
+        directory = arguments.pop("recovery_key_directory", None)
+        host = str((task_vars or {}).get("inventory_hostname", "host"))
+        folder = None if directory is None else Folder(Path(str(directory)).expanduser(), host)
+        if "hand_over" in arguments:
+            return result | failure("hand_over: is what the controller tells the host, and cannot be given")
 
-    def _written(self, result: dict[str, t.Any], folder: Path, host: str) -> dict[str, t.Any]:
-        """Return what the result has instead of keys: their files. A key that could not be written stays in it."""
-        files = recovery_key_files(result, folder, host)
+        def call(hand_over: dict[str, t.Any]) -> dict[str, t.Any]:
+            given = {**arguments, "hand_over": hand_over}
+            answer = self._execute_module(module_name="bareon.allocator.disk_keys", module_args=given, task_vars=task_vars)
+            return checked(answer, task_vars)
+
         try:
-            for name, file in files.items():
-                write_new(file, result["recovery_keys"][name])
-        except OSError as error:
-            return failure(f"The recovery keys were created and are in recovery_keys, but cannot be written to files: {error}")
-        return {"recovery_keys": {}, "recovery_key_files": {name: str(file) for name, file in files.items()}}
+            if "schema" in arguments:
+                arguments["containers"] = as_in_schema(arguments.get("containers"), arguments.pop("schema"))
+            asked = with_recovery(arguments.get("containers"))
+            shows = boolean(arguments.pop("show_recovery_keys", False))
+            if folder is not None and not self._task.check_mode:
+                folder.check(asked)
+            return result | change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
+        except (Refused, TypeError) as problem:
+            return result | failure(str(problem))

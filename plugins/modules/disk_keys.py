@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Has LUKS containers be opened by what they are to be opened by."""
+"""Enrols the requested unlock methods in LUKS headers, and removes others that may go."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ description:
   - Containers may be open or closed. Their data are not touched.
   - Before it fills a key slot, a run marks it in the header. If the run is interrupted, the next one clears the marked slot and fills it
     again.
+  - Keys are added to all containers before any key is removed. Recovery keys are created on the controller, and written there before a
+    host gets them. The mark of their key slots stays until the controller has confirmed them; if it never does, the next run replaces them.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -65,8 +67,9 @@ options:
               - V(passphrase) is O(luks_key). Without it, any passphrase that is there already will do.
               - V(key_file) is a file on the host whose whole content is a key. If the file is missing, it is created with 64 random bytes,
                 readable by root only.
-              - V(recovery) is a recovery key of 256 random bits, written in letters that are on the same keys of most keyboards. Only the
-                run that creates it returns it. It is marked with the same token that C(systemd-cryptenroll) uses.
+              - V(recovery) is a recovery key of 256 random bits, written in letters that are on the same keys of most keyboards. It goes
+                into a file below O(recovery_key_directory), or with O(show_recovery_keys) into the result of the run that creates it. It is
+                marked with the same token that C(systemd-cryptenroll) uses.
               - V(tang) is a server on the network that helps to open the container without learning the key. It is used through C(clevis).
                 Before anything is added, the server must decrypt a test message. List it several times for several servers; any one of
                 them is enough to open the container.
@@ -100,6 +103,11 @@ options:
           path:
             description: For V(key_file), the path of the file.
             type: path
+  schema:
+    description:
+      - The static schema that RV(bareon.allocator.disk_layout#module:containers) come from. Its C(unlock) is used instead of
+        O(containers[].unlock), and containers for which it lists none are refused, so that a host cannot ask for keys of its own choice.
+    type: dict
   tpm2_pin:
     description:
       - The PIN of containers with O(containers[].unlock[].pin). It is needed only when a PIN is set or has to be tried.
@@ -141,12 +149,54 @@ options:
       - The directory that key file paths are relative to, for a system that is being installed there.
     type: path
     default: /
+  take_last_key:
+    description:
+      - Whether O(take_away) may remove the last passphrase, key file or recovery key of a container, so that only a TPM or Tang opens it.
+        Nobody holds a key then. If the TPM or the server is lost, so are the data.
+    type: bool
+    default: false
   recovery_key_directory:
     description:
-      - A directory on the controller to write new recovery keys to, instead of returning them. Each key is a file, named after the host,
-        the container and the key slot, that only its owner can read.
+      - A directory on the controller to write new recovery keys to. Each key is a file, named after the host, the container and the key
+        slot, that only its owner can read.
+      - A key is written before the host gets it. Until the host has confirmed it, the name of its file ends with C(.new). If a run is
+        interrupted, the next one uses that key.
       - The directory is created if it is missing.
+      - Without it, and without O(show_recovery_keys), a run that would create a recovery key fails before it changes anything.
     type: path
+  show_recovery_keys:
+    description:
+      - Whether the task may return new recovery keys, if there is no O(recovery_key_directory). Whoever reads the output of the run, or
+        the log of a CI job, can read them then.
+      - No other key is removed on account of a recovery key that is only shown. Give it as O(luks_old_key) in a later run for that.
+    type: bool
+    default: false
+  hand_over:
+    description:
+      - What the part on the controller tells the part on the host. It cannot be given.
+    type: dict
+    suboptions:
+      part:
+        description: The part of the run.
+        type: str
+        choices: [begin, add, finish]
+        default: begin
+      recovery_keys:
+        description: The recovery keys that the controller holds, by the names of the containers.
+        type: dict
+        default: {}
+      earlier_keys:
+        description: Recovery keys that are replaced, by the names of the containers.
+        type: dict
+        default: {}
+      written:
+        description: Whether O(hand_over.recovery_keys) are in files.
+        type: bool
+        default: false
+      added:
+        description: The key slots that the run has filled, by the names of the containers.
+        type: dict
+        default: {}
 attributes:
   check_mode:
     description: Can run in check mode and return what it would return otherwise.
@@ -164,12 +214,11 @@ attributes:
     details:
       - Except with O(renew), which creates something new in every run.
   action:
-    description: Has an action plugin, which writes recovery keys on the controller.
+    description: Has an action plugin, which creates recovery keys and writes them on the controller.
     support: full
 notes:
   - Each key is tried on the header. That takes a second or two for each, because C(cryptsetup) makes guessing slow on purpose.
-  - Whoever can read the results of tasks can read RV(recovery_keys). Give O(recovery_key_directory), or set C(no_log) on the task and pass
-    on what it registers.
+  - A run that creates recovery keys talks to the host three times, and tries each key as often.
 seealso:
   - module: bareon.allocator.disk_layout
   - module: community.crypto.luks_device
@@ -217,6 +266,7 @@ EXAMPLES = r"""
     luks_key: "{{ vault_luks_key }}"
     luks_old_key: "{{ vault_luks_key_of_last_year }}"
     take_away: [keys]
+    recovery_key_directory: ~/recovery-keys
   become: true
 """
 
@@ -287,7 +337,7 @@ recovery_keys:
   description:
     - The recovery keys that this run has created, by the names of the containers. They are never shown again. Empty with
       O(recovery_key_directory).
-  returned: always, unless the input cannot be used
+  returned: always, unless the input cannot be used. Keys are in it with O(show_recovery_keys) only
   type: dict
   sample: {}
 recovery_key_files:
@@ -307,7 +357,7 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.changes import GOING, RENEWED, Request
+from ansible_collections.bareon.allocator.plugins.module_utils.keys.changes import GOING, PARTS, RENEWED, Request
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.options import request_of
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.report import as_result
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import Report, apply, foresee
@@ -346,8 +396,21 @@ def main() -> t.NoReturn:
             "take_away": {"type": "list", "elements": "str", "choices": list(GOING), "default": []},
             "renew": {"type": "list", "elements": "str", "choices": list(RENEWED), "default": []},
             "root": {"type": "path", "default": "/"},
-            # Taken out by the part on the controller, which writes there.
+            "take_last_key": {"type": "bool", "default": False},
+            # Taken out by the part on the controller.
+            "schema": {"type": "dict"},
             "recovery_key_directory": {"type": "path", "no_log": False},
+            "show_recovery_keys": {"type": "bool", "default": False, "no_log": False},
+            "hand_over": {
+                "type": "dict",
+                "options": {
+                    "part": {"type": "str", "choices": list(PARTS), "default": PARTS[0]},
+                    "recovery_keys": {"type": "dict", "default": {}, "no_log": True},
+                    "earlier_keys": {"type": "dict", "default": {}, "no_log": True},
+                    "written": {"type": "bool", "default": False},
+                    "added": {"type": "dict", "default": {}},
+                },
+            },
         },
         mutually_exclusive=[KEY_EXCLUSIVE, ("luks_old_key", "luks_old_key_file")],
         supports_check_mode=True,

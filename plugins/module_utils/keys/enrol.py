@@ -4,8 +4,8 @@
 
 """Carries out one change of a container's keys.
 
-A slot is marked in the header before it is filled, and the mark goes when it opens and its token is there. What a run that is cut off
-leaves is marked, therefore, and the next run removes it and begins again: nobody can say what key it has, or who was told.
+A slot is marked in the header before it is filled, and the mark goes when it opens and its token is there. Whatever an interrupted run
+leaves is marked, therefore; the next run removes it and begins again. The mark of a recovery key stays until the controller confirms it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,17 @@ import json
 import os
 import typing as t
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..steps.luks import Key
 from ..steps.machine import Machine, StepFailed
-from ..storage.unlock import PASSPHRASE, RECOVERY, TANG, TPM2, Method
-from .changes import DropUnfinished, Enrol, Request, TakeAway
+from ..storage.unlock import PASSPHRASE, RECOVERY, TANG, TPM2
+from .changes import Confirm, DropUnfinished, Enrol, Request, TakeAway
 from .header import TOKENS, UNFINISHED, Header, read_header
-from .material import encrypted_by_tang, key_file_content, recovery_key, slot_opened, tang_key, tpm_opens
+from .material import encrypted_by_tang, key_file_content, slot_opened, tang_key, tpm_opens
 
 _QUICK = ("--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000")
 """Nobody guesses a key of 256 random bits, so there is no use in making every try slow."""
-
-
-@dataclass(frozen=True)
-class Enrolled:
-    """The slot that was filled; `shown` is a recovery key that somebody has to keep."""
-
-    slot: int
-    shown: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -41,12 +33,11 @@ class _Material:
     key: Key
     token: t.Optional[Mapping[str, t.Any]] = None
     quick: bool = False
-    shown: str = field(default="", repr=False)
 
 
-def enrol(step: Enrol, machine: Machine, unlocking: Key, request: Request) -> Enrolled:
-    """Fill a free slot by a method; `unlocking` opens the container now. Raises StepFailed."""
-    material = None if step.method.kind == TPM2 else _material(step.method, machine, request.key.passphrase, request.root)
+def enrol(step: Enrol, machine: Machine, unlocking: Key, request: Request) -> int:
+    """Fill a free slot by a method, and return it; `unlocking` opens the container now. Raises StepFailed."""
+    material = None if step.method.kind == TPM2 else _material(step, machine, request)
     header = read_header(machine, step.device)
     slot, tokens = header.free_slot, header.free_tokens
     # One token is the mark, the other says what the slot is for.
@@ -57,26 +48,29 @@ def enrol(step: Enrol, machine: Machine, unlocking: Key, request: Request) -> En
     if material is None:
         slot = _enrol_tpm(step, machine, unlocking, header, request.pin)
         machine.change(["cryptsetup", "token", "remove", f"--token-id={mark}", step.device])
-        return Enrolled(slot)
+        return slot
     _add_key(machine, step.device, slot, unlocking, material)
     if slot_opened(machine, step.device, material.key, slot) != slot:
         raise StepFailed(f"{step.method.words} does not open key slot {slot} of {step.device}, although it was added there")
     if material.token is not None:
         _import(machine, step.device, number, {"type": TOKENS[step.method.kind], "keyslots": [str(slot)], **material.token})
-    machine.change(["cryptsetup", "token", "remove", f"--token-id={mark}", step.device])
-    return Enrolled(slot, material.shown)
+    if step.method.kind != RECOVERY:
+        machine.change(["cryptsetup", "token", "remove", f"--token-id={mark}", step.device])
+    return slot
 
 
-def _material(method: Method, machine: Machine, passphrase: bytes, root: str) -> _Material:
+def _material(step: Enrol, machine: Machine, request: Request) -> _Material:
+    method = step.method
     if method.kind == PASSPHRASE:
-        return _Material(Key(passphrase))
+        return _Material(Key(request.key.passphrase))
     if method.kind == RECOVERY:
-        text = recovery_key()
-        return _Material(Key(text.encode()), {}, quick=True, shown=text)
+        if step.name not in request.hand_over.recovery_keys:
+            raise StepFailed("the controller has created no recovery key for it")
+        return _Material(Key(request.hand_over.recovery_keys[step.name].encode()), {}, quick=True)
     if method.kind == TANG:
         key = tang_key()
         return _Material(Key(key), {"jwe": encrypted_by_tang(machine, method, key)}, quick=True)
-    path = path_below(root, method.path)
+    path = path_below(request.root, method.path)
     if machine.resolve(path) is None:
         machine.create_secret(path, key_file_content())
     return _Material(Key(file=path))
@@ -138,4 +132,9 @@ def drop_unfinished(step: DropUnfinished, machine: Machine) -> None:
     for token in header.tokens:
         if step.slot is not None and token.slots == (step.slot,):
             machine.change(["cryptsetup", "token", "remove", f"--token-id={token.number}", step.device])
+    machine.change(["cryptsetup", "token", "remove", f"--token-id={step.token}", step.device])
+
+
+def confirm(step: Confirm, machine: Machine) -> None:
+    """Remove the mark of a recovery key."""
     machine.change(["cryptsetup", "token", "remove", f"--token-id={step.token}", step.device])

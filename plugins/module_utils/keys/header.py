@@ -16,7 +16,7 @@ from ..storage.unlock import RECOVERY, TANG, TPM2, Method
 from .jwe import tang_of, thumbprints
 
 UNFINISHED = "bareon.unfinished"
-"""The type of a token that names a slot whose key may not be what it is to be: a run that adds keys was cut off."""
+"""The type of a token that names a slot whose key nobody may have: it is being filled, or its recovery key is not confirmed as kept yet."""
 
 KEYS, OTHER = "keys", "other"
 """What opens a slot that has no token: a passphrase or a key file, nobody can tell; and one with a token of a kind that is not known."""
@@ -24,8 +24,9 @@ KEYS, OTHER = "keys", "other"
 TOKENS = {RECOVERY: "systemd-recovery", TANG: "clevis", TPM2: "systemd-tpm2"}
 """The types of tokens by method. They are those of systemd and Clevis, which open the containers by them."""
 
-_SLOTS = 32
-_TOKENS = 32
+SLOTS = 32
+"""The most key slots that a LUKS 2 header has."""
+TOKENS_AT_MOST = 32
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,13 @@ class Header:
     @property
     def free_slot(self) -> t.Optional[int]:
         """The first slot that is free, which every tool takes; None when there is none."""
-        return next((number for number in range(_SLOTS) if number not in self.slots), None)
+        return next((number for number in range(SLOTS) if number not in self.slots), None)
 
     @property
     def free_tokens(self) -> tuple[int, ...]:
         """The numbers that no token has."""
         taken = [token.number for token in self.tokens]
-        return tuple(number for number in range(_TOKENS) if number not in taken)
+        return tuple(number for number in range(TOKENS_AT_MOST) if number not in taken)
 
     @property
     def unfinished(self) -> tuple[Token, ...]:
@@ -100,6 +101,14 @@ def read_header(machine: Machine, device: str) -> Header:
         why = "there is no cryptsetup, or it did not answer" if outcome is None else outcome.stderr.strip() or f"code {outcome.code}"
         raise StepFailed(f"{device} has no LUKS 2 header that cryptsetup (2.4 or newer) can read: {why}")
     return parse_header(outcome.stdout)
+
+
+def has_header(machine: Machine, device: str) -> bool:
+    """Return whether a device has the header of a LUKS container, of any version; raises StepFailed where nobody can tell."""
+    outcome = machine.run(["cryptsetup", "isLuks", device])
+    if outcome is None:
+        raise StepFailed("there is no cryptsetup, or it did not answer")
+    return outcome.code == 0
 
 
 def parse_header(text: str) -> Header:

@@ -17,21 +17,11 @@ from ..steps.machine import Machine, StepFailed
 from ..storage.unlock import Method
 from .jwe import compact, parse_compact
 
-_MODHEX = "cbdefghijklnrtuv"
-"""Letters that lie on the same keys of most keyboards, as systemd writes recovery keys."""
-_RECOVERY_BYTES = 32
-_GROUP = 8
 _KEY_FILE_BYTES = 64
 _TANG_BYTES = 32
 _NETWORK_PATIENCE = 180
 _ANY_CODE = range(256)
 _WRONG = 2
-
-
-def recovery_key() -> str:
-    """Return a new recovery key of 256 bits, written as systemd does: eight groups of eight letters."""
-    letters = "".join(_MODHEX[byte >> 4] + _MODHEX[byte & 15] for byte in secrets.token_bytes(_RECOVERY_BYTES))
-    return "-".join(letters[start : start + _GROUP] for start in range(0, len(letters), _GROUP))
 
 
 def key_file_content() -> bytes:

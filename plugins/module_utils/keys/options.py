@@ -13,7 +13,8 @@ from ..schema.fields import Item, Mistakes
 from ..schema.methods import read_methods
 from ..schema.static import SchemaMistakes
 from ..steps.luks import Key, key_of
-from .changes import Container, Request
+from ..storage.recovery_key import is_recovery_key
+from .changes import BEGIN, Container, HandOver, Request
 
 _KEYS = ("name", "device", "node", "uuid", "unlock")
 
@@ -29,9 +30,29 @@ def request_of(params: Mapping[str, t.Any]) -> Request:
     mistakes += [f"containers[{at}].name: {name} is listed already" for at, name in enumerate(names) if name in names[:at]]
     mistakes += [*key.passphrase_problems(), *key.problems()]
     mistakes += old_key.problems("luks_old_key_file")
+    hand_over = _hand_over(params["hand_over"] or {}, mistakes)
     if mistakes:
         raise SchemaMistakes(mistakes)
-    return Request(containers, key, old_key, tuple(params["take_away"]), tuple(params["renew"]), params["root"], params["tpm2_pin"] or "")
+    return Request(
+        containers,
+        key,
+        old_key,
+        tuple(params["take_away"]),
+        tuple(params["renew"]),
+        params["root"],
+        params["tpm2_pin"] or "",
+        params["take_last_key"],
+        hand_over,
+    )
+
+
+def _hand_over(values: Mapping[str, t.Any], mistakes: Mistakes) -> HandOver:
+    """Return what the controller hands over; there is none where the module is run without its action plugin."""
+    keys, earlier = values.get("recovery_keys") or {}, values.get("earlier_keys") or {}
+    for option, given in (("recovery_keys", keys), ("earlier_keys", earlier)):
+        mistakes += [f"hand_over.{option}.{name}: is no recovery key" for name, text in given.items() if not is_recovery_key(text)]
+    added = {name: frozenset(slots) for name, slots in (values.get("added") or {}).items()}
+    return HandOver(values.get("part") or BEGIN, keys, earlier, bool(values.get("written")), added)
 
 
 def _container(item: Item) -> Container:

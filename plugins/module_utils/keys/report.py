@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A run's report -> the result of the module. Pure. A recovery key stands in `recovery_keys` and nowhere else."""
+"""A run's report -> the result of the module. Pure. No key stands in it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import re
 import typing as t
 
 from ..steps.kinds import Step
-from ..storage.unlock import Method
-from .changes import METHOD_WORDS, Container, Enrol, Present, Request, TakeAway, plan_changes
+from ..storage.unlock import RECOVERY, Method
+from .changes import METHOD_WORDS, Confirm, Container, Enrol, Present, Request, TakeAway, plan_changes
 from .header import Header
 from .run import Report
 
@@ -30,9 +30,20 @@ def as_result(report: Report, request: Request, check_mode: bool) -> Plain:
         "changed": changes,
         "steps": [*(_plain(step, True) for step in report.done), *(_plain(step, False) for step in left)],
         "containers": [_container(one, report.now[one.name], request) for one in request.containers],
-        "recovery_keys": dict(report.recovery_keys),
+        "recovery_needed": list(report.recovery_needed),
+        "recovery_slots": dict(_recovery_slots(report, request)),
+        "added": {name: sorted(slots) for name, slots in report.added.items()},
         "diff": {"before_header": "keys", "after_header": "keys", "before": before, "after": after},
     }
+
+
+def _recovery_slots(report: Report, request: Request) -> t.Iterator[tuple[str, int]]:
+    """Give the containers that the controller's recovery keys open, with the slots that are marked as a recovery key's."""
+    for container in request.containers:
+        present = report.now[container.name]
+        for method, slot in present.opened.items():
+            if method.kind == RECOVERY and present.header is not None and present.header.method_of(slot) == RECOVERY:
+                yield container.name, slot
 
 
 def _plain(step: Step, done: bool) -> Plain:
@@ -71,7 +82,7 @@ def _foreseen(report: Report, request: Request) -> str:
 def _after(container: Container, present: Present, steps: t.Sequence[Step]) -> str:
     mine = [step for step in steps if vars(step)["name"] == container.name]
     gone = {slot for step in mine if isinstance(step, TakeAway) for slot in step.slots}
-    gone |= {slot for step in mine if not isinstance(step, (TakeAway, Enrol)) for slot in [vars(step)["slot"]] if slot is not None}
+    gone |= {slot for step in mine if not isinstance(step, (TakeAway, Enrol, Confirm)) for slot in [vars(step)["slot"]] if slot is not None}
     header = present.header or Header(())
     stay = Header(tuple(slot for slot in header.slots if slot not in gone), header.tokens)
     added = [step.method.words for step in mine if isinstance(step, Enrol)]

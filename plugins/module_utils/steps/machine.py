@@ -12,12 +12,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import subprocess
 import time
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..facts.host import Host, LocalHost, Outcome, find_program, tool_environment
+from ..storage.unlock import why_no_key_file
 
 PATIENCE = 600
 """Seconds after which a command that changes something is given up."""
@@ -76,6 +78,9 @@ class Machine(Host, t.Protocol):
 
     def handed(self, content: bytes) -> contextlib.AbstractContextManager[str]:
         """Give a path at which commands find a secret: it is on no disk, and they alone see it."""
+
+    def why_no_key_file(self, path: str) -> t.Optional[str]:
+        """Return why a file cannot be used as a key; None for nothing."""
 
     def create_secret(self, path: str, content: bytes) -> None:
         """Make a file that only root can read, whole or not at all, and its directory; raises StepFailed, also where there is one."""
@@ -154,6 +159,14 @@ class LocalMachine(LocalHost):
             yield f"/proc/self/fd/{handle}"
         finally:
             os.close(handle)
+
+    def why_no_key_file(self, path: str) -> t.Optional[str]:
+        """See Machine."""
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        return why_no_key_file(found.st_size, found.st_mode) if stat.S_ISREG(found.st_mode) else "is not a file"
 
     def create_secret(self, path: str, content: bytes) -> None:
         """See Machine. A link, unlike a new name, never takes the place of a file that is there."""

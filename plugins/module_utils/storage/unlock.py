@@ -38,7 +38,7 @@ _THUMBPRINT = r"[A-Za-z0-9_-]{43}"
 
 LEAST_KEY_FILE = 16
 """Bytes of the shortest key file that is taken: 128 bits. An empty one is a template that was rendered to nothing."""
-_OF_OTHERS = stat.S_IRWXO
+_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def why_no_key_file(size: int, mode: int) -> t.Optional[str]:
     if size < LEAST_KEY_FILE:
         return f"has {size} bytes; a key file has {LEAST_KEY_FILE} or more, best 64 of /dev/urandom"
     if mode & _OF_OTHERS:
-        return f"has the mode {stat.S_IMODE(mode):04o}, by which everybody on the host may use it; make it 0400"
+        return f"has the mode {stat.S_IMODE(mode):04o}, by which others than its owner may use it; make it 0400"
     return None
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import Outcome
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.jwe import thumbprints
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import PATIENCE, CommandFailed, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.unlock import why_no_key_file
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 
@@ -69,6 +70,9 @@ class LuksMachine(RecordingMachine):
         yield "/handed"
         del self.secrets["/handed"]
 
+    def why_no_key_file(self, path: str) -> str | None:
+        return why_no_key_file(len(self.secrets[path]), 0o100400)
+
     def create_secret(self, path: str, content: bytes) -> None:
         self._spend()
         assert path not in self.secrets
@@ -79,8 +83,10 @@ class LuksMachine(RecordingMachine):
 
     def run(self, command: Sequence[str]) -> Outcome | None:
         self.events.append(("run", " ".join(command)))
+        header = self.headers.get(command[-1])
+        if command[:2] == ["cryptsetup", "isLuks"]:
+            return Outcome(int(header is None), "", "")
         assert command[:3] == ["cryptsetup", "luksDump", "--dump-json-metadata"]
-        header = self.headers.get(command[3])
         return Outcome(1, "", "no header") if header is None else Outcome(0, header.text(), "")
 
     def change(

@@ -75,6 +75,9 @@ class RecordingMachine:
         self.events.append(("handed", len(content)))
         yield "/handed"
 
+    def why_no_key_file(self, path: str) -> str | None:
+        return None
+
     def create_secret(self, path: str, content: bytes) -> None:
         self.events.append(("secret", path, len(content)))
 

@@ -27,7 +27,11 @@ def main() -> None:
             "take_away": {"type": "list", "elements": "str", "default": []},
             "renew": {"type": "list", "elements": "str", "default": []},
             "root": {"type": "path", "default": "/"},
+            "take_last_key": {"type": "bool", "default": False},
+            "hand_over": {"type": "dict"},
+            "schema": {"type": "dict"},
             "recovery_key_directory": {"type": "path", "no_log": False},
+            "show_recovery_keys": {"type": "bool", "default": False, "no_log": False},
         },
         supports_check_mode=True,
     )

@@ -2,87 +2,268 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where recovery keys of a result go on the controller."""
+"""Recovery keys on the controller, and what a host that lies can do to it."""
 
 from __future__ import annotations
 
+import copy
+import json
+import os
 import stat
+import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.action import disk_keys
 from ansible_collections.bareon.allocator.plugins.action.disk_keys import ActionModule
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.recovery_key import is_recovery_key, new_recovery_key
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common import files
 
-KEY = "cbdefghi-jklnrtuv"
+Plain = dict[str, t.Any]
+
 SLOTS = [{"slot": 0, "opened_by": "keys"}, {"slot": 3, "opened_by": "recovery"}]
+CONTAINERS = [
+    {"name": "data/1", "device": "/dev/sda1", "unlock": [{"method": "recovery"}]},
+    {"name": "logs", "device": "/dev/sda2", "unlock": [{"method": "passphrase"}]},
+]
+STEP = {"kind": "enrol", "container": "data/1", "device": "/dev/sda1", "says": "add", "done": True}
+CONFIRM = {**STEP, "kind": "confirm"}
+BEGIN: Plain = {"changed": False, "steps": [], "containers": [], "recovery_needed": ["data/1"], "recovery_slots": {}, "added": {}}
+ADD: Plain = {**BEGIN, "changed": True, "steps": [STEP], "recovery_needed": [], "recovery_slots": {"data/1": 3}, "added": {"data/1": [3]}}
+FINISH: Plain = {**ADD, "steps": [CONFIRM], "added": {}}
 
 
 class Task:
     """A task with its arguments."""
 
     def __init__(self, check_mode: bool = False, **args: object) -> None:
-        self.args, self.check_mode, self.async_val, self.environment = args, check_mode, 0, None
+        self.args, self.check_mode, self.async_val, self.environment = {"containers": CONTAINERS, **args}, check_mode, 0, None
         self.diff, self.collections, self._parent = False, [], None
 
 
-@pytest.fixture
-def action(monkeypatch):
-    """Return a function that runs the action; the module returns a new recovery key."""
+class Host:
+    """A host that answers each part of the module as it is told; `given` is what it was handed."""
 
-    def run(task, result=None):
+    def __init__(self, **answers: t.Any) -> None:
+        self.answers, self.given = {"begin": BEGIN, "add": ADD, "finish": FINISH, **answers}, []
+
+    def __call__(self, _action: object, **how: t.Any) -> Plain:
+        assert how["module_name"] == "bareon.allocator.disk_keys"
+        self.given.append(how["module_args"])
+        answer = self.answers[how["module_args"]["hand_over"]["part"]]
+        if isinstance(answer, Exception):
+            raise answer
+        return copy.deepcopy({**answer, "invocation": {"module_args": how["module_args"]}})
+
+    @property
+    def parts(self) -> list[str]:
+        return [given["hand_over"]["part"] for given in self.given]
+
+
+@pytest.fixture
+def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
+    """Return a function that runs the action on a host."""
+
+    def run(task: Task, host: Host | None = None) -> Plain:
         found = object.__new__(ActionModule)
         found._task = task
-        given = result or {"changed": True, "containers": [{"name": "data/1", "slots": SLOTS}], "recovery_keys": {"data/1": KEY}}
         monkeypatch.setattr(ActionModule.__mro__[1], "run", lambda self, tmp=None, task_vars=None: {})
-        monkeypatch.setattr(ActionModule, "_execute_module", lambda self, **how: {**given, "invocation": how["module_args"]})
+        answering = host or Host()
+        monkeypatch.setattr(ActionModule, "_execute_module", lambda self, **how: answering(self, **how))
         return found.run(task_vars={"inventory_hostname": "db1.example"})
 
     return run
 
 
-def test_a_key_goes_into_a_file_of_its_owner_and_not_into_the_result(action, tmp_path: Path) -> None:
-    folder = tmp_path / "keys"
-    result = action(Task(recovery_key_directory=str(folder), containers=[]))
+def test_a_key_goes_into_a_file_of_its_owner_before_the_host_gets_it(action, tmp_path: Path) -> None:
+    folder, host = tmp_path / "keys", Host()
+    written = []
+
+    class Looking(Host):
+        def __call__(self, *given: t.Any, **how: t.Any) -> Plain:
+            written.append(sorted(file.name for file in folder.iterdir()))
+            return super().__call__(*given, **how)
+
+    host = Looking()
+    result = action(Task(recovery_key_directory=str(folder)), host)
     file = folder / "db1_example.data_1.3"
+    assert host.parts == ["begin", "add", "finish"]
+    assert written == [[], ["db1_example.data_1.new"], ["db1_example.data_1.new"]]
     assert result["recovery_key_files"] == {"data/1": str(file)}
-    assert file.read_text() == f"{KEY}\n"
+    key = file.read_text().removesuffix("\n")
+    assert is_recovery_key(key)
+    assert [given["hand_over"]["recovery_keys"] for given in host.given] == [{}, {"data/1": key}, {"data/1": key}]
     assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(folder.stat().st_mode)) == (0o600, 0o700)
-    assert KEY not in str(result)
-    assert "recovery_key_directory" not in result["invocation"]
+    assert key not in json.dumps(result)
+    assert [step["kind"] for step in result["steps"]] == ["enrol"]
+    assert "hand_over" not in result["invocation"]["module_args"]
+    assert not any({"recovery_key_directory", "show_recovery_keys"} & set(given) for given in host.given)
 
 
 def test_a_key_of_an_earlier_container_is_kept(action, tmp_path: Path) -> None:
     (tmp_path / "db1_example.data_1.3").write_text("earlier")
     action(Task(recovery_key_directory=str(tmp_path)))
-    assert (tmp_path / "db1_example.data_1.3").read_text() == f"{KEY}\n"
+    assert is_recovery_key((tmp_path / "db1_example.data_1.3").read_text().strip())
     assert (tmp_path / "db1_example.data_1.3.old1").read_text() == "earlier"
 
 
-def test_without_a_directory_the_key_is_shown(action) -> None:
-    assert action(Task())["recovery_keys"] == {"data/1": KEY}
+def test_a_key_is_shown_only_when_that_is_asked_for(action) -> None:
+    host = Host()
+    result = action(Task(), host)
+    assert result["failed"]
+    assert all(name in result["msg"] for name in ("recovery_key_directory", "show_recovery_keys"))
+    assert host.parts == ["begin"]
+    host = Host()
+    assert action(Task(show_recovery_keys=True), host)["recovery_keys"] == host.given[1]["hand_over"]["recovery_keys"]
+    assert [given["hand_over"]["written"] for given in host.given] == [False] * 3
+
+
+def test_where_no_key_is_needed_the_host_is_asked_once(action, tmp_path: Path) -> None:
+    for more in ({"recovery_key_directory": str(tmp_path)}, {}):
+        host = Host(begin={**BEGIN, "recovery_needed": []})
+        result = action(Task(**more), host)
+        assert (host.parts, result.get("failed"), result["recovery_keys"]) == (["begin"], None, {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_where_nothing_can_be_written_nothing_is_begun(action, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    result = action(Task(recovery_key_directory=str(tmp_path / "file")))
+    host = Host()
+    result = action(Task(recovery_key_directory=str(tmp_path / "file")), host)
     assert result["failed"]
     assert "cannot be written to" in result["msg"]
-    assert "recovery_keys" not in result
+    assert host.parts == []
 
 
-def test_a_key_that_cannot_be_written_stays_in_the_result(action, tmp_path: Path, monkeypatch) -> None:
+def test_a_key_that_cannot_be_written_is_given_to_nobody(action, tmp_path: Path, monkeypatch) -> None:
     def full(*_given: object) -> None:
-        raise OSError("no space left")
+        raise OSError(28, "no space left")
 
-    monkeypatch.setattr(disk_keys, "write_new", full)
-    result = action(Task(recovery_key_directory=str(tmp_path)))
+    monkeypatch.setattr(files.os, "fsync", full)
+    host = Host()
+    result = action(Task(recovery_key_directory=str(tmp_path)), host)
     assert result["failed"]
-    assert "cannot be written to files: no space left" in result["msg"]
-    assert result["recovery_keys"] == {"data/1": KEY}
+    assert "no space left" in result["msg"]
+    assert host.parts == ["begin"]
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_failed_writes_the_keys_that_it_made(action, tmp_path: Path) -> None:
-    failed = {"failed": True, "msg": "no", "containers": [{"name": "data", "slots": SLOTS}], "recovery_keys": {"data": KEY}}
-    result = action(Task(recovery_key_directory=str(tmp_path)), failed)
-    assert (result["failed"], result["msg"]) == (True, "no")
-    assert (tmp_path / "db1_example.data.3").read_text() == f"{KEY}\n"
+def test_the_next_run_hands_over_the_key_that_waits(action, tmp_path: Path) -> None:
+    """The host was lost while it added the key, and the connection after it had done so."""
+    for answers in ({"add": ConnectionError()}, {"finish": ConnectionError()}):
+        first = Host(**answers)
+        with pytest.raises(ConnectionError):
+            action(Task(recovery_key_directory=str(tmp_path)), first)
+        (file,) = tmp_path.iterdir()
+        key = file.read_text().strip()
+        assert file.name.endswith(".new")
+        # It had come to the end there: nothing is needed any more.
+        host = Host(begin={**FINISH, "recovery_needed": []}) if "finish" in answers else Host()
+        result = action(Task(recovery_key_directory=str(tmp_path)), host)
+        assert all(given["hand_over"]["recovery_keys"] == {"data/1": key} for given in host.given)
+        assert list(result["recovery_key_files"].values()) == [str(tmp_path / "db1_example.data_1.3")]
+        assert (tmp_path / "db1_example.data_1.3").read_text().strip() == key
+        (tmp_path / "db1_example.data_1.3").unlink()
+
+
+def test_a_run_that_failed_names_the_files_of_its_keys(action, tmp_path: Path) -> None:
+    for part in ("add", "finish"):
+        result = action(Task(recovery_key_directory=str(tmp_path)), Host(**{part: {**ADD, "failed": True, "msg": "no"}}))
+        assert (result["failed"], result["msg"]) == (True, "no")
+        assert result["recovery_key_files"] == {"data/1": str(tmp_path / "db1_example.data_1.new")}
+    result = action(Task(recovery_key_directory=str(tmp_path)), Host(finish={**FINISH, "recovery_slots": {}}))
+    assert result["failed"]
+    assert "data/1" in result["msg"]
+
+
+LIES: list[tuple[str, Plain]] = [
+    ("evil", {"recovery_needed": ["evil"]}),
+    ("logs", {"recovery_needed": ["logs"]}),
+    ("../../etc", {"recovery_needed": ["../../etc"]}),
+    ("None", {"recovery_needed": "data/1"}),
+    ("None", {"recovery_needed": {"data/1": "x"}}),
+    ("[]", {"recovery_needed": [[]]}),
+    ("evil", {"recovery_slots": {"evil": 1}}),
+    ("../x", {"recovery_slots": {"data/1": "../x"}}),
+    ("True", {"recovery_slots": {"data/1": True}}),
+    ("99", {"recovery_slots": {"data/1": 99}}),
+    ("None", {"recovery_slots": [1]}),
+    ("x", {"added": {"data/1": ["x"]}}),
+    ("recovery keys", {"recovery_keys": {"data/1": "- hosts: localhost\n  tasks: []"}}),
+    ("recovery keys", {"recovery_keys": {"data/1": new_recovery_key()}}),
+    ("recovery keys", {"recovery_key_files": {"data/1": "/etc/passwd"}}),
+]
+
+
+@pytest.mark.parametrize("shows", [False, True])
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize(("named", "lie"), LIES)
+def test_what_a_host_makes_up_is_refused_and_nothing_is_written(action, tmp_path: Path, named, lie, check_mode, shows) -> None:
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    for part in ("begin",) if check_mode else ("begin", "add", "finish"):
+        host = Host(**{part: {**{"begin": BEGIN, "add": ADD, "finish": FINISH}[part], **lie}})
+        result = action(Task(check_mode, recovery_key_directory=str(folder), show_recovery_keys=shows), host)
+        assert result["failed"], part
+        assert named in result["msg"]
+        written = [file.name for file in folder.iterdir()]
+        assert written == ([] if part == "begin" else ["db1_example.data_1.new"])
+        assert all(is_recovery_key(file.read_text().strip()) for file in folder.iterdir())
+        assert [file.name for file in tmp_path.iterdir()] == ["keys"]
+        assert host.parts[-1] == part
+
+
+def test_nothing_is_written_in_check_mode(action, tmp_path: Path) -> None:
+    host = Host()
+    result = action(Task(check_mode=True, recovery_key_directory=str(tmp_path / "keys")), host)
+    assert not result.get("failed")
+    assert host.parts == ["begin"]
+    assert not (tmp_path / "keys").exists()
+
+
+@pytest.mark.parametrize("content", ["", "- hosts: all\n", "cbdefghi-jklnrtuv\n", f"{new_recovery_key()}\nmore", None])
+def test_a_waiting_file_that_is_none_of_ours_is_refused(action, tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "db1_example.data_1.new"
+    if content is None:
+        (tmp_path / "elsewhere").write_text(f"{new_recovery_key()}\n")
+        (tmp_path / "elsewhere").chmod(0o600)
+        file.symlink_to(tmp_path / "elsewhere")
+    else:
+        file.write_text(content)
+        file.chmod(0o600)
+    host = Host()
+    result = action(Task(recovery_key_directory=str(tmp_path)), host)
+    assert result["failed"]
+    assert str(file) in result["msg"]
+    assert host.parts == []
+
+
+def test_a_waiting_key_that_others_can_read_is_refused(action, tmp_path: Path) -> None:
+    file = tmp_path / "db1_example.data_1.new"
+    file.write_text(f"{new_recovery_key()}\n")
+    for mode in (0o640, 0o604, 0o644):
+        file.chmod(mode)
+        assert str(file) in action(Task(recovery_key_directory=str(tmp_path)))["msg"]
+
+
+def test_links_that_somebody_has_planted_are_not_followed(action, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("precious")
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    os.symlink(target, folder / "db1_example.data_1.3")
+    action(Task(recovery_key_directory=str(folder)))
+    assert target.read_text() == "precious"
+    assert not (folder / "db1_example.data_1.3").is_symlink()
+
+
+def test_containers_whose_files_would_have_one_name_are_refused(action, tmp_path: Path) -> None:
+    twins = [{**CONTAINERS[0], "name": name} for name in ("data/1", "data_1")]
+    host = Host()
+    assert "data_1" in action(Task(recovery_key_directory=str(tmp_path), containers=twins), host)["msg"]
+    assert host.parts == []
+
+
+def test_what_the_controller_says_cannot_be_given(action) -> None:
+    host = Host()
+    assert "hand_over" in action(Task(hand_over={}), host)["msg"]
+    assert host.parts == []

@@ -9,6 +9,7 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import only_run
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.recovery_key import new_recovery_key
 from ansible_collections.bareon.allocator.plugins.modules import disk_keys
 from ansible_collections.bareon.allocator.tests.support.host.luks_machine import LuksMachine, SimulatedHeader
 
@@ -34,26 +35,38 @@ def run(capsys, *unlock, **arguments):
     return ended.value.code, json.loads(capsys.readouterr().out)
 
 
-def test_keys_show_in_one_place_only(machine, capsys):
-    code, result = run(capsys, {"method": "passphrase"}, {"method": "recovery"}, luks_key=NEW, luks_old_key=OLD, take_away=["keys"])
-    assert code == 0
-    assert result["changed"]
-    assert set(machine.headers["/dev/sda1"].slots.values()) == {NEW.encode(), result["recovery_keys"]["data"].encode()}
-    key = result.pop("recovery_keys")["data"]
+def test_recovery_keys_come_from_the_controller_and_no_key_shows(machine, capsys):
+    unlock, given = [{"method": "passphrase"}, {"method": "recovery"}], {"luks_key": NEW, "luks_old_key": OLD, "take_away": ["keys"]}
+    code, result = run(capsys, *unlock, **given)
+    assert (code, result["changed"], result["recovery_needed"]) == (0, False, ["data"])
+    assert machine.headers["/dev/sda1"].slots == {0: OLD.encode()}
+    key = new_recovery_key()
+    hand_over = {"recovery_keys": {"data": key}, "written": True}
+    code, result = run(capsys, *unlock, **given, hand_over={**hand_over, "part": "add"})
+    assert (code, result["added"], result["recovery_slots"]) == (0, {"data": [1, 2]}, {"data": 2})
+    assert set(machine.headers["/dev/sda1"].slots.values()) == {OLD.encode(), NEW.encode(), key.encode()}
     for secret in (OLD, NEW, key):
         assert secret not in json.dumps(result)
+    code, result = run(capsys, *unlock, **given, hand_over={**hand_over, "part": "finish", "added": result["added"]}, _ansible_diff=True)
+    assert (code, [step["kind"] for step in result["steps"]]) == (0, ["confirm", "take_away"])
+    assert set(machine.headers["/dev/sda1"].slots.values()) == {NEW.encode(), key.encode()}
+    assert result["diff"]["after"] == "data\n  a passphrase\n  a recovery key\n"
+    for secret in (OLD, NEW, key):
+        assert secret not in json.dumps(result)
+    code, result = run(capsys, *unlock, **given)
+    assert (code, result["changed"], result["recovery_needed"]) == (0, False, [])
 
 
-def test_a_second_run_changes_nothing(machine, capsys):
-    for changed in (True, False):
-        code, result = run(capsys, {"method": "passphrase"}, {"method": "recovery"}, luks_key=OLD, _ansible_diff=True)
-        assert (code, result["changed"]) == (0, changed)
-    assert result["diff"]["before"] == result["diff"]["after"] == "data\n  a passphrase\n  a recovery key\n"
+def test_what_is_no_recovery_key_is_no_key(machine, capsys):
+    for text in ("", "- hosts: all", new_recovery_key() + "\n", new_recovery_key().upper()):
+        code, result = run(capsys, {"method": "recovery"}, luks_key=OLD, hand_over={"part": "add", "recovery_keys": {"data": text}})
+        assert (code, [mistake.split(":")[0] for mistake in result["mistakes"]]) == (1, ["hand_over.recovery_keys.data"])
+    assert machine.headers["/dev/sda1"].slots == {0: OLD.encode()}
 
 
 def test_check_mode_changes_nothing(machine, capsys):
     code, result = run(capsys, {"method": "recovery"}, luks_key=OLD, _ansible_check_mode=True)
-    assert (code, result["changed"], result["recovery_keys"]) == (0, True, {})
+    assert (code, result["changed"], result["recovery_needed"]) == (0, True, [])
     assert machine.headers["/dev/sda1"].slots == {0: OLD.encode()}
 
 

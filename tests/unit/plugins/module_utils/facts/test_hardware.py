@@ -84,7 +84,6 @@ class TestFresh:
             "holders": [],
             "in_use": False,
             "used_by": [],
-            "twins": [],
             "mountpoints": [],
             "probed": True,
             "empty": True,

@@ -185,13 +185,13 @@ def test_a_tpm_does_not_answer_for_a_key(version, option):
 
 
 def test_key_files_have_to_be_there(tmp_path):
-    contents = {"empty": b"", "short": bytes(15), "open": bytes(16), "full": bytes(16)}
+    contents = {"empty": b"", "short": bytes(15), "open": bytes(16), "group": bytes(16), "full": bytes(16)}
     files = {name: tmp_path / name for name in contents}
     for name, content in contents.items():
         files[name].write_bytes(content)
-        files[name].chmod(0o644 if name == "open" else 0o640)
+        files[name].chmod({"open": 0o644, "group": 0o640}.get(name, 0o600))
     empty, full = files["empty"], files["full"]
-    for path in (tmp_path, tmp_path / "none", empty, files["short"], files["open"]):
+    for path in (tmp_path, tmp_path / "none", empty, files["short"], files["open"], files["group"]):
         assert [problem.split(":")[0] for problem in Key(file=str(path)).problems()] == ["luks_key_file"], path
     assert list(Key(file=str(full)).problems()) == []
     keys = Key(file=str(empty), files={"one": str(full), "two": str(tmp_path / "none"), "three": 0})
