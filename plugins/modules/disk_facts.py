@@ -46,7 +46,9 @@ notes:
     come from udev and the mounts, RV(ansible_facts.bareon_hardware.disks[].probed) is V(false), and no disk is reported as empty.
   - To find out whether a disk is in use by something invisible (the host of a container, or ZFS), the module opens it exclusively
     for reading for an instant. Nothing is written.
-  - A disk that is reached on several paths is reported once, with RV(ansible_facts.bareon_hardware.disks[].multipath=true).
+  - A disk of which device-mapper or the NVMe driver says that it is reached on several paths is reported once, with
+    RV(ansible_facts.bareon_hardware.disks[].multipath=true). Disks that only have the same WWN, serial number and size are reported each,
+    by their places and with a warning.
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.disk_layout
@@ -559,6 +561,37 @@ ansible_facts:
                   returned: always
                   type: str
                   sample: exported by nvmet as namespace 1 of nqn.2014-08.org.example:data
+            twins:
+              description:
+                - Identities of the disk, its partitions and of what is on them that another disk of the host has as well. One of the disks
+                  is a copy, or comes from a host whose disks were made with the same identities.
+                - Whatever is found by such an identity may be found on either disk. A warning names each pair of disks.
+              returned: always
+              type: list
+              elements: dict
+              contains:
+                kind:
+                  description:
+                    - What has the identity. V(disk) stands for its WWN or serial number, V(table) for the GUID of the partition table,
+                      V(partition) for a PARTUUID. All else is a type of content, such as V(ext4) or V(LVM2_member).
+                  returned: always
+                  type: str
+                  sample: ext4
+                identity:
+                  description: The identity.
+                  returned: always
+                  type: str
+                  sample: 49e117b1-3cae-42fa-b1ee-84e2f4bf8d04
+                dev:
+                  description: The node of this disk that has it.
+                  returned: always
+                  type: str
+                  sample: /dev/sda1
+                other:
+                  description: The node of the other disk that has it.
+                  returned: always
+                  type: str
+                  sample: /dev/sdb1
             mountpoints:
               description: Where the disk itself is mounted, which has a file system without a partition. V([SWAP]) stands for swap in use.
               returned: always

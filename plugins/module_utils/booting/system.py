@@ -99,7 +99,7 @@ def _entries(listed: str) -> Iterator[tuple[str, int]]:
         if entry["kind"] is not None:
             path = entry["path"].partition(_BEHIND.get(entry["kind"], "\n"))[0]
             stored = _BLOCK * (int(behind["block"]) - int(entry["block"])) if behind is not None else int(entry["size"])
-            yield re.sub(r"^(\./)*|/$", "", path), min(int(entry["size"]), stored) if entry["kind"] == "-" else 0
+            yield re.sub(r"^(\./)*|/\Z", "", path), min(int(entry["size"]), stored) if entry["kind"] == "-" else 0
 
 
 def compression_of(archive: str, machine: Machine) -> str:

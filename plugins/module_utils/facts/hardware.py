@@ -21,6 +21,7 @@ from .select import Disk, find_disks, select_disks
 from .signatures import TablePartition
 from .sysfs import read_firmware, read_memory
 from .tree import PARTITION_TABLES, Device, Tree
+from .twins import Twin, find_twins, twin_notes
 from .uses import read_uses
 from .zpools import describe_zpools
 
@@ -38,12 +39,14 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     names = [disk.device.name for disk in disks]
     tree = read_contents(host, tree, names, notes)
     tree = read_stacks(host, tree, names, notes)
-    tree = read_uses(host, tree)
+    tree = read_uses(host, tree, disks)
     tree = read_claims(host, tree, names)
     memory = read_memory(host)
     if memory is None:
         notes.append("/proc/meminfo cannot be read: the size of the memory is unknown")
-    described = [describe_disk(tree, disk) for disk in disks]
+    twins = find_twins(tree, disks)
+    notes.extend(twin_notes(tree, disks, names))
+    described = [{**describe_disk(tree, disk), "twins": _describe_twins(tree, twins.get(disk.device.name, ()))} for disk in disks]
     unread = [fact["dev"] for fact in described if not fact["probed"]]
     if unread:
         notes.append(
@@ -82,6 +85,13 @@ def describe_disk(tree: Tree, disk: Disk) -> Facts:
         "holders": [_describe_holder(tree, part) for part in below if part not in partitions],
         **_describe_use(tree, disk),
     }
+
+
+def _describe_twins(tree: Tree, twins: Iterable[Twin]) -> list[Facts]:
+    return [
+        {"kind": twin.kind, "identity": twin.identity, "dev": _place(tree.devices[twin.name]), "other": _place(tree.devices[twin.other])}
+        for twin in twins
+    ]
 
 
 def _describe_use(tree: Tree, disk: Disk) -> Facts:

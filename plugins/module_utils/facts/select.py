@@ -19,12 +19,15 @@ LEFT_OUT = ("loop", "ram", "zram", "floppy", "optical")
 """Transports of what is no disk to install on; asked for by name only."""
 
 _SEVERAL_PATHS = frozenset({"fc", "iscsi", "sas", "scsi", "nvme"})
-"""Transports over which one disk can be reached on several ways. Elsewhere (USB bridges) equal names are sloppy makers' work."""
+"""Transports over which several paths can lead to one disk. Elsewhere (USB bridges) equal names are sloppy makers' work."""
 
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk: the device to use, its identity, and the devices that are paths to it (itself when there is only one)."""
+    """A disk: the device to use, its identity, and the devices that are paths to it (itself when there is only one).
+
+    `twins` are the names of devices with the same WWN or serial number that may be other disks.
+    """
 
     device: Device
     id: str
@@ -34,6 +37,7 @@ class Disk:
     source: Device
     paths: tuple[Device, ...]
     multipath: bool = False
+    twins: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[t.Any, ...]:
@@ -92,20 +96,31 @@ def _mapped_disk(device: Device, tree: Tree) -> Disk:
 
 
 def _join_paths(disks: Sequence[Disk], notes: Notes) -> list[Disk]:
-    """Return the disks with those joined that are one disk reached several ways without a multipath device.
+    """Return the disks with those joined of which the kernel says that they are one, reached by several paths.
 
-    Given twice it would be planned twice, and one half would overwrite the other.
+    Given twice it would be planned twice, and one half would overwrite the other. What only has the same identity may as well be two disks:
+    a copy that a storage system made, or two of a maker who gives all disks one number.
     """
     groups: dict[t.Any, list[Disk]] = {}
     for disk in disks:
-        row = disk.device.row
-        key = (
-            (row.get("wwn"), row.get("serial"), disk.device.size)
-            if row.get("wwn") and disk.transport in _SEVERAL_PATHS
-            else disk.device.name
-        )
-        groups.setdefault(key, []).append(disk)
-    return [group[0] if len(group) == 1 else _joined(group, notes) for group in groups.values()]
+        groups.setdefault(_identity(disk) or disk.device.name, []).append(disk)
+    found: list[Disk] = []
+    for group in groups.values():
+        found += group if len(group) == 1 else [_joined(group, notes)] if _is_one_namespace(group) else _apart(group, notes)
+    return found
+
+
+def _identity(disk: Disk) -> t.Optional[tuple[t.Any, ...]]:
+    """Return what two devices have in common that may be one disk; None for a disk that names neither a WWN nor a serial number."""
+    row = disk.device.row
+    wwn, serial = row.get("wwn"), row.get("serial")
+    return (wwn, serial, None if wwn else row.get("model"), disk.device.size) if wwn or serial else None
+
+
+def _is_one_namespace(group: Sequence[Disk]) -> bool:
+    """Return whether all are paths to one namespace of an NVMe subsystem, which the kernel shows apart where its multipath is off."""
+    places = {(disk.device.row.get("subsystem-nqn"), disk.device.row.get("namespace")) for disk in group}
+    return len(places) == 1 and None not in places.pop()
 
 
 def _joined(group: list[Disk], notes: Notes) -> Disk:
@@ -113,3 +128,22 @@ def _joined(group: list[Disk], notes: Notes) -> Disk:
     names = ", ".join(str(disk.device.dev) for disk in group)
     notes.append(f"{names} are one disk reached by several paths, without a multipath device: only {group[0].device.dev} is given")
     return replace(group[0], paths=tuple(disk.device for disk in group), multipath=True)
+
+
+def _apart(group: list[Disk], notes: Notes) -> list[Disk]:
+    """Return disks of one identity, named by their places: the link with that identity is the one's today and the other's tomorrow."""
+    names = ", ".join(str(disk.device.dev) for disk in group)
+    notes.append(
+        f"{names} have the same WWN, serial number and size: disks with one identity, or paths to one disk without multipath. "
+        "They are named by their places"
+    )
+    devices = [disk.device.name for disk in group]
+    return [
+        replace(disk, id=disk.path or disk.device.dev or disk.id, twins=tuple(name for name in devices if name != disk.device.name))
+        for disk in group
+    ]
+
+
+def is_reached_on_paths(disk: Disk) -> bool:
+    """Return whether a disk is attached in a way on which several paths can lead to one."""
+    return disk.transport in _SEVERAL_PATHS

@@ -29,7 +29,7 @@ LOGICAL_VOLUMES_COMMAND = (
 _PLACES = ("devices", "metadata_devices", "metadata_lv", "pool_lv", "origin")
 """What a logical volume cannot be without."""
 
-_EXTENT = re.compile(r"\([0-9]*\)$")
+_EXTENT = re.compile(r"\([0-9]*\)\Z")
 
 _PLACE = re.compile(r"spare|(?:Active|Replacement) device (?P<role>[0-9]+)")
 

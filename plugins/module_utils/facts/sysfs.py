@@ -111,6 +111,8 @@ def _identity(host: Host, base: str, name: str) -> Row:
         "model": read(f"{base}/device/model") or read(f"{base}/device/name") or None,
         "rev": next((text for text in revisions if text), None),
         "serial": _serial(host, base),
+        "subsystem-nqn": read(f"{base}/device/subsysnqn") or None,
+        "namespace": read(f"{base}/nsid") or None,
         "wwn": parse_wwid(read(f"{base}/wwid") or read(f"{base}/device/wwid") or "", nvme=name.startswith("nvme")),
     }
 
@@ -126,7 +128,7 @@ def parse_wwid(wwid: str, nvme: bool) -> t.Optional[str]:
     """Return sysfs' wwid as lsblk writes a WWN: `naa.5000...` of SCSI as `0x5000...`, NVMe's as it is; None for what is no WWN."""
     if nvme:
         return wwid or None
-    match = re.match(r"^(?:naa|eui)\.([0-9A-Fa-f]+)$", wwid)
+    match = re.fullmatch(r"(?:naa|eui)\.([0-9A-Fa-f]+)", wwid)
     return f"0x{match[1].lower()}" if match else None
 
 

@@ -200,7 +200,7 @@ def _device(name: str, row: Row, links: tuple[str, ...], mounts: Mounts) -> Devi
 def _kernel_partition(name: str, row: Row) -> t.Optional[TablePartition]:
     if row["type"] != "part":
         return None
-    digits = re.search(r"[0-9]+$", name)
+    digits = re.search(r"[0-9]+\Z", name)
     return TablePartition(
         number=row.get("partn") or int(digits[0] if digits else 0),
         start=(row.get("start") or 0) * SECTOR,

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..storage.fstab import without_escapes
 from .host import Host
 from .mounts import parse_mounts
+from .reader import is_visibly_used
+from .select import Disk, is_reached_on_paths
 from .sysfs import BLOCK
 from .tree import Device, Tree
 
@@ -41,13 +43,23 @@ Uses = Iterator[tuple[str, str]]
 """Pairs of a device's name in the tree and its use in words."""
 
 
-def read_uses(host: Host, tree: Tree) -> Tree:
+def read_uses(host: Host, tree: Tree, disks: Iterable[Disk] = ()) -> Tree:
     """Return the tree with `uses` known, of all its devices."""
     found: dict[str, dict[str, None]] = {}
+    for name, words in _other_paths(tree, disks):
+        found.setdefault(name, {})[words] = None
     for read in (_mounts_elsewhere, _logs_of_mounts, _exports_by_nvmet, _exports_by_lio, _journals, _registered_with_bcache):
         for name, words in read(host, tree):
             found.setdefault(name, {})[words] = None
     return tree.with_devices(replace(tree.devices[name], uses=tuple(words)) for name, words in found.items())
+
+
+def _other_paths(tree: Tree, disks: Iterable[Disk]) -> Uses:
+    """Give disks that may be second paths to disks in use: where two have one identity nobody can tell."""
+    for disk in disks:
+        for name in disk.twins if is_reached_on_paths(disk) else ():
+            if is_visibly_used(tree.devices[name], tree.descendants(name)):
+                yield disk.device.name, f"perhaps a second path to {tree.devices[name].dev}, which is in use"
 
 
 def _mounts_elsewhere(host: Host, tree: Tree) -> Uses:

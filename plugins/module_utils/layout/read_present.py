@@ -20,6 +20,7 @@ from ..facts.select import LEFT_OUT, Disk, find_disks
 from ..facts.stacks import Superblock, parse_superblock, superblock_command
 from ..facts.torn import Torn, find_torn
 from ..facts.tree import Device, Tree
+from ..facts.twins import twin_notes
 from ..facts.uses import read_uses
 from ..schema.model import DesiredZpool, Layout
 from ..storage import zfs
@@ -57,9 +58,10 @@ def read_present(host: Host, layout: Layout) -> Present:
     names = [disk.device.name for disk in disks if disk.transport not in LEFT_OUT or disk in listed]
     tree = read_contents(host, tree, names, notes)
     tree = read_stacks(host, tree, names, notes)
-    tree = read_uses(host, tree)
+    tree = read_uses(host, tree, disks)
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
     tree = read_remains(host, tree, [disk.device.name for disk in listed])
+    notes.extend(twin_notes(tree, [disk for disk in disks if disk.device.name in names], {disk.device.name for disk in listed}))
     physical, logical, spares = _read_lvm(host, tree)
     sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
     wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)

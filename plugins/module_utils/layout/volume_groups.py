@@ -23,7 +23,7 @@ from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unus
 from .present import LogicalVolume, Present, VolumeGroup
 from .stack import Action, Stack
 
-_LVM_OWN_NAME = re.compile(r"^lvol[0-9]+$")
+_LVM_OWN_NAME = re.compile(r"lvol[0-9]+")
 
 
 class VolumeAction(enum.Enum):
@@ -196,7 +196,7 @@ def _is_leftover(present: Present, volume: LogicalVolume, group: VolumeGroup, po
     device = present.device_of(volume)
     empty = device is None or not (device.signatures or device.mountpoints or device.openers or present.tree.children(device.name))
     plain = not (volume.is_pool or volume.pool or volume.tags)
-    return _LVM_OWN_NAME.match(volume.name) is not None and plain and volume.size in sizes and empty
+    return _LVM_OWN_NAME.fullmatch(volume.name) is not None and plain and volume.size in sizes and empty
 
 
 def _judge_pool(present: Present, group: VolumeGroup, desired: DesiredPool, may_wipe: bool) -> PoolPlan:

@@ -13,14 +13,14 @@ MODES = (WRITETHROUGH, WRITEBACK)
 LEAST = 64
 """MiB below which one is of no use: a part of it is its metadata."""
 _END = "_cvol"
-_VOLUME = re.compile(rf"^\[?(?P<name>.*?)(?:{_END})?\]?$")
-_FAST_PARTS = re.compile(rf"{_END}(?:-c(?:data|meta))?$")
+_VOLUME = re.compile(rf"\[?(?P<name>.*?)(?:{_END})?\]?")
+_FAST_PARTS = re.compile(rf"{_END}(?:-c(?:data|meta))?\Z")
 _SLOW_PART = "_corig"
 
 
 def name_of(volume: str) -> str:
     """Return the name that a cache was made with, from that which `lvs` has for it as long as it is one (`[fast_cvol]`)."""
-    found = _VOLUME.match(volume)
+    found = _VOLUME.fullmatch(volume)
     return found["name"] if found is not None else volume
 
 

@@ -56,7 +56,7 @@ _NO_DISK = re.compile(r"^(mmcblk[0-9]+(boot[0-9]+|rpmb)|zd[0-9]+|drbd[0-9]+|md[0
 """Kernel disks that are part of another disk or built on others: an eMMC's boot areas, ZFS volumes, DRBD, md, device-mapper."""
 
 _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
-_TOKENS = re.compile(rf"({_PCI_ADDRESS})|([0-9]+)|([^0-9]+?(?=[0-9]|{_PCI_ADDRESS}|$))")
+_TOKENS = re.compile(rf"({_PCI_ADDRESS})|([0-9]+)|([^0-9]+?(?=[0-9]|{_PCI_ADDRESS}|\Z))")
 
 
 def is_disk(name: str, kind: str) -> bool:
@@ -118,7 +118,7 @@ def attachment(path: t.Optional[str], devpath: t.Optional[str]) -> t.Optional[st
     if not addresses:
         return None
     target = re.search(r"/[0-9]+:([0-9]+:[0-9]+:[0-9]+)/block/", place)
-    namespace = re.search(r"/nvme[0-9]+n([0-9]+)$", place)
+    namespace = re.search(r"/nvme[0-9]+n([0-9]+)\Z", place)
     tail = f"-scsi-0:{target[1]}" if target else f"-nvme-{namespace[1]}" if namespace else ""
     return f"pci-{addresses[-1]}{tail}"
 

@@ -18,7 +18,7 @@ LEAST_METADATA, MOST_METADATA = 2, 16128
 _BYTES_OF_CHUNK = 64
 _USUAL_METADATA = 128
 """What LVM keeps metadata within, by larger chunks, unless it is told how large those are."""
-_PARTS = re.compile(r"_t(?:data|meta)$|-tpool$|_pmspare$")
+_PARTS = re.compile(r"(?:_t(?:data|meta)|-tpool|_pmspare)\Z")
 
 
 def is_chunk(size: int) -> bool:

@@ -26,7 +26,7 @@ UNITS = {
     **{f"{letter}{rest}": 1024**power for power, letter in enumerate(_LETTERS, start=1) for rest in ("", "iB")},
 }
 _BY_FOLDED_NAME = {unit.lower(): size for unit, size in UNITS.items()}
-_SIZE = re.compile(r"^\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)\s*$", re.ASCII)
+_SIZE = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)\s*", re.ASCII)
 _LONGEST = 100
 """No size that means anything has as many characters."""
 
@@ -40,7 +40,7 @@ def parse_bytes(text: str) -> Fraction:
 
     Raises ValueError with a sentence when the text is no size.
     """
-    match = _SIZE.match(text) if len(text) <= _LONGEST else None
+    match = _SIZE.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         shown = repr(text) if len(text) <= _LONGEST else "a long text"
         raise ValueError(f"{shown} is not a size; write MiB as a number, or a number with a unit such as '50 GiB', '50G' or '2 TB'")

@@ -33,7 +33,7 @@ _UNITS = {
     **{f"{prefix.lower()}b": 1000**power for power, prefix in enumerate(_PREFIXES, start=1)},
     **{f"{prefix.lower()}ib": 1024**power for power, prefix in enumerate(_PREFIXES, start=1)},
 }
-_SIZE = re.compile(r"^\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*|%)\s*$")
+_SIZE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*(?P<unit>[A-Za-z]*|%)\s*")
 _REMAINING = "remaining"
 
 
@@ -64,7 +64,7 @@ def parse_size(value: t.Any) -> Size:
     if isinstance(value, str) and value.strip().lower() == _REMAINING:
         return REMAINING
     text = str(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else ""
-    match = _SIZE.match(text)
+    match = _SIZE.fullmatch(text)
     if match is None:
         raise ValueError(f"{value!r} is not a size; write '50 GiB', '2 TB', '40%', 'remaining', or a number of MiB")
     number, unit = Fraction(match["number"]), match["unit"].lower()

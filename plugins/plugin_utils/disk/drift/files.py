@@ -20,7 +20,7 @@ from ...common.errors import InputError, Mistake
 from ..known_hardware import FACT
 
 # A cache of facts puts the version of what it writes before the name of the host.
-_NAME = re.compile(r"^(?P<cache>s\d+_)?(?P<host>.+?)(?:\.json)?$")
+_NAME = re.compile(r"(?P<cache>s\d+_)?(?P<host>.+?)(?:\.json)?")
 _PAYLOAD = "__payload__"
 
 
@@ -37,7 +37,7 @@ class Folder:
             raise InputError([Mistake(option, f"is no path: {error}")]) from None
         self._files = {name.removesuffix(".json"): folder / name for name in names}
         # What a cache has written is newer than a file that another version of Ansible left beside it.
-        self._files |= {found["host"]: folder / name for name in names if (found := _NAME.match(name)) and found["cache"]}
+        self._files |= {found["host"]: folder / name for name in names if (found := _NAME.fullmatch(name)) and found["cache"]}
 
     @property
     def hosts(self) -> Collection[str]:

@@ -21,7 +21,7 @@ from .losses import Losses, lose_extents, lose_methods, lose_quotas, note_boot_f
 from .write import Target
 
 Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
-_PLAIN_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_'-]*$")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_'-]*")
 _RESERVED = frozenset({"assert", "else", "if", "in", "inherit", "let", "or", "rec", "then", "with"})
 _INDENT = "  "
 _IN_LINKS = "#+-.:=@_"
@@ -65,7 +65,7 @@ def to_nix(value: Nix, depth: int = 0) -> str:
 
 
 def _name(key: str) -> str:
-    return key if _PLAIN_NAME.match(key) and key not in _RESERVED else to_nix(key)
+    return key if _PLAIN_NAME.fullmatch(key) and key not in _RESERVED else to_nix(key)
 
 
 def _disk(disk: Disk, layout: Layout, losses: Losses, password_file: str | None) -> Nix:

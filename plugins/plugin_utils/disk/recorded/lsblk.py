@@ -19,7 +19,7 @@ from .machine import Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512
 _UNITS = {letter: 1024**power for power, letter in enumerate("BKMGTPE")}
-_SIZE = re.compile(r"^([0-9]+(?:[.,][0-9]+)?)([BKMGTPE])$")
+_SIZE = re.compile(r"([0-9]+(?:[.,][0-9]+)?)([BKMGTPE])")
 _ROUNDING = 0.05
 """lsblk rounds to a tenth of the unit, up or down."""
 
@@ -31,7 +31,7 @@ class _Bytes(Kind):
 
     def read(self, value: t.Any) -> int:
         """Return the bytes."""
-        found = _SIZE.match(value) if isinstance(value, str) else None
+        found = _SIZE.fullmatch(value) if isinstance(value, str) else None
         if found is not None:
             least = float(found[1].replace(",", ".")) - (_ROUNDING if found[2] != "B" else 0)
             return max(0, math.floor(least * _UNITS[found[2]]))
@@ -131,7 +131,7 @@ def _mounts(device: Mapping[str, t.Any]) -> list[str]:
 def _partition(device: Mapping[str, t.Any]) -> Facts | None:
     """Return a partition as disk_facts has it; None where lsblk is too old to tell where it begins."""
     start, size = (whole(device.get(key)) for key in ("start", "size"))
-    number = re.search(r"([0-9]+)$", str(device.get("name", "")))
+    number = re.search(r"([0-9]+)\Z", str(device.get("name", "")))
     if start is None or size is None:
         return None
     facts: Facts = {

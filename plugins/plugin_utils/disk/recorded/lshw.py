@@ -15,7 +15,7 @@ from ...common.kinds import is_whole, shown
 from .machine import IN_USE, Recorded, RecordedDisk, whole
 
 _Node = Mapping[str, t.Any]
-_CHARACTER = re.compile(r"^/dev/(ng[0-9]+n[0-9]+|nvme[0-9]+|hwmon[0-9]+)$")
+_CHARACTER = re.compile(r"/dev/(ng[0-9]+n[0-9]+|nvme[0-9]+|hwmon[0-9]+)")
 """What NVMes have beside their namespaces, in the class disk, too."""
 _OPTICAL = re.compile(r"^(cdrom|dvd)")
 
@@ -61,7 +61,7 @@ def _is_disk(node: _Node) -> bool:
 def _name(node: _Node) -> str:
     names = node.get("logicalname")
     found = names if isinstance(names, list) else [names]
-    return next((name for name in found if isinstance(name, str) and name.startswith("/dev/") and not _CHARACTER.match(name)), "")
+    return next((name for name in found if isinstance(name, str) and name.startswith("/dev/") and not _CHARACTER.fullmatch(name)), "")
 
 
 def _disk(node: _Node, above: _Node | None) -> RecordedDisk:

@@ -104,7 +104,7 @@ def _left_out(disks: Sequence[Disk], eligible: frozenset[EligibleKind], kept: fr
 
 def _never(disk: Disk, other: Disk) -> str:
     if other is not disk:
-        return f"is a second path to {other.id} (both have the wwn {disk.facts['wwn']})"
+        return f"is a second path to {other.id}, or a disk with the same identity (both have the wwn {disk.facts['wwn']})"
     if disk.facts.get("read_only"):
         return "is read-only"
     multipath = [entry for entry in _entries(disk.facts, "holders") if entry.get("type") == _MULTIPATH]

@@ -30,8 +30,8 @@ from .subvolumes import Subvolumes
 
 ALL_DISKS = "all"
 MOST_COPIES = 1000
-_PERCENTAGE = re.compile(r"^\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*$")
-_ID = re.compile(r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}$")
+_PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
+_ID = re.compile(r"[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}")
 _RESERVED_IDS = ("unallocated", ".", "..")
 _LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
 _MOST_OVERCOMMIT = 1000
@@ -115,7 +115,7 @@ class _Id(Kind):
         name = str(value).strip()
         if name in _RESERVED_IDS:
             raise ValueError(f"{name!r} is reserved; choose another")
-        if not _ID.match(name):
+        if not _ID.fullmatch(name):
             raise ValueError(f"{shown(name)} cannot name a volume; use at most 63 letters, digits and _ . + - (not - in front)")
         return name
 
@@ -132,7 +132,7 @@ class _SpaceSize(Kind):
         self._zero = zero
 
     def read(self, value: t.Any) -> Amount:
-        percentage = _PERCENTAGE.match(value) if isinstance(value, str) else None
+        percentage = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
         if percentage is not None:
             amount = Amount(Fraction(percentage["number"]), relative=True)
         elif isinstance(value, str) and not value.strip().startswith("-"):

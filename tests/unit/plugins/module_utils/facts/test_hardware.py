@@ -84,6 +84,7 @@ class TestFresh:
             "holders": [],
             "in_use": False,
             "used_by": [],
+            "twins": [],
             "mountpoints": [],
             "probed": True,
             "empty": True,

@@ -117,21 +117,50 @@ def test_partitions_on_a_multipath_device():
     assert not any("start or size in the kernel" in warning for warning in warnings)
 
 
-def test_two_paths_without_a_multipath_device_are_one_disk_and_a_warning():
-    hardware, warnings = read_hardware(machine(path("sda", 2), path("sdb", 3)))
+PLACES = {
+    "directories": {"/dev/disk/by-id": ["wwn-0x600140512345678"], "/dev/disk/by-path": ["pci-1-fc-0x5006-lun-7", "pci-1-fc-0x5007-lun-7"]},
+    "links": {
+        "/dev/disk/by-id/wwn-0x600140512345678": "/dev/sda",
+        "/dev/disk/by-path/pci-1-fc-0x5006-lun-7": "/dev/sda",
+        "/dev/disk/by-path/pci-1-fc-0x5007-lun-7": "/dev/sdb",
+    },
+}
 
-    (disk,) = hardware["disks"]
-    assert (disk["dev"], disk["multipath"], disk["path_devices"]) == ("/dev/sda", True, ["/dev/sda", "/dev/sdb"])
-    assert any(warning.startswith("/dev/sda, /dev/sdb are one disk") for warning in warnings)
+
+def test_two_disks_of_one_identity_are_named_by_their_places_with_a_warning():
+    hardware, warnings = read_hardware(machine(path("sda", 2), path("sdb", 3), **PLACES))
+
+    assert [(disk["dev"], disk["id"], disk["multipath"]) for disk in hardware["disks"]] == [
+        ("/dev/sda", "/dev/disk/by-path/pci-1-fc-0x5006-lun-7", False),
+        ("/dev/sdb", "/dev/disk/by-path/pci-1-fc-0x5007-lun-7", False),
+    ]
+    assert [(twin["kind"], twin["dev"], twin["other"]) for twin in hardware["disks"][0]["twins"]] == [("disk", "/dev/sda", "/dev/sdb")]
+    assert any(warning.startswith("/dev/sda, /dev/sdb have the same WWN") for warning in warnings)
 
 
-def test_the_other_path_in_use_means_the_disk_is_in_use():
+def test_two_paths_to_a_namespace_of_one_nvme_subsystem_are_one_disk():
+    def nvme(name, controller, subsystem):
+        files = {
+            f"{B}/{name}/size": "8388608",
+            f"{B}/{name}/wwid": "eui.0025385b71b00001",
+            f"{B}/{name}/nsid": "1",
+            f"{B}/{name}/device/subsysnqn": subsystem,
+        }
+        return files, {f"{B}/{name}": f"/sys{PCI}/nvme/nvme{controller}/{name}"}
+
+    (disk,) = read_hardware(machine(nvme("nvme0n1", 0, "nqn.a"), nvme("nvme1n1", 1, "nqn.a")))[0]["disks"]
+    assert (disk["multipath"], disk["path_devices"]) == (True, ["/dev/nvme0n1", "/dev/nvme1n1"])
+    assert len(read_hardware(machine(nvme("nvme0n1", 0, "nqn.a"), nvme("nvme1n1", 1, "nqn.b")))[0]["disks"]) == 2
+
+
+def test_where_one_of_two_is_in_use_the_other_counts_as_in_use():
     host = machine(path("sda", 2), path("sdb", 3)).with_files(files={"/proc/self/mountinfo": "27 1 9:9 / /mnt rw - ext4 /dev/sdb rw"})
 
-    (disk,) = read_hardware(host)[0]["disks"]
+    one, other = read_hardware(host)[0]["disks"]
 
-    assert disk["in_use"]
-    assert not disk["empty"]
+    assert (one["in_use"], other["in_use"]) == (True, True)
+    assert [use["dev"] for use in one["used_by"]] == ["/dev/sda"]
+    assert not one["empty"]
 
 
 @pytest.mark.parametrize(

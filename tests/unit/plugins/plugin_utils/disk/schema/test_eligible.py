@@ -34,7 +34,10 @@ KINDS = {
 NEVER = [
     ({"read_only": True}, "is read-only"),
     ({"holders": [{"type": "mpath", "dev": "/dev/mapper/mpatha"}]}, "is a path of the multipath device /dev/mapper/mpatha"),
-    ({"wwn": GOOD["wwn"].upper(), "size": GOOD["size"]}, "is a second path to good (both have the wwn 0X5000000000000001)"),
+    (
+        {"wwn": GOOD["wwn"].upper(), "size": GOOD["size"]},
+        "is a second path to good, or a disk with the same identity (both have the wwn 0X5000000000000001)",
+    ),
 ]
 
 
