@@ -16,6 +16,10 @@ description:
   - Takes what M(bareon.allocator.disk_layout) returned and gives the mounts in the order in which they can be made, swap spaces,
     containers for crypttab and arrays for mdadm.conf, all by UUID.
   - With O(present), each of them says whether it is there already, so that a second run has nothing to do.
+  - A line that is there keeps its source, where that names nothing else, and its options. Those of the schema and of O(nofail) and
+    O(crypttab_options) come to them, in the place of their opposites (V(rw) for V(ro)) and of other values of the same key. A word of the
+    schema with a dash before it, such as V(-noatime), takes that word away.
+  - An option that is not given changes nothing. One that is given again takes away what it asked for before, which the host remembers.
 positional: _input
 options:
   _input:
@@ -25,9 +29,10 @@ options:
     required: true
   present:
     description:
-      - The texts of C(/etc/fstab), C(/etc/crypttab) and C(/etc/mdadm/mdadm.conf) or C(/etc/mdadm.conf), each below a line C(### PATH).
-    type: str
-    default: ''
+      - The texts of C(/etc/fstab), C(/etc/crypttab), and C(/etc/mdadm/mdadm.conf) or C(/etc/mdadm.conf), by their paths.
+      - With C(/etc/bareon/boot_settings.json), what the host remembers of lines that it had.
+    type: dict
+    default: {}
   root:
     description:
       - The directory that the mount points are below.
@@ -41,24 +46,23 @@ options:
   nofail:
     description:
       - Mount points, or IDs of spaces, without which the system may still boot. V(all) stands for all but C(/).
+      - Without this option, lines keep what they have.
     type: list
     elements: str
-    default: []
   key_files:
     description:
-      - Paths of key files on the host by the name of the container or of its space.
+      - Paths of key files on the host by the name of the container or of its space. V(none) takes the path away that a line has.
     type: dict
     default: {}
   key_file:
     description:
-      - The path of the key file of all other containers. With V(none), the system asks for a passphrase at boot.
+      - The path of the key file of all other containers. Without it, or with V(none), lines keep what they have, and of a container that
+        has no line the system asks for a passphrase at boot.
     type: str
-    default: none
   crypttab_options:
     description:
-      - The options of containers in crypttab.
+      - The options of containers in crypttab. Without this option, lines keep what they have; a new one gets V(luks).
     type: str
-    default: luks
 notes:
   - C(passno) is V(1) for C(/), V(2) for other file systems that C(fsck) checks at boot, and V(0) for XFS, Btrfs and swap.
 seealso:
@@ -79,7 +83,10 @@ _value:
   description:
     - C(mounts) and C(swaps) with C(src), C(path), C(fstype), C(opts), C(dump), C(passno), C(configured) (whether fstab says so) and
       C(active). A mount also has C(target), where it is mounted now; a swap space has C(device).
-    - C(containers) and C(arrays) with C(name), C(line) (for crypttab and mdadm.conf) and C(configured).
+    - C(containers) with C(name), C(source), C(key_file), C(options), C(line) and C(configured), and C(arrays) with C(name), C(uuid),
+      C(metadata), C(line) and C(configured).
+    - Mounts, swaps and containers have C(origins), where each of their options comes from.
+    - C(boot_settings) with the C(text) of C(/etc/bareon/boot_settings.json), its C(path) and C(configured).
   type: dict
   sample:
     mounts:
@@ -101,17 +108,20 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
+from ..plugin_utils.common.filters import MISREAD, texts_of
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.host_files import Settings, host_files
 
 
-def layout_to_host_files(layout: t.Any, present: str = "", **settings: t.Any) -> dict[str, t.Any]:
-    """Return the lines of the tables; AnsibleFilterError when the layout is none."""
+def layout_to_host_files(layout: t.Any, present: t.Any = None, **settings: t.Any) -> dict[str, t.Any]:
+    """Return the lines of the tables; AnsibleFilterError when the layout is none, or a table has no form for what it has."""
     try:
         given = plain(settings)
-        chosen = Settings(**{**given, "nofail": tuple(given.get("nofail") or ())})
-        return host_files(plain(layout), chosen, str(present))
+        nofail = given.get("nofail")
+        chosen = Settings(**{**given, "nofail": None if nofail is None else tuple(nofail), "key_files": given.get("key_files") or {}})
+        return host_files(plain(layout), chosen, texts_of(present))
+    except ValueError as error:
+        raise AnsibleFilterError(f"layout_to_host_files: {error}") from error
     except MISREAD as error:
         raise AnsibleFilterError(f"layout_to_host_files: {error} is not in what disk_layout returned") from error
 

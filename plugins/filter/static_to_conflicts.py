@@ -22,9 +22,9 @@ positional: _input, hardware
 options:
   present:
     description:
-      - The text of C(/proc/self/mountinfo) below a line C(### /proc/self/mountinfo).
-    type: str
-    default: ''
+      - The text of C(/proc/self/mountinfo), by that path.
+    type: dict
+    default: {}
 seealso:
   - module: bareon.allocator.disk_layout
 """
@@ -40,9 +40,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ {'fss': [{'mount': '/'}]} | bareon.allocator.static_to_conflicts({'disks': []}, present=present) }}"
   vars:
-    present: |-
-      ### /proc/self/mountinfo
-      {{ mounts.content | b64decode }}
+    present: {/proc/self/mountinfo: "{{ mounts.content | b64decode }}"}
 """
 
 RETURN = r"""
@@ -58,15 +56,15 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
+from ..plugin_utils.common.filters import MISREAD, texts_of
 from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.static.host_files import conflicting_mounts
+from ..plugin_utils.disk.static.host_files import MOUNTINFO, conflicting_mounts
 
 
-def static_to_conflicts(schema: t.Any, hardware: t.Any, present: str = "", root: str = "/") -> list[str]:
+def static_to_conflicts(schema: t.Any, hardware: t.Any, present: t.Any = None, root: str = "/") -> list[str]:
     """Return the mount points that are in use by others; AnsibleFilterError when schema or hardware are none."""
     try:
-        return conflicting_mounts(plain(schema), plain(hardware), str(root), str(present))
+        return conflicting_mounts(plain(schema), plain(hardware), str(root), texts_of(present).get(MOUNTINFO, ""))
     except MISREAD as error:
         raise AnsibleFilterError(f"static_to_conflicts: this is not a static schema with its hardware: {error}") from error
 

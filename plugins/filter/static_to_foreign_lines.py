@@ -24,9 +24,9 @@ positional: _input, hardware
 options:
   present:
     description:
-      - The texts of C(/etc/fstab), C(/etc/crypttab) and C(/etc/mdadm/mdadm.conf) or C(/etc/mdadm.conf), each below a line C(### PATH).
-    type: str
-    default: ''
+      - The texts of C(/etc/fstab), C(/etc/crypttab), and C(/etc/mdadm/mdadm.conf) or C(/etc/mdadm.conf), by their paths.
+    type: dict
+    default: {}
 seealso:
   - module: bareon.allocator.disk_layout
   - plugin: bareon.allocator.static_to_conflicts
@@ -40,9 +40,7 @@ EXAMPLES = r"""
     msg: "{{ schema | bareon.allocator.static_to_foreign_lines({'disks': []}, present=present) }}"
   vars:
     schema: {fss: [{device: /dev/sda1, mount: /srv}]}
-    present: |-
-      ### /etc/fstab
-      LABEL=olddata /srv ext4 noauto 0 0
+    present: {/etc/fstab: "LABEL=olddata /srv ext4 noauto 0 0"}
 """
 
 RETURN = r"""
@@ -58,15 +56,15 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
+from ..plugin_utils.common.filters import MISREAD, texts_of
 from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.foreign_lines import foreign_lines
 
 
-def static_to_foreign_lines(schema: t.Any, hardware: t.Any, present: str = "", root: str = "/") -> list[str]:
+def static_to_foreign_lines(schema: t.Any, hardware: t.Any, present: t.Any = None, root: str = "/") -> list[str]:
     """Return the lines that are somebody else's; AnsibleFilterError when schema or hardware are none."""
     try:
-        return foreign_lines(plain(schema), plain(hardware), str(root), str(present))
+        return foreign_lines(plain(schema), plain(hardware), str(root), texts_of(present))
     except MISREAD as error:
         raise AnsibleFilterError(f"static_to_foreign_lines: this is not a static schema with its hardware: {error}") from error
 

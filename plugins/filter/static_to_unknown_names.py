@@ -75,11 +75,11 @@ from ..plugin_utils.disk.static.unknown_names import Named, unknown_names
 
 
 def static_to_unknown_names(
-    schema: t.Any, nofail: t.Any = (), key_files: t.Any = None, mount_points: t.Any = (), accounts: str | None = None
+    schema: t.Any, nofail: t.Any = None, key_files: t.Any = None, mount_points: t.Any = (), accounts: str | None = None
 ) -> list[str]:
     """Return a sentence for each name that nothing has; AnsibleFilterError when the schema is none."""
     try:
-        named = Named(tuple(plain(nofail)), tuple(plain(key_files or {})), tuple(plain(mount_points)))
+        named = Named(tuple(plain(nofail or ())), tuple(plain(key_files or {})), tuple(plain(mount_points)))
         return unknown_names(plain(schema), named, None if accounts is None else str(accounts))
     except MISREAD as error:
         raise AnsibleFilterError(f"static_to_unknown_names: this is not a static schema with options of it: {error}") from error

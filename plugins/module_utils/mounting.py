@@ -8,71 +8,17 @@ from __future__ import annotations
 
 import os
 import typing as t
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from .facts.mounts import parse_mounts
 from .steps.machine import LONG_PATIENCE, CommandFailed, Machine, StepFailed
-from .storage.fstab import with_escapes, without_escapes
+from .storage.fstab import Entry, has_entry, with_entries
 
-_FIELDS_LEFT_OUT = ("defaults", "0", "0")
-"""What options, dump and pass are where a line ends before them."""
-
-_FEWEST_FIELDS = 3
 _NEVER_CHECKED = "0"
 """The pass of what no start checks before it mounts it."""
 _CHECKED = (0, 1)
 """Codes of fsck: nothing was wrong, or all of it was corrected."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A line of fstab, its fields as they are meant: escapes are a matter of the file."""
-
-    src: str
-    path: str
-    fstype: str
-    opts: str = "defaults"
-    dump: str = "0"
-    passno: str = "0"
-
-    @property
-    def line(self) -> str:
-        """The line as it is written."""
-        return " ".join(with_escapes(field) for field in astuple(self))
-
-    def below(self, root: str) -> Entry:
-        """Return the entry with its mount point below a directory."""
-        return replace(self, path=os.path.normpath(f"{root.rstrip('/')}/{self.path.lstrip('/')}"))
-
-
-def with_entries(text: str, entries: Iterable[Entry]) -> str:
-    """Return the text with these lines: the first line of a mount point that says otherwise is replaced where it is, all else stays."""
-    lines = text.splitlines()
-    for entry in entries:
-        lines = _with_entry(lines, entry)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def has_entry(text: str, entry: Entry) -> bool:
-    """Return whether a line says so already."""
-    return any(_read(line) == entry for line in text.splitlines())
-
-
-def _with_entry(lines: Sequence[str], entry: Entry) -> list[str]:
-    there = [_read(line) for line in lines]
-    if entry in there:
-        return list(lines)
-    position = next((at for at, known in enumerate(there) if known is not None and known.path == entry.path), len(lines))
-    return [*lines[:position], entry.line, *lines[position + 1 :]]
-
-
-def _read(line: str) -> t.Optional[Entry]:
-    """Return what a line says; None for a comment, an empty line and what is none."""
-    fields = [without_escapes(field) for field in line.split()[:6]]
-    if len(fields) < _FEWEST_FIELDS or fields[0].startswith("#"):
-        return None
-    return Entry(*fields, *_FIELDS_LEFT_OUT[max(0, len(fields) - _FEWEST_FIELDS) :])
 
 
 MOUNTINFO = "/proc/self/mountinfo"

@@ -128,7 +128,6 @@ compression:
 """
 
 import os
-import tempfile
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -138,6 +137,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.booting.room impo
 from ansible_collections.bareon.allocator.plugins.module_utils.booting.system import compression_of, list_archive, unknown_accounts
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import replace_file
 
 ARGUMENTS: t.Mapping[str, t.Any] = {
     "root": {"type": "path"},
@@ -182,18 +182,9 @@ def make_system_bootable(module: AnsibleModule, machine: LocalMachine) -> t.NoRe
     if refusals:
         module.fail_json(msg="\n- ".join(["The system cannot be made bootable, and nothing was changed:", *refusals]))
     if not module.check_mode:
-        make_bootable(plan, root, machine, lambda path, text: write(module, path, text))
+        make_bootable(plan, root, machine, replace_file)
     steps = [step.says for step in plan.steps]
     module.exit_json(changed=bool(steps), steps=steps, **({"diff": {"prepared": "".join(f"{step}\n" for step in steps)}} if steps else {}))
-
-
-def write(module: AnsibleModule, path: str, text: str) -> None:
-    """Put a text into a file, with its folder, at once."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=module.tmpdir)
-    with open(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    module.atomic_move(name, path)
 
 
 if __name__ == "__main__":

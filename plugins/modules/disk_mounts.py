@@ -62,6 +62,9 @@ options:
         description: The order in which C(fsck) checks it at boot. V(0) means never.
         type: str
         default: "0"
+      origins:
+        description: Where each of O(mounts[].opts) comes from, which the diff shows.
+        type: dict
   fstab:
     description:
       - The file to write the lines to. It is made if it is missing.
@@ -81,7 +84,7 @@ attributes:
     description: Returns what has changed, or would, when in diff mode.
     support: full
     details:
-      - Shows C(fstab) before and after.
+      - Shows C(fstab) before and after, and where options come from.
 notes:
   - A mount point counts as mounted even if something else is mounted there. P(bareon.allocator.static_to_conflicts#filter) finds these.
 seealso:
@@ -130,12 +133,13 @@ remounted:
 """
 
 import os
-import tempfile
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils.mounting import MOUNTINFO, carry_out, entry_of, plan_mounts
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import read_file, replace_file
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.option_words import says_where_from
 
 
 def main() -> t.NoReturn:
@@ -145,6 +149,7 @@ def main() -> t.NoReturn:
     fields |= {name: {"type": "str", "default": value} for name, value in (("opts", "defaults"), ("dump", "0"))}
     # The sanity tests take it for a password.
     fields["passno"] = {"type": "str", "default": "0", "no_log": False}
+    fields["origins"] = {"type": "dict"}
     module = AnsibleModule(
         argument_spec={
             "mounts": {"type": "list", "elements": "dict", "required": True, "options": fields},
@@ -154,46 +159,37 @@ def main() -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    machine, fstab = LocalMachine(), os.path.realpath(module.params["fstab"])
-    entries, root = [entry_of(given) for given in module.params["mounts"]], module.params["root"]
+    try:
+        module.exit_json(**mount(module, LocalMachine()))
+    except (StepFailed, ValueError) as error:
+        module.fail_json(msg=str(error))
+
+
+def mount(module: AnsibleModule, machine: LocalMachine) -> dict[str, t.Any]:
+    """Mount, unless in check mode, and return the result; raises StepFailed, and ValueError for what fstab has no form for."""
+    fstab, root = os.path.realpath(module.params["fstab"]), module.params["root"]
+    entries = [entry_of(given) for given in module.params["mounts"]]
     if root is None:
-        plan = plan_mounts(entries, text_of(module, fstab), machine.read(MOUNTINFO) or "")
+        plan = plan_mounts(entries, read_file(fstab) or "", machine.read(MOUNTINFO) or "")
     else:
         plan = plan_mounts([entry.below(root) for entry in entries], None, machine.read(MOUNTINFO) or "")
     copy: dict[str, str] = {}
     if not module.check_mode:
         if module.params["backup"] and plan.after != plan.before and os.path.exists(fstab):
             copy["backup_file"] = module.backup_local(fstab)
-        try:
-            carry_out(plan, fstab if root is None else None, machine, lambda text: write(module, fstab, text))
-        except StepFailed as error:
-            module.fail_json(msg=str(error))
-    module.exit_json(
-        changed=plan.changes,
-        mounted=[entry.path for entry in plan.new],
-        remounted=[entry.path for entry in plan.changed],
+            machine.flush([copy["backup_file"]])
+        carry_out(plan, fstab if root is None else None, machine, lambda text: replace_file(fstab, text))
+    settings = says_where_from((given["path"], given["origins"] or {}) for given in module.params["mounts"]) if plan.changes else ""
+    return {
+        "changed": plan.changes,
+        "mounted": [entry.path for entry in plan.new],
+        "remounted": [entry.path for entry in plan.changed],
         **copy,
-        diff={"before_header": fstab, "after_header": fstab, "before": plan.before, "after": plan.after},
-    )
-
-
-def text_of(module: AnsibleModule, path: str) -> str:
-    """Return the text of a file as it is; empty when there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        module.fail_json(msg=f"cannot read {path}: {error.strerror}")
-
-
-def write(module: AnsibleModule, path: str, text: str) -> None:
-    """Put a text in the place of a file at once, so that there is always a whole one."""
-    handle, name = tempfile.mkstemp(dir=module.tmpdir)
-    with open(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-    module.atomic_move(name, path)
+        "diff": {
+            **{"before_header": fstab, "after_header": fstab, "before": plan.before, "after": plan.after},
+            **({"prepared": settings} if settings else {}),
+        },
+    }
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ class LocalMachine(LocalHost):
             finally:
                 os.close(handle)
                 os.unlink(unfinished)
-            _flush_folder(folder)
+            flush_folder(folder)
         except OSError as error:
             raise StepFailed(f"cannot make {path}: {error.strerror}") from error
 
@@ -247,7 +247,8 @@ class LocalMachine(LocalHost):
         time.sleep(_LOOK)
 
 
-def _flush_folder(folder: str) -> None:
+def flush_folder(folder: str) -> None:
+    """Bring the names in a folder onto its medium; raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

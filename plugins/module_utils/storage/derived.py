@@ -9,9 +9,16 @@ A partition's final PARTUUID is the schema's, or follows from disk and space; al
 
 from __future__ import annotations
 
+import re
 import uuid
 
 _NAMESPACE = uuid.UUID("b1a7a7f8-3c1b-5d0e-9a53-4a0c52d1a6c4")
+_VERSION_5 = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
+
+
+def is_derived(identity: str) -> bool:
+    """Return whether a UUID may follow from a plan: it has version 5, which no mkfs gives by chance."""
+    return _VERSION_5.fullmatch(identity) is not None
 
 
 def partition_uuid(disk_id: str, space: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
@@ -22,6 +22,15 @@ Answer = tuple[t.Any, Sequence[str]]
 
 MISREAD = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 """What reading something as a plan or a static schema raises when it is none."""
+
+
+def texts_of(present: t.Any) -> dict[str, str]:
+    """Return the texts of files by their paths; none for None. Raises AnsibleFilterError."""
+    if present is None:
+        return {}
+    if not isinstance(present, Mapping) or not all(isinstance(text, str) for text in present.values()):
+        raise AnsibleFilterError("present must be the texts of files by their paths, such as {/etc/fstab: TEXT}")
+    return {str(path): str(text) for path, text in present.items()}
 
 
 def plain_filter(call: Callable[..., Answer]) -> Callable[..., t.Any]:

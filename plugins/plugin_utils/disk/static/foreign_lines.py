@@ -10,51 +10,62 @@ A line is of the layout where it names something that is on its disks, or will b
 
 from __future__ import annotations
 
-import re
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 
-from ....module_utils.storage.fstab import without_escapes
+from ....module_utils.storage.boot_tables import CRYPTTAB, FSTAB, MDADM_CONFS
+from ....module_utils.storage.crypttab import read_container
+from ....module_utils.storage.derived import is_derived
+from ....module_utils.storage.fstab import plain_source, read_entry, rows
 from ....module_utils.storage.gpt import partition_node
 from ....module_utils.storage.lvm import mapper_node
-from .host_files import CRYPTTAB, FSTAB, MDADM_CONFS, below, sections, used_file_systems
+from ....module_utils.storage.mdadm_conf import read_array
+from .host_files import below, used_file_systems
 
 Plain = Mapping[str, t.Any]
-
-_OF_A_PLAN = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
-_TAG = re.compile(r'(?:(?P<tag>[A-Z]+)=)?"?(?P<value>[^"]*)"?')
+Texts = Mapping[str, str]
 
 
-def foreign_lines(schema: Plain, hardware: Plain, root: str, present: str) -> list[str]:
+def foreign_lines(schema: Plain, hardware: Plain, root: str, present: Texts) -> list[str]:
     """Return the lines, each with its file before it: `/etc/fstab: LABEL=old /srv ext4 noauto 0 0`. `present` is as for host_files."""
-    texts = sections(present)
     disks = [(disk, str(disk.get("id")) in _disks_of(schema)) for disk in hardware.get("disks") or ()]
     ours = {name for disk, own in disks if own for name in _names_on(disk)} | set(_names_in(schema))
     others = {name for disk, own in disks if not own for name in _names_on(disk)} - ours
-    places = {below(root, entry["mount"]) for entry in used_file_systems(schema) if entry["mount"].startswith("/")}
-    titles = {entry["name"] for entry in schema.get("luks") or ()}
-    arrays = {entry["name"] for entry in schema.get("mds") or ()}
-    found = [
-        *(
-            (FSTAB, line, fields[0])
-            for line, fields in _lines(texts, FSTAB)
-            if len(fields) > 1 and (fields[1].rstrip("/") or "/") in places
-        ),
-        *((CRYPTTAB, line, fields[1]) for line, fields in _lines(texts, CRYPTTAB) if len(fields) > 1 and fields[0] in titles),
-        *(
-            (path, line, _array(fields))
-            for path in MDADM_CONFS
-            for line, fields in _lines(texts, path)
-            if len(fields) > 2 and fields[1] in arrays
-        ),
-    ]
+    found = [*_mounts(schema, root, present), *_containers(schema, present), *_arrays(schema, present)]
     return [f"{table}: {line.strip()}" for table, line, source in found if not _is_ours(source, ours, others)]
 
 
+def _mounts(schema: Plain, root: str, present: Texts) -> Iterator[tuple[str, str, str]]:
+    """Give the lines of fstab at the layout's mount points, each with its source."""
+    places = {below(root, entry["mount"]) for entry in used_file_systems(schema) if entry["mount"].startswith("/")}
+    for line, fields in rows(present.get(FSTAB, "")):
+        # A line that lacks a type is none, and a start complains of it; whoever wrote it means the mount point.
+        entry = read_entry(line) or read_entry(" ".join([*fields, "auto"]))
+        if entry is not None and (entry.path.rstrip("/") or "/") in places:
+            yield FSTAB, line, entry.src
+
+
+def _containers(schema: Plain, present: Texts) -> Iterator[tuple[str, str, str]]:
+    names = {entry["name"] for entry in schema.get("luks") or ()}
+    for line, _fields in rows(present.get(CRYPTTAB, "")):
+        container = read_container(line)
+        if container is not None and container.name in names:
+            yield CRYPTTAB, line, container.source
+
+
+def _arrays(schema: Plain, present: Texts) -> Iterator[tuple[str, str, str]]:
+    names = {entry["name"] for entry in schema.get("mds") or ()}
+    for path in MDADM_CONFS:
+        for line, words in rows(present.get(path, "")):
+            array = read_array(line)
+            if array is not None and array.name in names and len(words) > 2:
+                yield path, line, f"UUID={array.uuid}"
+
+
 def _is_ours(source: str, ours: Iterable[str], others: Iterable[str]) -> bool:
-    named = t.cast("re.Match[str]", _TAG.fullmatch(source))
-    name = _plain_uuid(named["value"]) if named["tag"] == "UUID" else source.replace('"', "")
-    from_a_plan = named["tag"] == "UUID" and _OF_A_PLAN.fullmatch(name) is not None
+    named = plain_source(source)
+    name = _plain_uuid(named[len("UUID=") :]) if named.startswith("UUID=") else named
+    from_a_plan = named.startswith("UUID=") and is_derived(name)
     return name in ours or (from_a_plan and name not in others)
 
 
@@ -64,17 +75,6 @@ def _plain_uuid(text: str) -> str:
     if ":" not in text or len(digits) != 32:
         return text.lower()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-
-
-def _array(fields: list[str]) -> str:
-    return next((field for field in fields[2:] if field.upper().startswith("UUID=")), "")
-
-
-def _lines(texts: Mapping[str, str], path: str) -> Iterator[tuple[str, list[str]]]:
-    for line in texts.get(path, "").splitlines():
-        fields = [without_escapes(field) for field in line.split()]
-        if fields and not fields[0].startswith("#"):
-            yield line, fields
 
 
 def _disks_of(schema: Plain) -> set[str]:

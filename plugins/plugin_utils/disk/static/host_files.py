@@ -14,28 +14,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils.storage.boot_loader import ESP_PLACES
+from ....module_utils.storage.boot_tables import BOOT_SETTINGS, CRYPTTAB, FSTAB, MDADM_CONFS
 from ....module_utils.storage.btrfs import mount_options
+from ....module_utils.storage.crypttab import NO_KEY, PLAIN_OPTIONS, Container, read_containers
+from ....module_utils.storage.derived import is_derived
 from ....module_utils.storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
-from ....module_utils.storage.fstab import with_escapes, without_escapes
+from ....module_utils.storage.fstab import Entry as Line
+from ....module_utils.storage.fstab import plain_source, read_entries, without_escapes
 from ....module_utils.storage.lvm import mapper_node
+from ....module_utils.storage.mdadm_conf import ArrayLine, mdadm_uuid, read_arrays
+from ....module_utils.storage.option_words import NOTHING, of_every_filesystem, words_of
 from ....module_utils.storage.unlock import TANG, TPM2, crypttab_key, crypttab_options
+from .boot_settings import Asked, Memory, Remembered, read_boot_settings, settle, write_boot_settings
 
 Plain = dict[str, t.Any]
 Layout = Mapping[str, t.Any]
 Entry = Mapping[str, t.Any]
+Texts = Mapping[str, str]
 
-FSTAB = "/etc/fstab"
-CRYPTTAB = "/etc/crypttab"
-MDADM_CONFS = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
-"""Where Debian and those like it have it, and all others."""
 MOUNTINFO = "/proc/self/mountinfo"
 SWAP_TARGET = "[SWAP]"
 ALL = "all"
 """In `nofail`, all but the root."""
 
-_SECTION = "### "
-_DEFAULTS = "defaults"
-_NO_KEY = "none"
+_NOFAIL, _CRYPTTAB_OPTIONS = "nofail", "crypttab_options"
+_ANY_TYPE = "auto"
 _OF_INITRAMFS = ("/", "/usr")
 _TOOLS_OF_METHODS = {TANG: ("clevis", "clevis-luks-unlock", "clevis-luks-askpass"), TPM2: ("systemd-cryptenroll", "tpm2")}
 """The last of each stands for what opens it at a start: Clevis' answer to systemd's question, and the libraries of TPMs."""
@@ -43,7 +46,7 @@ _TOOLS_OF_METHODS = {TANG: ("clevis", "clevis-luks-unlock", "clevis-luks-askpass
 
 @dataclass(frozen=True)
 class Settings:
-    """How a layout is used.
+    """How a layout is used. What is None was not given, and what the host has of it stays.
 
     `root` is where mount points lie on the running host. With `new_system` the tables are those of a system that lies there, which
     knows nothing of `root`. `nofail` names mount points and spaces, or has `all` for all but the root. `key_files` are paths by container
@@ -52,37 +55,69 @@ class Settings:
 
     root: str = "/"
     new_system: bool = False
-    nofail: tuple[str, ...] = ()
+    nofail: tuple[str, ...] | None = None
     key_files: Mapping[str, str] = field(default_factory=dict)
-    key_file: str = _NO_KEY
-    crypttab_options: str = "luks"
-    after_network: frozenset[str] = frozenset()
-    """Devices that are there when there is a network; these follow from the layout."""
+    key_file: str | None = None
+    crypttab_options: str | None = None
 
 
-def host_files(layout: Layout, settings: Settings, present: str = "") -> Plain:
-    """Return `{mounts, swaps, containers, arrays}`, each with `configured` (and `active`) for what is so already.
+@dataclass(frozen=True)
+class _Known:
+    """What lines follow from: how the layout is used, what the tables say, what the host remembers.
 
-    `layout` is what disk_layout returned: `schema`, and with their UUIDs `filesystems`, `containers` and `arrays`. `present` is the text
-    of the host's tables, each below a line `### PATH`. Raises KeyError with the name of what has no UUID.
+    `without_waiting` are mount points, and `after_network` devices, that a start must not wait for; both follow from the layout.
     """
-    texts = sections(present)
-    settings = replace(
-        settings,
-        nofail=(*settings.nofail, *_stood_in_for(layout["schema"])),
-        after_network=frozenset(_after_network(layout["schema"])),
-    )
-    used = [(entry, _known(layout, "filesystems", entry["device"])) for entry in used_file_systems(layout["schema"])]
+
+    settings: Settings
+    texts: Texts
+    memory: Memory
+    without_waiting: frozenset[str]
+    after_network: frozenset[str]
+
+    def remembered(self, kind: str, name: str) -> Remembered | None:
+        return self.memory.get(kind, {}).get(name)
+
+
+def host_files(layout: Layout, settings: Settings, present: Texts | None = None) -> Plain:
+    """Return `{mounts, swaps, containers, arrays, boot_settings}`, each with `configured` (and `active`) for what is so already.
+
+    `layout` is what disk_layout returned: `schema`, and with their UUIDs `filesystems`, `containers` and `arrays`. `present` are the texts
+    of the host's files by path. Raises KeyError with the name of what has no UUID.
+    """
+    texts = present or {}
+    schema = layout["schema"]
+    remembers = read_boot_settings(texts.get(BOOT_SETTINGS, ""))
+    known = _Known(settings, texts, remembers, frozenset(_stood_in_for(schema)), frozenset(_after_network(schema)))
+    used = [(entry, _found(layout, "filesystems", entry["device"])) for entry in used_file_systems(schema)]
     mounted = sorted((pair for pair in used if pair[0]["mount"] != SWAP), key=lambda pair: _depth(pair[0]["mount"]))
-    return {
-        "mounts": [_mount(entry, known, settings, texts) for entry, known in mounted],
-        "swaps": [_swap(entry, known, settings, texts) for entry, known in used if entry["mount"] == SWAP],
+    lines = {
+        "mounts": [_mount(entry, found, known) for entry, found in mounted],
+        "swaps": [_swap(entry, found, known) for entry, found in used if entry["mount"] == SWAP],
         "containers": [
-            _container(entry, _known(layout, "containers", entry["name"]), _used_on(layout["schema"], entry["name"]), settings, texts)
+            _container(entry, _found(layout, "containers", entry["name"]), _used_on(schema, entry["name"]), known)
             for entry in _all(layout, "luks")
         ],
-        "arrays": [_array(entry, _known(layout, "arrays", entry["name"]), texts) for entry in _all(layout, "mds")],
     }
+    memory = write_boot_settings({kind: {**remembers[kind], **_to_remember(lines[kind], remembers[kind])} for kind in lines})
+    return {
+        **{kind: [_without_memory(line) for line in found] for kind, found in lines.items()},
+        "arrays": [_array(entry, _found(layout, "arrays", entry["name"]), texts) for entry in _all(layout, "mds")],
+        "boot_settings": [
+            {"path": BOOT_SETTINGS, "text": memory, "configured": memory == write_boot_settings(remembers)},
+        ],
+    }
+
+
+def _to_remember(lines: Iterable[Plain], before: Mapping[str, Remembered]) -> dict[str, Remembered]:
+    """Return what has to be remembered of lines that are written now, or to which an option of the run has something to say."""
+    found = {str(line["remember_as"]): t.cast("tuple[bool, Remembered]", (line["configured"], line["remember"])) for line in lines}
+    return {
+        name: line for name, (configured, line) in found.items() if not configured or line.given != before.get(name, Remembered()).given
+    }
+
+
+def _without_memory(line: Plain) -> Plain:
+    return {key: value for key, value in line.items() if key not in ("remember", "remember_as")}
 
 
 def _stood_in_for(schema: Mapping[str, t.Any]) -> Iterable[str]:
@@ -92,23 +127,11 @@ def _stood_in_for(schema: Mapping[str, t.Any]) -> Iterable[str]:
     return [entry["mount"] for entry in fats if entry["space_id"] in copies and entry.get("mount") in ESP_PLACES]
 
 
-def sections(text: str) -> dict[str, str]:
-    """Return the texts of files by path, from a text in which `### PATH` stands before each."""
-    found: dict[str, list[str]] = {}
-    path = ""
-    for line in text.splitlines():
-        if line.startswith(_SECTION):
-            path = line[len(_SECTION) :].strip()
-        else:
-            found.setdefault(path, []).append(line)
-    return {name: "\n".join(lines) for name, lines in found.items()}
-
-
-def conflicting_mounts(schema: Mapping[str, t.Any], hardware: Mapping[str, t.Any], root: str, present: str) -> list[str]:
+def conflicting_mounts(schema: Mapping[str, t.Any], hardware: Mapping[str, t.Any], root: str, mountinfo: str) -> list[str]:
     """Return the mount points of a schema where something else is mounted: what lies on none of the schema's disks."""
     own = {str(table.get("disk_id")) for table in schema.get("parteds") or ()}
     ours = {place for disk in hardware.get("disks") or () if disk.get("id") in own for place in _mountpoints(disk)}
-    taken = {without_escapes(fields[4]) for line in sections(present).get(MOUNTINFO, "").splitlines() if len(fields := line.split()) > 4}
+    taken = {without_escapes(fields[4]) for line in mountinfo.split("\n") if len(fields := line.split(" ")) > 4}
     wanted = [below(root, entry["mount"]) for entry in used_file_systems(schema) if entry["mount"] != SWAP]
     return [place for place in wanted if place in taken and place not in ours]
 
@@ -146,7 +169,7 @@ def _used_on(schema: Mapping[str, t.Any], container: str) -> list[Entry]:
     return [entry for entry in used_file_systems(schema) if entry["device"] in devices]
 
 
-def _known(layout: Layout, kind: str, name: str) -> Entry:
+def _found(layout: Layout, kind: str, name: str) -> Entry:
     """Return what is known of the thing of that name, which is that of its device, or of the container."""
     for entry in layout.get(kind) or ():
         if name in (entry.get("device"), entry.get("name")):
@@ -163,53 +186,80 @@ def _mountpoints(disk: Mapping[str, t.Any]) -> Iterable[str]:
         yield from part.get("mountpoints") or ()
 
 
-def _mount(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, str]) -> Plain:
-    target = below(settings.root, entry["mount"])
-    path = entry["mount"] if settings.new_system else target
-    line = {
-        "src": f"UUID={known['uuid']}",
-        "path": path,
-        "fstype": entry["fs_type"],
-        "opts": _options(entry, settings),
-        "dump": "0",
-        "passno": _pass(entry),
+def _mount(entry: Entry, found: Entry, known: _Known) -> Plain:
+    target = below(known.settings.root, entry["mount"])
+    path = entry["mount"] if known.settings.new_system else target
+    there = next((line for line in read_entries(known.texts.get(FSTAB, "")) if _is_line_of(line, path, found, known)), None)
+    new = Line(f"UUID={found['uuid']}", path, entry["fs_type"], passno=_pass(entry))
+    line = _line(new, there, entry, found, known, "mounts", path)
+    return {**line, "target": target, "active": target in (found.get("mountpoints") or ())}
+
+
+def _swap(entry: Entry, found: Entry, known: _Known) -> Plain:
+    there = next((line for line in read_entries(known.texts.get(FSTAB, "")) if line.is_swap and _is_named(line.src, found)), None)
+    new = Line(f"UUID={found['uuid']}", NOT_MOUNTED, SWAP)
+    line = _line(new, there, entry, found, known, "swaps", entry["device"])
+    return {**line, "device": entry["device"], "active": SWAP_TARGET in (found.get("mountpoints") or ())}
+
+
+def _line(new: Line, there: Line | None, entry: Entry, found: Entry, known: _Known, kind: str, name: str) -> Plain:
+    """Return a line of fstab: what `there` is of it stays, as far as it holds for what is on the device now."""
+    remembered, present = known.remembered(kind, name), None
+    final = new
+    if there is not None:
+        same = there.fstype in (new.fstype, _ANY_TYPE)
+        present = words_of(there.opts) if same else of_every_filesystem(words_of(there.opts))
+        final = replace(there, src=there.src if _is_named(there.src, found) else new.src)
+        final = final if same else replace(final, fstype=new.fstype, passno=new.passno)
+    settled = settle("fstab", present, remembered, _asked_of_mount(entry, known))
+    final = replace(final, opts=",".join(settled.words) or NOTHING)
+    return {
+        **{key: getattr(final, key) for key in ("src", "path", "fstype", "opts", "dump", "passno")},
+        "origins": dict(settled.origins),
+        "configured": there == final,
+        "remember_as": name,
+        "remember": Remembered(final.opts, given=settled.given),
     }
-    active = target in (known.get("mountpoints") or ())
-    return {**line, "target": target, "configured": _in_fstab(line, texts), "active": active}
 
 
-def _swap(entry: Entry, known: Entry, settings: Settings, texts: Mapping[str, str]) -> Plain:
-    line = {
-        "src": f"UUID={known['uuid']}",
-        "path": NOT_MOUNTED,
-        "fstype": SWAP,
-        "opts": _options(entry, settings),
-        "dump": "0",
-        "passno": "0",
-    }
-    active = SWAP_TARGET in (known.get("mountpoints") or ())
-    return {**line, "device": entry["device"], "configured": _in_fstab(line, texts), "active": active}
+def _is_line_of(line: Line, path: str, found: Entry, known: _Known) -> bool:
+    """Return whether a line is of this mount: of what is on the device now, or of what a plan had there, which nothing has any more."""
+    if line.is_swap or (line.path.rstrip("/") or "/") != path:
+        return False
+    return _is_named(line.src, found) or (not known.settings.new_system and is_derived(plain_source(line.src).removeprefix("UUID=")))
 
 
-def _options(entry: Entry, settings: Settings) -> str:
-    asked_for = str(entry.get("fstab_options") or _DEFAULTS)
+def _is_named(source: str, found: Entry) -> bool:
+    """Return whether a source of a table is this device, by a name that nothing else has."""
+    return plain_source(source) in {plain_source(name) for name in (f"UUID={found['uuid']}", *(found.get("names") or ()))}
+
+
+def _asked_of_mount(entry: Entry, known: _Known) -> Asked:
+    """Return what is asked of the options of a mount."""
+    schema = [word for word in words_of(str(entry.get("fstab_options") or "")) if word != NOTHING]
     # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
-    private = asked_for == _DEFAULTS and entry["fs_type"] == "vfat" and entry["mount"] in ESP_PLACES
-    options = _with_nofail("umask=0077" if private else asked_for, _may_fail(entry, settings))
-    late = entry["device"] in settings.after_network and entry["fs_type"] != SWAP and "_netdev" not in options.split(",")
-    return f"{options},_netdev" if late else options
+    private = not schema and entry["fs_type"] == "vfat" and entry["mount"] in ESP_PLACES
+    late = entry["device"] in known.after_network and entry["fs_type"] != SWAP
+    follows = [*(["_netdev"] if late else []), *(["nofail"] if _never_waited_for(entry, known) else [])]
+    fresh = () if schema else ("umask=0077",) if private else (NOTHING,)
+    return Asked(fresh, tuple(follows), tuple(schema), {_NOFAIL: _given_nofail(entry, known.settings)})
 
 
-def _may_fail(entry: Entry, settings: Settings) -> bool:
-    """Return whether the start does not wait for a file system."""
+def _never_waited_for(entry: Entry, known: _Known) -> bool:
+    """Return whether it follows from the layout that the start does not wait for a file system."""
+    return entry["mount"] in known.without_waiting or (entry["fs_type"] == SWAP and entry["device"] in known.after_network)
+
+
+def _given_nofail(entry: Entry, settings: Settings) -> tuple[str, ...] | None:
+    if settings.nofail is None:
+        return None
     names = {entry["mount"], entry.get("space_id"), ALL if entry["mount"] != "/" else None}
-    if entry["fs_type"] == SWAP and entry["device"] in settings.after_network:
-        return True
-    return bool(names & set(settings.nofail)) or "nofail" in str(entry.get("fstab_options") or "").split(",")
+    return ("nofail",) if names & set(settings.nofail) else ()
 
 
-def _with_nofail(options: str, may_fail: bool) -> str:
-    return f"{options},nofail" if may_fail and "nofail" not in options.split(",") else options
+def _may_fail(entry: Entry, known: _Known) -> bool:
+    """Return whether schema or layout have the start not wait for a file system."""
+    return _never_waited_for(entry, known) or "nofail" in words_of(str(entry.get("fstab_options") or ""))
 
 
 def _pass(entry: Entry) -> str:
@@ -219,39 +269,75 @@ def _pass(entry: Entry) -> str:
     return "1" if entry["mount"] == "/" else "2"
 
 
-def _in_fstab(line: Mapping[str, str], texts: Mapping[str, str]) -> bool:
-    fields = [with_escapes(line[key]) for key in ("src", "path", "fstype", "opts", "dump", "passno")]
-    return fields in _lines(texts.get(FSTAB, ""))
-
-
-def _lines(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _container(entry: Entry, known: Entry, used: Sequence[Entry], settings: Settings, texts: Mapping[str, str]) -> Plain:
+def _container(entry: Entry, found: Entry, used: Sequence[Entry], known: _Known) -> Plain:
     """Return the line of a container that carries what is `used`: where nothing of that is waited for, it must not be either.
 
     A key that its line has stays, unless another one is asked for: without it the next start would ask somebody who is not there.
-    Where the layout says what opens it, a key file that made it is none that opens it later.
     """
-    name, source = entry["name"], f"UUID={known['uuid']}"
-    names = {name, entry.get("space_id"), *((ALL,) if not used else ())}
-    may_fail = bool(names & set(settings.nofail)) or (bool(used) and all(_may_fail(each, settings) for each in used))
+    name, unlock = entry["name"], entry.get("unlock") or ()
+    there = next(
+        (line for line in read_containers(known.texts.get(CRYPTTAB, "")) if line.name == name and _is_container(line, found)), None
+    )
+    remembered = known.remembered("containers", name)
+    had = there.key_file if there is not None else remembered.key_file if remembered is not None else ""
+    asked_for, origin = _key_asked_for(entry, known.settings)
+    key_file = asked_for if asked_for is not None else had or NO_KEY
+    implied = bool(used) and all(_may_fail(each, known) for each in used)
+    asked = Asked(
+        fresh=(PLAIN_OPTIONS,),
+        layout=(*crypttab_options(unlock, _before_network(used)), *(("nofail",) if implied else ())),
+        schema=tuple(words_of(str(entry.get("crypttab_options") or ""))),
+        given={
+            _CRYPTTAB_OPTIONS: None if known.settings.crypttab_options is None else tuple(words_of(known.settings.crypttab_options)),
+            _NOFAIL: None if implied else _given_nofail_below(entry, used, known),
+        },
+    )
+    settled = settle("crypttab", None if there is None else words_of(there.options), remembered, asked)
+    source = there.source if there is not None and _is_named(there.source, found) else f"UUID={found['uuid']}"
+    line = Container(name, source, key_file, ",".join(settled.words) or PLAIN_OPTIONS)
+    configured = there is not None and line.says(there)
+    key_from = origin if asked_for is not None else "crypttab" if there is not None else BOOT_SETTINGS
+    return {
+        **{"name": name, "source": source, "key_file": key_file, "options": line.options},
+        "line": line.line if not configured else f"{line.name} {line.source} {line.key_file} {line.options}",
+        "origins": {**({key_file: key_from} if key_file != NO_KEY else {}), **settled.origins},
+        "configured": configured,
+        "remember_as": name,
+        "remember": Remembered(line.options, "" if key_file == NO_KEY else key_file, settled.given),
+    }
+
+
+def _is_container(line: Container, found: Entry) -> bool:
+    return _is_named(line.source, found) or is_derived(plain_source(line.source).removeprefix("UUID="))
+
+
+def _key_asked_for(entry: Entry, settings: Settings) -> tuple[str | None, str]:
+    """Return the key file that is asked for, and by what; None where none is asked for, and what there is stays.
+
+    Where the layout says what opens a container, a key file that made it is none that opens it later.
+    """
     unlock = entry.get("unlock") or ()
-    by_default = (crypttab_key(unlock) or _NO_KEY) if unlock else settings.key_file
-    asked_for = _asked_by_name(entry, settings) or by_default
-    lines = _lines(texts.get(CRYPTTAB, ""))
-    there = next((fields[2] for fields in lines if fields[:2] == [name, source] and len(fields) > 2), _NO_KEY)
-    key_file = asked_for if asked_for != _NO_KEY else there
-    if TPM2 in {method["method"] for method in unlock} and not _asked_by_name(entry, settings):
-        key_file = _NO_KEY
-    options = ",".join([settings.crypttab_options, *crypttab_options(unlock, _before_network(used))])
-    fields = [name, source, key_file, _with_nofail(options, may_fail)]
-    return {"name": name, "line": " ".join(fields), "configured": fields in lines}
+    by_name = settings.key_files.get(entry["name"]) or settings.key_files.get(str(entry.get("space_id")))
+    if by_name:
+        return by_name, "key_files"
+    if entry.get("key_file"):
+        return str(entry["key_file"]), "the schema"
+    if TPM2 in {method["method"] for method in unlock}:
+        return NO_KEY, "the schema"
+    if unlock:
+        return crypttab_key(unlock) or None, "the schema"
+    given = settings.key_file
+    return (given, "key_file") if given is not None and given != NO_KEY else (None, "")
 
 
-def _asked_by_name(entry: Entry, settings: Settings) -> str | None:
-    return settings.key_files.get(entry["name"]) or settings.key_files.get(str(entry.get("space_id")))
+def _given_nofail_below(entry: Entry, used: Sequence[Entry], known: _Known) -> tuple[str, ...] | None:
+    """Return what the option `nofail` asks of a container: by its own names, or by those of all that is used on it."""
+    given = known.settings.nofail
+    if given is None:
+        return None
+    names = {entry["name"], entry.get("space_id"), *((ALL,) if not used else ())}
+    above = bool(used) and all(_may_fail(each, known) or _given_nofail(each, known.settings) for each in used)
+    return ("nofail",) if above or names & set(given) else ()
 
 
 def _before_network(used: Sequence[Entry]) -> bool:
@@ -267,18 +353,10 @@ def _after_network(schema: Mapping[str, t.Any]) -> Iterable[str]:
             yield from (entry["device"] for entry in used)
 
 
-def _array(entry: Entry, known: Entry, texts: Mapping[str, str]) -> Plain:
-    uuid = mdadm_uuid(known["uuid"])
-    line = f"ARRAY {entry['name']} metadata={entry.get('metadata') or '1.2'} UUID={uuid}"
-    lines = [fields for path in MDADM_CONFS for fields in _lines(texts.get(path, ""))]
-    configured = any(fields[0] == "ARRAY" and f"UUID={uuid}" in fields for fields in lines)
-    return {"name": entry["name"], "line": line, "uuid": uuid, "configured": configured}
-
-
-def mdadm_uuid(uuid: str) -> str:
-    """Return a UUID as mdadm writes it: `11223344-5566-...` is `11223344:55667788:...`."""
-    digits = uuid.replace("-", "").replace(":", "")
-    return ":".join(digits[start : start + 8] for start in range(0, len(digits), 8))
+def _array(entry: Entry, found: Entry, texts: Texts) -> Plain:
+    line = ArrayLine(entry["name"], mdadm_uuid(found["uuid"]), str(entry.get("metadata") or "1.2"))
+    configured = any(there.uuid == line.uuid for path in MDADM_CONFS for there in read_arrays(texts.get(path, "")))
+    return {"name": line.name, "line": line.line, "uuid": line.uuid, "metadata": line.metadata, "configured": configured}
 
 
 def needed_tools(schema: Mapping[str, t.Any]) -> list[str]:

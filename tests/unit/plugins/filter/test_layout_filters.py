@@ -49,7 +49,7 @@ def test_all_mistakes_of_a_hand_written_schema_are_told():
 def test_options_of_the_tables():
     (mount,) = layout_to_host_files(LAYOUT, root="/target", new_system=True, nofail=["/a"], key_files={})["mounts"]
     assert (mount["path"], mount["target"], mount["opts"]) == ("/a", "/target/a", "defaults,nofail")
-    configured = layout_to_host_files(LAYOUT, present="### /etc/fstab\nUUID=u /a ext4 defaults 0 2")["mounts"][0]["configured"]
+    configured = layout_to_host_files(LAYOUT, present={"/etc/fstab": "UUID=u /a ext4 defaults 0 2"})["mounts"][0]["configured"]
     assert configured is True
 
 
@@ -64,11 +64,29 @@ def test_unknown_options_are_refused_in_words():
         layout_to_host_files(LAYOUT, no_fail=["/a"])
 
 
+@pytest.mark.parametrize("present", ["### /etc/fstab\nUUID=u /a ext4 defaults 0 2", {"/etc/fstab": 5}, [1]])
+def test_texts_of_files_are_given_by_their_paths(present):
+    for filter_ in (
+        lambda: layout_to_host_files(LAYOUT, present=present),
+        lambda: static_to_foreign_lines(LAYOUT["schema"], HARDWARE, present=present),
+        lambda: static_to_conflicts(LAYOUT["schema"], HARDWARE, present=present),
+    ):
+        with pytest.raises(AnsibleFilterError, match="present must be the texts of files"):
+            filter_()
+
+
+def test_what_crypttab_has_no_form_for_is_refused():
+    layout = {**LAYOUT, "schema": {"luks": [{"name": "a", "device": "/dev/b"}]}, "containers": [{"name": "a", "uuid": "u"}]}
+    for key_file in ("/etc/my keys/a", "/etc/k\nroot UUID=0 none", '/etc/"k'):
+        with pytest.raises(AnsibleFilterError, match="the key file of 'a' in crypttab is"):
+            layout_to_host_files(layout, key_file=key_file)
+
+
 def test_conflicts_and_tools():
-    mounted = "### /proc/self/mountinfo\n22 1 254:1 / /a rw - ext4 /dev/vda1 rw"
+    mounted = {"/proc/self/mountinfo": "22 1 254:1 / /a rw - ext4 /dev/vda1 rw"}
     assert static_to_conflicts(LAYOUT["schema"], HARDWARE, present=mounted) == ["/a"]
     assert static_to_conflicts(LAYOUT["schema"], HARDWARE, present=mounted, root="/b") == []
-    foreign = "### /etc/fstab\nLABEL=old /a ext4 noauto 0 0"
+    foreign = {"/etc/fstab": "LABEL=old /a ext4 noauto 0 0"}
     assert static_to_foreign_lines(LAYOUT["schema"], HARDWARE, present=foreign) == ["/etc/fstab: LABEL=old /a ext4 noauto 0 0"]
     assert static_to_tools(LAYOUT["schema"]) == ["mkfs.ext4"]
     (unknown,) = static_to_unknown_names(
@@ -104,5 +122,5 @@ def test_foreign_lines_are_not_looked_for_in_what_is_no_hardware():
         static_to_foreign_lines(
             {"parteds": [{"disk_id": "/dev/disk/by-id/ata-1"}]},
             {"disks": [{**HARDWARE["disks"][0], "partitions": [part]}]},
-            "UUID=1 / ext4 defaults 0 1",
+            {"/etc/fstab": "UUID=1 / ext4 defaults 0 1"},
         )

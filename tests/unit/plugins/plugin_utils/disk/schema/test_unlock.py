@@ -38,7 +38,7 @@ def mistakes(*spaces: Plain) -> str:
     return str(caught.value)
 
 
-def lines(made: Plain, settings: Settings | None = None, present: str = "") -> list[str]:
+def lines(made: Plain, settings: Settings | None = None, present: dict[str, str] | None = None) -> list[str]:
     """Return the lines of crypttab for a plan that was carried out."""
     found = host_files({"schema": made["schema"], **known(made)}, settings or Settings(), present)
     return [one["line"] for one in found["containers"]]
@@ -141,7 +141,7 @@ def test_crypttab_and_fstab_wait_for_the_network_with_tang_but_not_for_root() ->
 def test_crypttab_asks_the_tpm() -> None:
     made = plan({**DATA, "unlock": [{"method": "tpm2", "pcrs": [7, 4]}, FILE]})
     assert made["schema"]["luks"][0]["unlock"][0] == {"method": "tpm2", "pcrs": [4, 7]}
-    there = "### /etc/crypttab\ndata-crypt UUID=u-data-crypt /etc/old luks\n"
+    there = {"/etc/crypttab": "data-crypt UUID=u-data-crypt /etc/old luks\n"}
     assert lines(made, present=there) == ["data-crypt UUID=u-data-crypt none luks,tpm2-device=auto"]
     assert needed_tools(made["schema"])[:4] == ["sfdisk", "cryptsetup", "systemd-cryptenroll", "tpm2"]
 

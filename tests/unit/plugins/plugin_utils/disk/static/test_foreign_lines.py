@@ -45,7 +45,7 @@ HARDWARE = {
 
 
 def found(table: str, line: str, root: str = "/") -> bool:
-    lines = foreign_lines(SCHEMA, HARDWARE, root, f"### {table}\n# {line}\n{line}\n")
+    lines = foreign_lines(SCHEMA, HARDWARE, root, {table: f"# {line}\n{line}\n"})
     assert lines in ([], [f"{table}: {line}"])
     return bool(lines)
 

@@ -12,7 +12,6 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_
     conflicting_mounts,
     host_files,
     needed_tools,
-    sections,
 )
 
 
@@ -138,6 +137,7 @@ def test_a_container_with_the_root_is_waited_for_whatever_else_is():
     ("there", "settings", "key", "configured"),
     [
         ("srv-crypt UUID=u-luks /etc/keys/srv luks", Settings(), "/etc/keys/srv", True),
+        ("srv-crypt UUID=u-luks /etc/keys/srv luks", Settings(key_files={"srv": "none"}), "none", False),
         ("srv-crypt UUID=u-luks /etc/keys/srv luks", Settings(key_file="/etc/keys/new"), "/etc/keys/new", False),
         ("srv-crypt UUID=u-luks /etc/keys/srv luks", Settings(key_files={"srv": "/etc/keys/new"}), "/etc/keys/new", False),
         ("srv-crypt UUID=u-luks none luks", Settings(), "none", True),
@@ -147,7 +147,7 @@ def test_a_container_with_the_root_is_waited_for_whatever_else_is():
 )
 def test_a_key_that_crypttab_has_stays_unless_another_is_asked_for(there, settings, key, configured):
     """A later run without the variable of the key must not leave a server that asks for it at its next start."""
-    (found,) = host_files(LAYOUT, settings, f"### /etc/crypttab\n{there}\n")["containers"]
+    (found,) = host_files(LAYOUT, settings, {"/etc/crypttab": f"{there}\n"})["containers"]
     assert (found["line"], found["configured"]) == (f"srv-crypt UUID=u-luks {key} luks", configured)
 
 
@@ -168,18 +168,16 @@ def test_a_new_system_does_not_know_where_it_is_installed():
     assert [(mount["path"], mount["target"]) for mount in found["mounts"][:2]] == [("/", "/target"), ("/srv", "/target/srv")]
 
 
-PRESENT = """### /etc/fstab
-# a comment of UUID=u-log /var/log ext4 nodev,noexec 0 2
+PRESENT = {
+    "/etc/fstab": """# a comment of UUID=u-log /var/log ext4 nodev,noexec 0 2
 UUID=u-root  /\text4 defaults 0 1
 UUID=u-var /var btrfs noatime 0 0
 UUID=u-swap none swap defaults 0 0
-### /etc/crypttab
-srv-crypt UUID=u-luks   /etc/keys/srv luks
-### /etc/mdadm/mdadm.conf
-HOMEHOST <system>
-ARRAY /dev/md/other UUID=01234567:89abcdef:00112233:44556677 name=host:data
-### /proc/self/mountinfo
-22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
+""",
+    "/etc/crypttab": "srv-crypt UUID=u-luks   /etc/keys/srv luks\n",
+    "/etc/mdadm/mdadm.conf": "HOMEHOST <system>\nARRAY /dev/md/other UUID=01234567:89abcdef:00112233:44556677 name=host:data\n",
+}
+MOUNTINFO = """22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
 30 22 8:1 / /srv rw - ext4 /dev/sda1 rw
 31 22 8:2 / /with\\040blank rw - ext4 /dev/sda2 rw
 """
@@ -187,14 +185,10 @@ ARRAY /dev/md/other UUID=01234567:89abcdef:00112233:44556677 name=host:data
 
 def test_what_is_said_already_is_marked():
     found = host_files(LAYOUT, Settings(key_files={"srv": "/etc/keys/srv"}), PRESENT)
-    assert [mount["path"] for mount in found["mounts"] if mount["configured"]] == ["/"]
+    assert [mount["path"] for mount in found["mounts"] if mount["configured"]] == ["/", "/var"]
     assert [found[kind][0]["configured"] for kind in ("swaps", "containers", "arrays")] == [True, True, True]
     other_key = host_files(LAYOUT, Settings(key_files={"srv": "/etc/keys/new"}), PRESENT)
     assert other_key["containers"][0]["configured"] is False
-
-
-def test_sections():
-    assert sections("before\n### /a\none\ntwo\n### /b\n### /c\nthree\n") == {"": "before", "/a": "one\ntwo", "/c": "three"}
 
 
 def test_a_device_without_uuid_is_named():
@@ -207,7 +201,7 @@ class TestConflicts:
 
     def conflicts(self, mounted, root="/", disk_id="one"):
         holders = [{"mountpoints": [mounted]}]
-        return conflicting_mounts(self.schema, {"disks": [{"id": disk_id, "partitions": [], "holders": holders}]}, root, PRESENT)
+        return conflicting_mounts(self.schema, {"disks": [{"id": disk_id, "partitions": [], "holders": holders}]}, root, MOUNTINFO)
 
     def test_what_others_have_mounted(self):
         assert self.conflicts("/nothing") == ["/", "/srv", "/with blank"]
