@@ -26,6 +26,8 @@ options:
       - The plan, as RV(bareon.allocator.group_balance#module:plan) and the other group modules return it. Begins a run, in which
         steps that failed in an earlier run of the same plan are tried again.
       - Each move needs C(instance), C(from) and C(steps); each step needs C(kind) and C(to).
+      - A plan may come from a file that anybody wrote. Names of instances, nodes, disks and storages may have letters, digits, C(.), C(_)
+        and C(-), and begin with a letter or a digit; steps must be possible for their kind. Commands in a plan are never used.
       - Mutually exclusive with O(journal); one of them is required.
     type: dict
   directory:
@@ -138,6 +140,11 @@ complete:
   description: Whether nothing is left to do.
   type: bool
   returned: success
+nodes:
+  description: Names of all nodes that take part in the plan.
+  type: list
+  elements: str
+  returned: success
 rounds:
   description: Steps that may be carried out side by side, round after round, until all is done.
   type: list
@@ -171,7 +178,9 @@ rounds:
       description: Whether the node that is left is up.
       type: bool
     command:
-      description: Ganeti's command, if the plan has one.
+      description:
+        - Ganeti's command for the step, to read, if the plan has commands. It is made of kind, instance and node, whatever the text of
+          the plan says. Nothing runs it.
       type: str
     job:
       description: The job that is already carrying it out, if any.

@@ -116,7 +116,8 @@ class Bed:
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         inventory = {"all": {"hosts": {"localhost": {}, **{node: {} for node in NODES}}, "vars": local}}
         known = {"group_moves_plan": self.plan, "group_moves_poll": 0, "group_moves_at_once": 9, "group_moves_per_node": 0}
-        play = {"hosts": "localhost", "gather_facts": False, "vars": known | variables, "roles": ["bareon.allocator.group_moves"]}
+        known |= {name: value for name, value in variables.items() if value is not None}
+        play = {"hosts": "localhost", "gather_facts": False, "vars": known, "roles": ["bareon.allocator.group_moves"]}
         for name, content in (("inventory.yml", inventory), ("play.yml", [play])):
             (self.folder / name).write_text(yaml.safe_dump(content, sort_keys=False))
         environment = os.environ | {
@@ -188,6 +189,45 @@ def test_ganeti_stops_and_goes_on(bed):
     finishes(bed)
     stays(bed)
     assert bed.log("done") == ["migrate web", "replace-disks db a", "replace-disks web c", "failover idle"]
+
+
+def lying(plan):
+    """Return a plan whose commands do something else than its steps say."""
+    told = json.loads(json.dumps(plan))
+    for one in told["moves"]:
+        for step_of_plan in one["steps"]:
+            step_of_plan["command"] = "gnt-instance failover -f --ignore-consistency other"
+    told["commands"] = ["gnt-instance remove -f other"]
+    return told
+
+
+@pytest.mark.parametrize("bed", [lying(MIRRORED)], indirect=True)
+def test_what_is_done_is_what_is_shown_whatever_commands_a_plan_has(bed):
+    shown = bed.run("--check")
+    assert "web migrate to b" in shown.text
+    assert "--ignore-consistency" not in shown.text
+    finishes(bed)
+    assert bed.log("submit") == ["migrate web", "replace-disks db a", "replace-disks web c", "failover idle"]
+
+
+HOSTILE_PLANS = {
+    "node": {"moves": [move("101-web", step("migrate", ["a"], ["x/system?command=/tmp/evil#"]))], "stages": [[0]]},
+    "source": {"moves": [move("101-web", step("migrate", ["-n"], ["b"]))], "stages": [[0]]},
+    "instance": {"moves": [move("--help", step("migrate", ["a"], ["b"]))], "stages": [[0]]},
+    "kind": {"moves": [move("101-web", step("remove", ["a"], ["b"]))], "stages": [[0]]},
+    "shown": {"moves": [move("101-web", step("migrate", ["a"], ["b"]) | {"node": "c"})], "stages": [[0]]},
+}
+
+
+@pytest.mark.parametrize("driver", ["ganeti", "rapi", "proxmox", "virsh"])
+@pytest.mark.parametrize("wrong", HOSTILE_PLANS)
+def test_a_plan_is_data_that_is_read_before_anything_is_asked(tmp_path, wrong, driver):
+    bed = Bed(tmp_path, HOSTILE_PLANS[wrong])
+    done = bed.run(group_moves_driver=driver, group_moves_url="http://127.0.0.1:9" if driver == "rapi" else None)
+    assert done.code == 2
+    assert "plan.moves[0]" in done.text
+    assert bed.state().get("log", []) == [], "no command was run"
+    assert not (tmp_path / "group_moves").exists(), "no journal was begun"
 
 
 @pytest.mark.parametrize("bed", [DEAD], indirect=True)

@@ -10,6 +10,7 @@ Those that hold others, such as lists and tables, are in containers.py. `json_sc
 from __future__ import annotations
 
 import math
+import re
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -111,6 +112,38 @@ class Text(Kind):
 def _is_unicode(text: str) -> bool:
     """Tell whether a text can be written as UTF-8, which half of a surrogate pair cannot."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+class Name(Kind):
+    """What a node, an instance, a group, a pool, a network or a disk is called; a whole number is read as its digits.
+
+    Names reach command lines, URLs and `delegate_to`, so that none begins with a dash or holds anything that is read there. With
+    `blank_too` the name may be empty, for what is in no place yet.
+    """
+
+    wanted, blank = "a name: letters, digits, '.', '_' and '-', the first a letter or a digit, 255 at most", ""
+    _PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
+    _fullmatch = re.compile(_PATTERN).fullmatch
+
+    def __init__(self, *, blank_too: bool = False) -> None:
+        self._blank_too = blank_too
+
+    def read(self, value: t.Any) -> str:
+        """Return the name."""
+        if is_whole(value) and 0 <= value <= LARGEST_SIZE:
+            return str(value)
+        if not isinstance(value, str) or not (self._fullmatch(value) or (self._blank_too and not value)):
+            self.refuse(value)
+        return str(value)
+
+    def read_column(self, values: Sequence[t.Any]) -> Sequence[str] | None:
+        """Return the names."""
+        usual = set(map(type, values)) == {str} and all(map(self._fullmatch, values))
+        return values if usual else super().read_column(values)
+
+    def json_schema(self) -> Json:
+        """Return the JSON Schema."""
+        return {"type": ["string", "integer"], "pattern": f"^({self._PATTERN}){'?' if self._blank_too else ''}$"}
 
 
 class Checked(Kind):

@@ -2,16 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Checks that hold for a cluster whatever source it came from: names that refer to something, sizes that make sense."""
+"""Checks that hold for a cluster whatever source it came from: names that are names and refer to something, sizes that make sense."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...common.errors import Mistakes, suggest
+from ...common.kinds import Name
 from .model import NODE_DISK, USUAL_LOAD, Cluster, DiskTemplate, Instance, Node, Policy, PoolName, RuleKind, Spec
 
 
@@ -41,6 +42,7 @@ _NODE_SIZES = (
     "spindles",
     "free_spindles",
 )
+_NAME = Name()
 _sizes_of = operator.attrgetter(*_NODE_SIZES)
 _INSTANCE_SIZES = ("memory", "disk", "vcpus", "spindle_use")
 _LOADS = ("cpu", "memory", "disk", "net")
@@ -54,6 +56,7 @@ def check_cluster(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
     May be called on what could be read of an input with mistakes: places that have one already get no second.
     """
     found = Mistakes()
+    _check_letters(cluster, places, found)
     _check_names(cluster, places, found)
     check_policy(cluster.policy, places.cluster, found)
     for group, place in zip(cluster.groups, places.groups):
@@ -71,6 +74,55 @@ def check_cluster(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
 def _spot(place: str) -> str:
     """Return the place, of a policy as a whole: one wrong number in it makes others look wrong."""
     return place.partition("ipolicy")[0] if "ipolicy" in place else place
+
+
+def _check_letters(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
+    """Refuse what is called by more than a name: names become arguments of commands, parts of URLs, hosts that tasks are delegated to."""
+    dot = places.separator
+    if _NAME.read_column(list({name for _place, name in _all_names(cluster, places)})) is not None:
+        return
+    for place, name in _all_names(cluster, places):
+        _check_name(name, f"{place[0]}{dot}{place[1]}", mistakes)
+
+
+def _check_name(name: str, place: str, mistakes: Mistakes) -> None:
+    """Add a mistake for a name that is none; of one that is missing its reader tells."""
+    try:
+        Name(blank_too=True).read(name)
+    except ValueError as error:
+        mistakes.add(place, str(error))
+
+
+def _all_names(cluster: Cluster, places: Places) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield every name that a cluster gives, or refers to, with the place of its owner and the field."""
+    for group, place in zip(cluster.groups, places.groups):
+        yield (place, "name"), group.name
+        yield (place, "uuid"), group.uuid
+        yield from (((place, f"networks[{number}]"), name) for number, name in enumerate(group.networks))
+    for node, place in zip(cluster.nodes, places.nodes):
+        yield (place, "name"), node.name
+        yield (place, "group"), node.group
+        yield from (((place, f"storage[{number}].pool"), pool.name.pool) for number, pool in enumerate(node.storage))
+    for instance, place in zip(cluster.instances, places.instances):
+        yield from (((place, field), name) for field, name in _instance_names(instance))
+
+
+def _instance_names(instance: Instance) -> Iterator[tuple[str, str]]:
+    """Yield every name of an instance with its field."""
+    yield "name", instance.name
+    if instance.primary:
+        yield "primary", instance.primary
+    if instance.secondary:
+        yield "secondary", instance.secondary
+    if instance.storage is not None:
+        yield "storage.pool", instance.storage.pool
+    for number, name in enumerate(instance.networks):
+        yield f"networks[{number}]", name
+    for number, disk in enumerate(instance.disks):
+        if disk.name:
+            yield f"disks[{number}].name", disk.name
+        if disk.storage is not None:
+            yield f"disks[{number}].storage.pool", disk.storage.pool
 
 
 def _check_names(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
@@ -111,7 +163,7 @@ def check_rules(cluster: Cluster, place: str, mistakes: Mistakes) -> None:
 
 
 def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
-    """Add the mistakes of one instance's own fields, which follow `prefix` in their places; it may be yet to be placed."""
+    """Add the mistakes of sizes of one instance, whose fields follow `prefix` in their places."""
     for name in _INSTANCE_SIZES:
         _check_size(getattr(instance, name), f"{prefix}{name}", mistakes)
     for name in _LOADS:
@@ -122,6 +174,13 @@ def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], 
     if instance.storage is not None and instance.storage not in pools:
         says = f"no node has the storage pool {instance.storage}{suggest(str(instance.storage), map(str, pools))}"
         mistakes.add(f"{prefix}storage", says)
+
+
+def check_new_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
+    """Add the mistakes of an instance that is in no cluster yet, whose names nobody has looked at."""
+    for field, name in _instance_names(instance):
+        _check_name(name, f"{prefix}{field}", mistakes)
+    check_instance(instance, prefix, pools, mistakes)
 
 
 def check_policy(policy: Policy, prefix: str, mistakes: Mistakes) -> None:

@@ -210,7 +210,7 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
                 "to": [names[position] for position in after if position != NOWHERE],
                 "node": node,
                 "online": online,
-                "command": _command(kind, model.name, node, mirrored=after[1] != NOWHERE, online=online),
+                "command": ganeti_command(kind, model.name, node, mirrored=after[1] != NOWHERE, online=online),
             }
         )
     return told
@@ -229,7 +229,8 @@ def _step_kind(state: ClusterState, instance: int, before: Place, after: Place) 
     return StepKind.MIGRATE if live else StepKind.FAILOVER
 
 
-def _command(kind: StepKind, instance: str, node: str, *, mirrored: bool, online: bool) -> str:
+def ganeti_command(kind: StepKind, instance: str, node: str, *, mirrored: bool, online: bool) -> str:
+    """Return the gnt-instance command of a step, for people: what carries steps out builds its own of kind, instance and node."""
     name = shlex.quote(instance)
     if kind == StepKind.REPLACE_DISKS:
         return f"gnt-instance replace-disks -n {shlex.quote(node)} {name}"

@@ -27,14 +27,17 @@ from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ...common.files import replace_json
-from ...common.kinds import is_number, refuse_less, shown
+from ...common.kinds import Name, is_number, refuse_less, shown
+from ...common.words import listed
+from ..cluster.moves import StepKind, ganeti_command
 
 Nodes = tuple[str, ...]
+_NAME = Name()
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do with an instance; `node` is where it goes, `command` Ganeti's for it (empty if the plan has none).
+    """One thing to do with an instance; `node` is where it goes, `command` Ganeti's for it, for people (empty if the plan has none).
 
     With a `disk` only that goes somewhere, from a storage to another one.
     """
@@ -234,11 +237,19 @@ def _node_list(nodes: Nodes) -> str:
 
 
 def read_where(told: Mapping[str, t.Any]) -> dict[str, Nodes]:
-    """Return nodes by instance; they may be lists, or text that separates them by `|`, commas or blanks, with `-` for none."""
+    """Return nodes by instance; they may be lists, or text that separates them by `|`, commas or blanks, with `-` for none.
+
+    Raises InputError with all that is neither.
+    """
+    mistakes = Mistakes()
     found = {}
     for instance, nodes in told.items():
-        names = re.split(r"[|,\s]+", nodes) if isinstance(nodes, str) else [str(node) for node in nodes]
-        found[instance] = tuple(name for name in names if name not in ("", "-"))
+        names = re.split(r"[|,\s]+", nodes) if isinstance(nodes, str) else nodes
+        if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
+            found[instance] = tuple(name for name in names if name not in ("", "-"))
+        else:
+            mistakes.add(f"where[{instance}]", f"is {shown(nodes)}; must be a list of nodes, or text that names them")
+    mistakes.check()
     return found
 
 
@@ -258,8 +269,9 @@ def _read_storages(told: Mapping[str, t.Any]) -> dict[str, dict[str, str]]:
 def read_plan(told: Mapping[str, t.Any], kinds: Collection[str] = ()) -> MovePlan:
     """Return a plan from data as the group actions return it; `kinds` are the steps that can be carried out (default: any).
 
-    Raises InputError with every mistake: fields that are missing, steps that do not follow from each other, stages that
-    leave a move out or come before what it depends on.
+    A plan may come from a file that anybody wrote: names are checked, and of texts such as commands nothing is used. Raises InputError
+    with every mistake: fields that are missing, names that are none, steps that do not follow from each other or that no step of
+    their kind can be, stages that leave a move out or come before what it depends on.
     """
     mistakes = Mistakes()
     listed = enumerate(_listed(told, "moves", mistakes))
@@ -280,10 +292,11 @@ def _listed(told: Mapping[str, t.Any], name: str, mistakes: Mistakes) -> list[t.
 
 
 def _read_move(told: t.Any, place: str, kinds: Collection[str], mistakes: Mistakes) -> PlannedMove | None:
-    source = _names(told.get("from")) if isinstance(told, dict) else None
+    source = _names(told.get("from"), f"{place}.from", mistakes) if isinstance(told, dict) else None
     if source is None or not isinstance(told.get("instance"), str):
         mistakes.add(place, "must have an instance and, in `from`, its nodes")
         return None
+    instance = _name(told["instance"], f"{place}.instance", mistakes)
     data = told.get("data", 0)
     if not is_number(data):
         mistakes.add(f"{place}.data", f"is {shown(data)}; must be MiB as a number")
@@ -293,37 +306,67 @@ def _read_move(told: t.Any, place: str, kinds: Collection[str], mistakes: Mistak
         return None
     steps: list[Step] = []
     for number, step in enumerate(told["steps"]):
-        read = _read_step(step, f"{place}.steps[{number}]", steps[-1].target if steps else source, kinds, mistakes)
+        read = _read_step(step, f"{place}.steps[{number}]", instance, steps[-1].target if steps else source, kinds, mistakes)
         if read is None:
             return None
         steps.append(read)
-    return PlannedMove(told["instance"], tuple(steps), float(data))
+    return PlannedMove(instance, tuple(steps), float(data))
 
 
-def _read_step(told: t.Any, place: str, here: Nodes, kinds: Collection[str], mistakes: Mistakes) -> Step | None:
-    there = _names(told.get("to")) if isinstance(told, dict) else None
+def _read_step(told: t.Any, place: str, instance: str, here: Nodes, kinds: Collection[str], mistakes: Mistakes) -> Step | None:
+    there = _names(told.get("to"), f"{place}.to", mistakes) if isinstance(told, dict) else None
     if not there or not isinstance(told.get("kind"), str):
         mistakes.add(place, "must have a kind and, in `to`, the nodes afterwards")
         return None
-    if _names(told.get("from", list(here))) != here:
-        mistakes.add(f"{place}.from", f"is {told['from']}, but the moves before it lead to {_node_list(here)}")
-    if kinds and told["kind"] not in kinds:
-        mistakes.add(f"{place}.kind", f"is {told['kind']}, which the driver cannot do; it knows {', '.join(kinds)}")
-    return Step(
-        kind=told["kind"],
-        source=here,
-        target=there,
-        node=str(told.get("node", there[0])),
-        online=bool(told.get("online", True)),
-        command=str(told.get("command", "")),
-        disk=str(told.get("disk", "")),
-        from_storage=str(told.get("from_storage", "")),
-        to_storage=str(told.get("to_storage", "")),
-    )
+    kind = _name(told["kind"], f"{place}.kind", mistakes)
+    online = told.get("online", True)
+    if not isinstance(online, bool):
+        mistakes.add(f"{place}.online", f"is {shown(online)}; must be true or false")
+    if _names(told.get("from", list(here)), f"{place}.from", mistakes) != here:
+        mistakes.add(f"{place}.from", f"is {shown(told['from'])}, but the moves before it lead to {_node_list(here)}")
+    if kinds and kind not in kinds:
+        mistakes.add(f"{place}.kind", f"is {kind}, which the driver cannot do; it knows {', '.join(kinds)}")
+    # Of a disk by itself any kind says that it moves.
+    disk = {name: _name(told[name], f"{place}.{name}", mistakes) for name in _OF_DISK if told.get(name) not in (None, "")}
+    if disk and len(disk) < len(_OF_DISK):
+        mistakes.add(place, f"must have all of {listed(_OF_DISK)}, or none of them")
+    elif not disk and not _is_possible(kind, here, there):
+        mistakes.add(f"{place}.to", f"is {_node_list(there)}; {kind} does not lead there from {_node_list(here)}")
+    arrives = there[1] if kind == StepKind.REPLACE_DISKS and len(there) > 1 else there[0]
+    node = _name(told.get("node", arrives), f"{place}.node", mistakes)
+    if node not in there if kind not in tuple(StepKind) else node != arrives:
+        mistakes.add(f"{place}.node", f"is {shown(node)}, but the step leads to {_node_list(there)}")
+    command = ""
+    if told.get("command") and kind in tuple(StepKind) and not disk:
+        command = ganeti_command(StepKind(kind), instance, node, mirrored=len(there) > 1, online=bool(online))
+    return Step(kind, here, there, node, bool(online), command, **disk)
 
 
-def _names(told: t.Any) -> Nodes | None:
-    return tuple(told) if isinstance(told, list) and all(isinstance(name, str) for name in told) else None
+_OF_DISK = ("disk", "from_storage", "to_storage")
+
+
+def _is_possible(kind: str, here: Nodes, there: Nodes) -> bool:
+    """Return whether a step of a kind that all plans have can lead from nodes to others; what other kinds mean their driver knows."""
+    if kind == StepKind.REPLACE_DISKS:
+        return len(here) == len(there) == 2 and here[0] == there[0] and len({*here, *there}) == 3
+    if kind in (StepKind.MIGRATE, StepKind.FAILOVER):
+        return there == here[::-1] if len(here) == 2 else len(there) == len(here) == 1 and there != here
+    return True
+
+
+def _names(told: t.Any, place: str, mistakes: Mistakes) -> Nodes | None:
+    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+        return None
+    return tuple(_name(name, f"{place}[{number}]", mistakes) for number, name in enumerate(told))
+
+
+def _name(told: t.Any, place: str, mistakes: Mistakes) -> str:
+    """Return a name as it is, whether it is one or not: what follows from it is told as well."""
+    try:
+        return _NAME.read(told)
+    except ValueError as error:
+        mistakes.add(place, str(error))
+        return str(told)
 
 
 def _check_stages(moves: Sequence[Mapping[str, t.Any]], stages: Sequence[Sequence[t.Any]], mistakes: Mistakes) -> None:
@@ -415,12 +458,13 @@ def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:
 
 
 def progress_to_plain(plan: MovePlan, progress: Progress, at_once: int, per_node: int) -> Plain:
-    """Return the progress as plain data: complete, done, failures, remaining, rounds, summary."""
+    """Return the progress as plain data: complete, nodes, done, failures, remaining, rounds, summary."""
     moves = [_state_to_plain(plan, progress, move) for move in range(len(plan.moves))]
     failed = [move for move in moves if move["move"] in progress.failures]
     remaining = [move for move in moves if move["steps_done"] < move["steps"]]
     return {
         "complete": progress.complete(plan),
+        "nodes": sorted(frozenset().union(*(move.nodes for move in plan.moves))),
         "done": [move for move in moves if move["steps_done"] == move["steps"]],
         "failures": failed,
         "remaining": remaining,

@@ -20,7 +20,7 @@ from ...common.containers import ByName, ListOf, MappingOf, Row, Table, Values
 from ...common.errors import InputError, Mistake, Mistakes
 from ...common.kinds import Anything, Word
 from ...common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
-from ..cluster.check import Places, check_cluster, check_instance, pool_names
+from ..cluster.check import Places, check_cluster, check_new_instance, pool_names
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .loaded import Loaded
 from .policy import GANETI_POLICY, make_policy
@@ -182,7 +182,7 @@ def requested_instances(loaded: Loaded) -> tuple[Instance, ...]:
     instances = []
     for place, data in wanted:
         instance = _NEW_INSTANCE.read_nested(data, place, mistakes)
-        check_instance(instance, f"{place}.", pools, mistakes)
+        check_new_instance(instance, f"{place}.", pools, mistakes)
         instances.append(instance)
     mistakes.check()
     return tuple(instances)

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 from ...common.containers import ListOf, Row, Table, Values
 from ...common.errors import Mistakes
-from ...common.kinds import Number, Size, Text, Truth, Whole, Word
-from ..cluster.check import Places, check_cluster, check_instance, check_rules, pool_names
+from ...common.kinds import Name, Number, Size, Text, Truth, Whole, Word
+from ..cluster.check import Places, check_cluster, check_new_instance, check_rules, pool_names
 from ..cluster.model import (
     NODE_DISK,
     USUAL_LOAD,
@@ -44,7 +44,8 @@ from ..cluster.model import (
 from .policy import POLICY, make_policy
 
 DEFAULT_GROUP = "default"
-_NAME, _STRINGS = Text(digits=True), ListOf(Text(), "text")
+_NAME, _NAMES, _STRINGS = Name(), ListOf(Name(), "names"), ListOf(Text(), "text")
+_HOME = Name(blank_too=True)
 _COUNT, _CAPACITY = Whole(0, digits=True), Size(math.floor)
 _POLICY_ROW = Row("ipolicy", POLICY, "What instances may be, as Ganeti's instance policy; what is left out is taken from the cluster's.")
 _TAGS = Row("tags", _STRINGS, "Ganeti's tags.", default=())
@@ -56,7 +57,7 @@ _GROUP = Table(
         Row("uuid", _NAME, "Its UUID; by default its name."),
         Row("alloc_policy", Word(AllocPolicy), "Whether new instances may come here.", AllocPolicy.PREFERRED),
         _TAGS,
-        Row("networks", _STRINGS, "The networks that its nodes reach.", default=()),
+        Row("networks", _NAMES, "The networks that its nodes reach.", default=()),
         _POLICY_ROW,
     ],
 )
@@ -101,9 +102,9 @@ _DISK = Table(
     [
         Row("size", Size(), "Its size in MiB.", required=True),
         Row("spindles", _COUNT, "Spindles that it has to itself."),
-        Row("name", _NAME, "What it is called, among the disks of its instance.", default=""),
+        Row("name", _HOME, "What it is called, among the disks of its instance.", default=""),
         Row("storage", Table("a pool of a node", _POOL_ROWS), "The storage pool that it lies in."),
-        Row("content", _NAME, "What kind of disk it is, among those that pools take.", default=""),
+        Row("content", Text(), "What kind of disk it is, among those that pools take.", default=""),
         Row("stays", Text(), "Why it cannot go to another pool.", default=""),
     ],
 )
@@ -118,8 +119,8 @@ _INSTANCE = Table(
         Row("vcpus", _COUNT, "Its virtual CPUs.", required=True),
         Row("status", Word(Status), "What it does.", Status.RUNNING),
         Row("auto_balance", Truth(words=True), "Whether it may be moved.", default=True),
-        Row("primary", _NAME, "The node that it runs on.", default=""),
-        Row("secondary", _NAME, "The node that its disks are mirrored to.", default=""),
+        Row("primary", _HOME, "The node that it runs on.", default=""),
+        Row("secondary", _HOME, "The node that its disks are mirrored to.", default=""),
         Row(
             "disk_template",
             Word(DiskTemplate),
@@ -131,7 +132,7 @@ _INSTANCE = Table(
         Row("spindles", _COUNT, "Spindles of its only disk."),
         Row("forthcoming", Truth(words=True), "Whether it takes nothing yet.", default=False),
         Row("load", _LOAD, "What it uses of CPU, memory, disk and network; 1 is the usual.", default=None),
-        Row("networks", _STRINGS, "The networks that it needs.", default=()),
+        Row("networks", _NAMES, "The networks that it needs.", default=()),
         Row("live", Truth(words=True), "Whether it can be moved while it runs.", default=True),
         Row("stays", Text(), "Why its disks keep it on its node.", default=""),
     ],
@@ -139,7 +140,7 @@ _INSTANCE = Table(
 _RULE = Table(
     "a rule",
     [
-        Row("name", _NAME, "What it is called; by default its type and its place in the list."),
+        Row("name", Text(digits=True), "What it is called; by default its type and its place in the list."),
         Row("type", Word(RuleKind), "What it says of where its instances run.", required=True),
         Row("instances", _STRINGS, "The instances that it is about.", default=()),
         Row("tags", _STRINGS, "Instances that have one of these tags belong to it, too.", default=()),
@@ -210,7 +211,7 @@ def read_new_instance(data: t.Any, place: str, pools: frozenset[PoolName], mista
     for role in ("primary", "secondary"):
         if getattr(instance, role):
             mistakes.add(f"{place}.{role}", "must not be given: the instance is yet to be placed")
-    check_instance(instance, f"{place}.", pools, mistakes)
+    check_new_instance(instance, f"{place}.", pools, mistakes)
     return instance
 
 

@@ -18,13 +18,14 @@ from ...common.containers import ListOf, Row, Table, Values
 from ...common.errors import Mistakes
 from ...common.kinds import Anything, Whole, Word, is_number, is_whole, shown
 from ...common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
+from ...common.urls import join_url
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
 from .iallocator import KVM_NODE_MEMORY, NODE_PARAMETERS
 from .policy import GANETI_POLICY, make_policy
 from .server import Server
 
-RESOURCES = {"info": "/2/info", "groups": "/2/groups?bulk=1", "nodes": "/2/nodes?bulk=1", "instances": "/2/instances?bulk=1"}
+RESOURCES = {"info": join_url("", 2, "info")} | {name: join_url("", 2, name, bulk=1) for name in ("groups", "nodes", "instances")}
 """What is asked for, by the name of the document."""
 
 

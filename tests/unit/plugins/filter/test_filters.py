@@ -11,7 +11,7 @@ import pathlib
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.bareon.allocator.plugins.filter import from_mib, plan_to_svg, plans_to_html, to_mib
+from ansible_collections.bareon.allocator.plugins.filter import from_mib, join_url, plan_to_svg, plans_to_html, to_mib
 
 CASE = json.loads((pathlib.Path(__file__).parents[2] / "data" / "plans" / "web.json").read_text())
 
@@ -43,6 +43,25 @@ def test_from_mib(mib, text):
 def test_from_mib_refuses_what_is_no_number(mib):
     with pytest.raises(AnsibleFilterError, match="is not a number of MiB"):
         call(from_mib, mib)
+
+
+@pytest.mark.parametrize(
+    ("parts", "query", "url"),
+    [
+        ((2, "instances", "web1.example.com"), {"bulk": 1}, "https://c:5080/2/instances/web1.example.com?bulk=1"),
+        (("nodes", "a/../../access"), {}, "https://c:5080/nodes/a%2F..%2F..%2Faccess"),
+        (("a?b#c", "d e%2f", "vm:101", "ä"), {}, "https://c:5080/a%3Fb%23c/d%20e%252f/vm%3A101/%C3%A4"),
+        (("x",), {"vmid": "1&force=1"}, "https://c:5080/x?vmid=1%26force%3D1"),
+    ],
+)
+def test_each_part_of_a_url_stays_one(parts, query, url):
+    assert call(join_url, "https://c:5080/", *parts, **query) == url
+
+
+@pytest.mark.parametrize("part", ["", ".", "..", None, True, 1.5, ["a"], {}])
+def test_what_can_be_no_part_of_a_url_is_refused(part):
+    with pytest.raises(AnsibleFilterError, match="join_url: "):
+        call(join_url, "https://c:5080", "nodes", part, "status")
 
 
 def test_a_plan_is_drawn():

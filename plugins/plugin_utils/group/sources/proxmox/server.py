@@ -24,6 +24,8 @@ from urllib.parse import urlsplit
 
 from ....common import libraries
 from ....common.errors import Mistakes, Unavailable
+from ....common.kinds import Name
+from ....common.urls import join_url
 from .documents import RESOURCES
 
 RIGHTS: Mapping[str, tuple[str, ...]] = {
@@ -111,17 +113,31 @@ def fetch_proxmox(access: Access, wanted: Wanted) -> dict[str, t.Any]:
     # Release 9 has turned the groups of 8 into rules; each refuses the other's path.
     documents |= server.get_all(["/cluster/ha/groups" if release.startswith(("7", "8")) else "/cluster/ha/rules"])
     resources = [entry for entry in documents[RESOURCES] or () if isinstance(entry, Mapping)]
+    _check_names(resources)
     nodes = [str(entry.get("node")) for entry in resources if entry.get("type") == "node" and entry.get("status") == "online"]
     guests = [
-        f"/nodes/{entry.get('node')}/{entry.get('type')}/{entry.get('vmid')}"
+        join_url("", "nodes", entry["node"], entry["type"], entry.get("vmid"))
         for entry in resources
         if entry.get("type") in ("qemu", "lxc") and not entry.get("template") and entry.get("node") in nodes
     ]
-    documents |= server.get_all(f"/nodes/{node}/{name}" for node in nodes for name in ("storage", "status"))
+    documents |= server.get_all(join_url("", "nodes", node, name) for node in nodes for name in ("storage", "status"))
     documents |= server.get_all(f"{guest}/config" for guest in guests)
     if wanted.window:
         documents |= server.get_all((f"{guest}/rrddata" for guest in guests), timeframe=wanted.window, cf="AVERAGE")
     return {**documents, RESOURCES: [_seen(entry, server.away) for entry in resources]}
+
+
+def _check_names(resources: Iterable[Mapping[str, t.Any]]) -> None:
+    """Raise InputError for names of nodes that are none, before anything is asked by them."""
+    mistakes = Mistakes()
+    named = {"node": ("node",), "qemu": ("node", "vmid"), "lxc": ("node", "vmid")}
+    for position, entry in enumerate(resources):
+        for key in named.get(str(entry.get("type")), ()):
+            try:
+                Name().read(entry.get(key))
+            except ValueError as error:
+                mistakes.add(f"{RESOURCES}[{position}].{key}", str(error))
+    mistakes.check()
 
 
 def _seen(entry: Mapping[str, t.Any], away: Collection[t.Any]) -> dict[str, t.Any]:

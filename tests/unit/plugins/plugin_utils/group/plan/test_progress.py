@@ -22,7 +22,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.progre
 
 
 def move(instance, *places, after=(), data=0):
-    steps = [{"kind": "migrate", "from": list(here), "to": list(there)} for here, there in zip(places, places[1:])]
+    kinds = ["replace_disks" if here[0] == there[0] else "migrate" for here, there in zip(places, places[1:])]
+    steps = [{"kind": kind, "from": list(here), "to": list(there)} for kind, here, there in zip(kinds, places, places[1:])]
     return {"instance": instance, "from": list(places[0]), "to": list(places[-1]), "steps": steps, "after": list(after), "data": data}
 
 

@@ -146,11 +146,11 @@ def test_a_cluster_without_guests():
 
 
 def test_what_a_guest_may_have_is_read_without_a_word_too_much():
-    """Pools and tags become tags; templates are left out; names may be alike, and in any script; containers may be unprivileged."""
+    """Pools and tags become tags; templates are left out; names may be alike; containers may be unprivileged."""
     shared = {"unprivileged": 1, "rootfs": "ceph:vm-103-disk-0,size=8G", "mp0": "/mnt,mp=/x,shared=1"}
     guests = [
-        Guest(100, "pve1", "größe", pool="web", tags="a;b"),
-        Guest(101, "pve1", "größe", config={}),
+        Guest(100, "pve1", "size", pool="web", tags="a;b"),
+        Guest(101, "pve1", "size", config={}),
         Guest(102, "pve1", "template", template=True),
         Guest(103, "pve2", "ct", kind="lxc", config=shared),
         Guest(104, "pve2", "bound", kind="lxc", config={"rootfs": "ceph:vm-104-disk-0,size=8G", "mp0": "/mnt,mp=/x"}),
@@ -158,7 +158,7 @@ def test_what_a_guest_may_have_is_read_without_a_word_too_much():
         Guest(106, "pve1", "asleep", status="stopped", lock="suspended"),
     ]
     cluster = read(Cluster({"pve1": Machine(), "pve2": Machine()}, guests))
-    assert [guest.name for guest in cluster.instances] == ["100-größe", "101-größe", "103-ct", "104-bound", "105-clone", "106-asleep"]
+    assert [guest.name for guest in cluster.instances] == ["100-size", "101-size", "103-ct", "104-bound", "105-clone", "106-asleep"]
     assert cluster.instances[0].tags == ("a", "b", "pool:web")
     assert {guest.disk_template for guest in cluster.instances} == {DiskTemplate.EXT}
     assert [rule.name for rule in cluster.rules] == ["104-bound: mp0 is /mnt", "106-asleep: is locked (suspended)"]
