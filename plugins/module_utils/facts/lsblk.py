@@ -11,9 +11,10 @@ Sizes are bytes; `start` is in sectors of 512 bytes whatever the disk's own sect
 
 from __future__ import annotations
 
-import json
 import typing as t
 from collections.abc import Mapping
+
+from ..storage.tool_output import as_rows, as_text, read_mapping, reads
 
 Row = dict[str, t.Any]
 Rows = dict[str, Row]
@@ -84,24 +85,27 @@ def list_command(columns: t.Iterable[str]) -> list[str]:
     return ["lsblk", "--json", "--bytes", "--all", "--output", ",".join(columns)]
 
 
+@reads("lsblk")
 def parse_rows(text: str) -> Rows:
     """Return lsblk's JSON as rows; a device that several others carry (a mirror) is one row with all of them as parents.
 
     Raises ValueError when the text is not lsblk's JSON.
     """
-    document = json.loads(text)
-    if not isinstance(document, Mapping) or not isinstance(document.get("blockdevices"), list):
+    devices = read_mapping(text).get("blockdevices")
+    if devices is None:
         raise ValueError("no list of blockdevices")
     rows: Rows = {}
-    pending: list[tuple[Mapping[str, t.Any], t.Optional[str]]] = [(node, None) for node in reversed(document["blockdevices"])]
+    pending: list[tuple[Mapping[str, t.Any], t.Optional[str]]] = [(node, None) for node in reversed(as_rows(devices))]
     while pending:
         node, parent = pending.pop()
-        name = str(node.get("kname") or node.get("name"))
+        name = as_text(node.get("kname")) or as_text(node.get("name"))
+        if not name:
+            raise ValueError("a device without a name")
         row = rows.setdefault(name, _row(node))
-        for above in (parent, node.get("pkname")):
+        for above in (parent, as_text(node.get("pkname"))):
             if above and above not in row["parents"]:
                 row["parents"] = (*row["parents"], str(above))
-        pending.extend((child, name) for child in reversed(node.get("children") or []))
+        pending.extend((child, name) for child in reversed(as_rows(node.get("children"))))
     return rows
 
 
@@ -114,12 +118,12 @@ def _row(node: Mapping[str, t.Any]) -> Row:
 
 def _mountpoints(node: Mapping[str, t.Any]) -> tuple[str, ...]:
     found = [*(node.get("mountpoints") or []), node.get("mountpoint")]
-    return tuple(dict.fromkeys(str(place) for place in found if place))
+    return tuple(dict.fromkeys(place for place in map(as_text, found) if place))
 
 
 def _value(column: str, value: t.Any) -> t.Any:
     """Return a column's value by its type: before 2.33 lsblk's JSON knew strings only."""
-    if value is None:
+    if value is None or isinstance(value, (list, Mapping)):
         return None
     if column in _INTEGERS:
         return to_integer(value)
@@ -132,7 +136,7 @@ def to_integer(value: t.Any) -> t.Optional[int]:
     """Return the integer that a tool or sysfs wrote, None when it is none."""
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
 
 

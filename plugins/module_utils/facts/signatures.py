@@ -6,17 +6,19 @@
 
 from __future__ import annotations
 
-import json
+import re
 import typing as t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..storage.tool_output import as_rows, as_text, read_mapping, reads
 from .lsblk import to_integer
 from .udev import decode
 
 SECTOR = 512
 """Bytes of a sector as the kernel and libblkid count, whatever the disk's own sectors are."""
 
+_OFFSET = re.compile(r"(0x)?[0-9a-fA-F]{1,16}")
 _NO_TABLE = "does not contain a recognized partition table"
 
 
@@ -81,7 +83,7 @@ def parse_signatures(text: str) -> tuple[Signature, ...]:
     found: dict[tuple[str, t.Optional[str], t.Optional[str]], list[int]] = {}
     for line in text.splitlines():
         fields = line.split(",")
-        if line.startswith("#") or len(fields) < 4:
+        if line.startswith("#") or len(fields) < 4 or not _OFFSET.fullmatch(fields[0]):
             continue
         label = decode(",".join(fields[2:-1])) or None
         found.setdefault((fields[-1], decode(fields[1]) or None, label), []).append(int(fields[0], 16))
@@ -98,30 +100,30 @@ def has_no_table(message: str) -> bool:
     return _NO_TABLE in message
 
 
+@reads("sfdisk")
 def parse_table(text: str, logical_block: int) -> Table:
     """Return the table of `sfdisk --json`; `logical_block` is used where an sfdisk before 2.37 does not name its sector size.
 
     Raises ValueError when the text is no table.
     """
-    document = json.loads(text)
-    if not isinstance(document, Mapping) or not isinstance(document.get("partitiontable"), Mapping):
+    table = read_mapping(text).get("partitiontable")
+    if not isinstance(table, Mapping):
         raise ValueError("no partition table")
-    table = document["partitiontable"]
     sector = to_integer(table.get("sectorsize")) or logical_block
-    entries = (_partition(entry, sector) for entry in table.get("partitions") or [])
+    entries = (_partition(entry, sector) for entry in as_rows(table.get("partitions")))
     partitions = sorted(entries, key=lambda partition: partition.number)
-    return Table(str(table["label"]), _lower(table.get("id")), tuple(partitions))
+    return Table(str(as_text(table["label"])), _lower(as_text(table.get("id"))), tuple(partitions))
 
 
 def _partition(entry: Mapping[str, t.Any], sector: int) -> TablePartition:
     return TablePartition(
-        number=partition_number(str(entry["node"])),
+        number=partition_number(str(as_text(entry["node"]))),
         start=int(entry["start"]) * sector,
         size=int(entry["size"]) * sector,
-        type=partition_type(str(entry["type"])),
-        name=entry.get("name") or None,
-        uuid=_lower(entry.get("uuid")),
-        attrs=entry.get("attrs") or None,
+        type=partition_type(str(as_text(entry["type"]))),
+        name=as_text(entry.get("name")) or None,
+        uuid=_lower(as_text(entry.get("uuid"))),
+        attrs=as_text(entry.get("attrs")) or None,
     )
 
 

@@ -125,7 +125,7 @@ def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
             group_uuid=row["vg_uuid"] or None,
             extent_size=to_integer(row["vg_extent_size"]) or 0,
         )
-        for row in parse_report(text, "pv")
+        for row in parse_report(text, "pv", PHYSICAL_VOLUMES_COMMAND[-1])
         if row["pv_uuid"]
     )
 
@@ -133,7 +133,7 @@ def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
 def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
     """Return the logical volumes of an `lvs` report, which has a row for every segment; raises ValueError when it is none."""
     volumes: dict[str, LogicalVolume] = {}
-    for row in parse_report(text, "lv"):
+    for row in parse_report(text, "lv", LOGICAL_VOLUMES_COMMAND[-1]):
         on = (place for column in _PLACES for place in _devices(row[column]))
         known = volumes.get(row["lv_uuid"])
         volumes[row["lv_uuid"]] = LogicalVolume(

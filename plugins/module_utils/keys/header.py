@@ -117,7 +117,7 @@ def parse_header(text: str) -> Header:
         data = json.loads(text)
         tokens = tuple(_token(int(number), token) for number, token in data["tokens"].items())
         return Header(tuple(sorted(int(number) for number in data["keyslots"])), tokens)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StepFailed(f"cryptsetup's description of the header cannot be read: {error!r}") from error
 
 

@@ -35,7 +35,7 @@ def tang_of(parts: t.Any) -> t.Optional[Mapping[str, t.Any]]:
     try:
         clevis = json.loads(_decoded(parts["protected"]))["clevis"]
         return clevis["tang"] if clevis["pin"] == "tang" and isinstance(clevis["tang"], Mapping) else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -43,7 +43,7 @@ def thumbprints(tang: Mapping[str, t.Any]) -> frozenset[str]:
     """Return the thumbprints of all keys that a server advertised."""
     try:
         members = [json.dumps(_members(key), separators=(",", ":"), sort_keys=True).encode() for key in tang["adv"]["keys"]]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError, ValueError):
         return frozenset()
     return frozenset(base64.urlsafe_b64encode(hashlib.sha256(member).digest()).rstrip(b"=").decode() for member in members)
 

@@ -88,7 +88,9 @@ def read_present(host: Host, layout: Layout) -> Present:
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
     """Return what LVM knows; nothing where it is not installed. read_stacks has noted that already, where it matters."""
-    physical, logical = (_rows(host.run(command), kind) for command, kind in ((_PHYSICAL_COMMAND, "pv"), (_LOGICAL_COMMAND, "lv")))
+    physical, logical = (
+        _rows(host.run(command), kind, command[-1]) for command, kind in ((_PHYSICAL_COMMAND, "pv"), (_LOGICAL_COMMAND, "lv"))
+    )
     # There is a row for every segment.
     volumes = {row["lv_uuid"]: row for row in logical}.values()
     return (
@@ -98,11 +100,11 @@ def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple
     )
 
 
-def _rows(outcome: t.Optional[Outcome], kind: str) -> list[dict[str, str]]:
+def _rows(outcome: t.Optional[Outcome], kind: str, columns: str) -> list[dict[str, str]]:
     if outcome is None or outcome.code != 0:
         return []
     try:
-        return parse_report(outcome.stdout, kind)
+        return parse_report(outcome.stdout, kind, columns)
     except ValueError:
         return []
 

@@ -190,7 +190,10 @@ def finish_logical_volumes(step: FinishLogicalVolumes, machine: Machine) -> None
 def _report(machine: Machine, kind: str, columns: str, *which: str) -> list[Row]:
     """Return the rows of `pvs`, `vgs` or `lvs` for things that have to be there; sizes are bytes."""
     how = ["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns]
-    return parse_report(machine.change([f"{kind}s", *how, *which]), kind)
+    try:
+        return parse_report(machine.change([f"{kind}s", *how, *which]), kind, columns)
+    except ValueError as error:
+        raise StepFailed(f"the output of {kind}s cannot be used: {error}") from error
 
 
 def _check_members(machine: Machine, group: str, devices: tuple[str, ...]) -> None:

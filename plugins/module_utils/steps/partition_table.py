@@ -155,7 +155,10 @@ def read_table(machine: Machine, disk: str, sector: int) -> Table:
     outcome = machine.run(table_command(disk))
     if outcome is None or outcome.code:
         raise StepFailed(f"the partition table of {disk} cannot be read back: {outcome.stderr.strip() if outcome else 'no sfdisk'}")
-    return parse_table(outcome.stdout, sector)
+    try:
+        return parse_table(outcome.stdout, sector)
+    except ValueError as error:
+        raise StepFailed(f"the partition table of {disk} cannot be read back: {error}") from error
 
 
 def device_size(machine: Machine, device: str) -> int:

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from .tool_output import as_rows, as_text, read_mapping, reads
 
 EXTENT = 4
 """LVM's default extent, in MiB."""
@@ -31,12 +30,16 @@ def mapper_node(group: str, name: str) -> str:
     return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"
 
 
-def parse_report(text: str, kind: str) -> list[dict[str, str]]:
-    """Return the rows of what `pvs`, `vgs` or `lvs` (`kind` pv, vg, lv) write as JSON; raises ValueError when it is no report.
+@reads("LVM")
+def parse_report(text: str, kind: str, columns: str) -> list[dict[str, str]]:
+    """Return the rows of what `pvs`, `vgs` or `lvs` (`kind` pv, vg, lv) write as JSON of the columns that were asked for.
+
+    Raises ValueError when it is no report, or one without them.
 
     Where a power cut tore the metadata of one physical volume they look again, and say so in the middle of the report.
     """
-    document = json.loads("\n".join(line for line in text.splitlines() if not line.lstrip()[:1].isalpha()))
-    if not isinstance(document, Mapping) or not isinstance(document.get("report"), list):
+    document = read_mapping("\n".join(line for line in text.splitlines() if not line.lstrip()[:1].isalpha()))
+    if not isinstance(document.get("report"), list):
         raise ValueError("no LVM report")
-    return [row for part in document["report"] for row in part.get(kind, [])]
+    rows = [row for part in as_rows(document["report"]) for row in as_rows(part.get(kind))]
+    return [{column: as_text(row[column]) or "" for column in columns.split(",")} for row in rows]

@@ -10,12 +10,13 @@ collected mistakes and missing solutions into one message, and results into what
 
 from __future__ import annotations
 
+import traceback
 import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
 from ansible import constants, context
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils import color
 
@@ -117,6 +118,14 @@ class PlanningAction(ActionBase):
         try:
             # What fails is returned, too: an exception would go past the `failed_when` and `until` of the task.
             return result | plain(self._planned(task_vars or {}))
+        except (AnsibleAction, AnsibleConnectionFailure):
+            raise
+        except AnsibleError as error:
+            return result | failure(str(error))
+        except Exception as error:
+            # Nobody foresaw it; that is our mistake, whatever the input is.
+            told = f"{type(error).__name__}: {error}".rstrip(": ")
+            return result | failure(f"a mistake in bareon.allocator ({told}); please report it") | {"exception": traceback.format_exc()}
         finally:
             self._end_line()
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from .errors import Mistakes, Place
 from .kinds import is_number, shown
+from .paths import why_no_path
 
 Spec = Mapping[str, t.Any]
 """An argument spec, as AnsibleModule takes it."""
@@ -31,8 +32,8 @@ def _look_into(options: Mapping[str, t.Any], spec: Spec, place: Place, mistakes:
         where = (place, ".", name)
         if rule.get("type") in ("int", "float") and isinstance(value, (int, float)) and not is_number(value):
             mistakes.add(where, f"is {shown(value)}; must be a number")
-        elif rule.get("type") == "path" and isinstance(value, str) and "\0" in value:
-            mistakes.add(where, f"is {shown(value)}; must be the path of a file, in which there is no character 0")
+        elif rule.get("type") == "path" and isinstance(value, str) and (says := why_no_path(value)):
+            mistakes.add(where, f"is {shown(value)}; {says}")
         elif "options" in rule:
             _look_into_each(value, rule, where, mistakes)
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import typing as t
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ import yaml
 
 from ...common.containers import Row, Table, read_all
 from ...common.errors import InputError, Mistake, Mistakes, suggest
-from ...common.kinds import Text, Word, kind_of
+from ...common.kinds import Text, Word, kind_of, shown
+from ...common.paths import why_no_path
 
 # libyaml's where PyYAML was built with it, which is ten times as fast.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,9 +34,12 @@ def find_profile(name: str, folder: Path, bases: Sequence[Path]) -> Path:
     Raises InputError that names the profiles there are.
     """
     is_path = "/" in name or name.endswith(_SUFFIXES)
-    paths = [base / Path(name).expanduser() for base in bases] if is_path else [folder / f"{name}.yml"]
+    if says := why_no_path(name if is_path else f"{name}.yml"):
+        raise InputError([Mistake("profile", f"is {shown(name)}; {says}")])
+    paths = [base / os.path.expanduser(name) for base in bases] if is_path else [folder / f"{name}.yml"]
     for path in paths:
-        if path.is_file():
+        # Unlike the method of a path, it takes what cannot be looked at for no file, in all releases of Python.
+        if os.path.isfile(path):
             return path
     if is_path:
         raise InputError([Mistake("profile", f"there is no file {' or '.join(dict.fromkeys(repr(str(path)) for path in paths))}")])
@@ -121,7 +126,7 @@ def _state(entry: t.Any, wishes: Mapping[str, Mapping[str, t.Any]]) -> str:
 
 
 def _merged(entry: t.Any, wishes: Mapping[str, Mapping[str, t.Any]]) -> t.Any:
-    if not isinstance(entry, Mapping) or entry.get("id") not in wishes:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("id"), str) or entry["id"] not in wishes:
         return entry
     wish = wishes[entry["id"]]
     replaced = _BOUNDS if "size" in wish else ("size",) if any(bound in wish for bound in _BOUNDS) else ()
@@ -138,5 +143,7 @@ def _without_members(entry: t.Any, absent: set[str]) -> t.Any:
     return {**entry, "contains": [member for member in entry["contains"] if _member_id(member) not in absent]}
 
 
-def _member_id(member: t.Any) -> t.Any:
-    return member.get("id") if isinstance(member, Mapping) else member
+def _member_id(member: t.Any) -> str | None:
+    """Return the id of a member, none for what can be no id: the schema's reader tells of that."""
+    found = member.get("id") if isinstance(member, Mapping) else member
+    return found if isinstance(found, str) else None

@@ -15,7 +15,7 @@ import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...common.libraries import yaql, yaql_contexts, yaql_exceptions, yaql_expressions
+from ...common.libraries import yaql, yaql_contexts, yaql_expressions
 from . import limits
 from .functions import register
 from .grammar import create_engine
@@ -25,8 +25,6 @@ from .memo import Answers, Grounds, Memory, Remembered
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 
 _MEMORY_QUOTA = 64 * 1024**2
-_EVALUATION_ERRORS = (yaql_exceptions.YaqlException, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
-
 _OPTIONS = {
     "yaql.limitIterators": MOST_VALUES,
     "yaql.memoryQuota": _MEMORY_QUOTA,
@@ -88,7 +86,10 @@ def _outcome(source: str, facts: t.Any) -> list[t.Any]:
         return [str(error), None]
     except MemoryError:
         return [f"it takes more than {limits.MEMORY_MIB} MiB of memory", None]
-    except _EVALUATION_ERRORS as error:
+    except re.error as error:
+        return [f"it has a bad regular expression: {error}", None]
+    except Exception as error:
+        # YAQL and what it calls raise errors of any type for expressions that somebody wrote.
         return [_reason(error), None]
 
 

@@ -36,6 +36,31 @@ _KNOWN_KEYS = re.compile(
     "application_name|charset|connect_timeout|db|host|mode|options|passwd|password|port|ssl(cert|key|mode|password|rootcert)|ssl_(ca|cert|key)"
     "|timeout|unix_socket|uri|user"
 )
+_FILES_OF_TLS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl", "sslsni", "ssl_min_protocol_version")
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "sqlite": ("timeout", "uri", "mode", "cache", "immutable", "nolock"),
+    "postgresql": (
+        *("user", "password", "host", "hostaddr", "port", "dbname", "application_name", "options", "connect_timeout", "client_encoding"),
+        *("target_session_attrs", "channel_binding", "tcp_user_timeout", "keepalives", "keepalives_idle", "keepalives_interval"),
+        *("keepalives_count", "krbsrvname", "gssencmode", *_FILES_OF_TLS),
+    ),
+    "mysql": (
+        *("user", "passwd", "password", "host", "port", "db", "unix_socket", "charset", "use_unicode", "connect_timeout", "read_timeout"),
+        *("write_timeout", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_check_hostname", "ssl_disabled"),
+        *("ssl_verify_cert", "ssl_verify_identity"),
+    ),
+}
+_OPTIONS["mariadb"] = _OPTIONS["mysql"]
+"""What the query of a URL may set: where the server is, as whom, how it is trusted, and for how long it is waited for.
+
+Drivers take more: files of options that they read and quote, files that a server may ask for, statements, classes of Python.
+"""
+_REFUSED_KEYS = re.compile(
+    "allow_local_infile|auth_plugin_map|autocommit|client_flag|conv|cursor_factory|cursorclass|defer_connect|detect_types|factory|init_command"
+    "|isolation_level|load_extension|local_infile|passfile|plugin|program_name|read_default_file|read_default_group|row_factory|server_public_key"
+    "|service|servicefile|sql_mode|vfs"
+)
+"""Those of them that a message may repeat, since they are no secrets."""
 _LEAST_SECRET = 3
 """What is as long as this, in a URL's query, may be a password under a key that nobody foresaw, or a piece of one."""
 
@@ -71,6 +96,7 @@ def parse_database(database: str | None) -> sa.URL:
         raise _refusal(f"has an @ where none can be, or an empty password; {_QUOTE}")
     if backend != "sqlite" and url.host and not _PLAIN_HOST.fullmatch(url.host):
         raise _refusal(f"has a host that cannot be one; {_QUOTE}")
+    _refuse_options(url, backend)
     if url.drivername == backend or backend in {"mysql", "mariadb"}:
         url = url.set(drivername=DRIVERS[backend])
     try:
@@ -82,6 +108,15 @@ def parse_database(database: str | None) -> sa.URL:
         # Whoever opens the database says which library it needs.
         pass
     return url
+
+
+def _refuse_options(url: sa.URL, backend: str) -> None:
+    """Raise InputError for options of the driver that a URL must not set; one that may be a misplaced secret is not repeated."""
+    unknown = [key for key in url.query if key not in _OPTIONS[backend]]
+    if unknown:
+        named = sorted(key for key in unknown if _REFUSED_KEYS.fullmatch(key))
+        what = f"the option {' and '.join(named)}, which is not taken" if named else "an option that is not taken"
+        raise _refusal(f"has {what}; a URL of {backend} may have {', '.join(_OPTIONS[backend])}")
 
 
 def _has_stray_at(given: str) -> bool:

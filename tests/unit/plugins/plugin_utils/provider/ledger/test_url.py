@@ -139,3 +139,43 @@ def test_options_that_no_driver_takes_are_mistakes_of_the_url(given_url, tmp_pat
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="^database: "), open_ledger(given_url):
         pass
+
+
+@pytest.mark.parametrize(
+    ("backend", "option"),
+    [
+        ("mysql", "read_default_file"),
+        ("mariadb", "read_default_group"),
+        ("mysql", "init_command"),
+        ("mysql", "local_infile"),
+        ("mysql", "cursorclass"),
+        ("mysql", "conv"),
+        ("postgresql", "service"),
+        ("postgresql", "servicefile"),
+        ("postgresql", "passfile"),
+        ("postgresql", "row_factory"),
+        ("sqlite", "vfs"),
+        ("sqlite", "factory"),
+        ("sqlite", "detect_types"),
+    ],
+)
+def test_options_that_read_files_or_run_things_are_refused_by_name(backend, option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("[hidden line\n")
+    with (
+        pytest.raises(InputError) as error,
+        open_ledger(f"{backend}://{'' if backend == 'sqlite' else NOWHERE}/x?{option}={tmp_path}/file"),
+    ):
+        pass
+    assert f"has the option {option}, which is not taken" in str(error.value)
+    assert "hidden line" not in str(error.value)
+    assert "timeout" in str(error.value), "it says what may be there"
+
+
+def test_a_key_that_may_be_a_password_is_not_repeated():
+    with pytest.raises(InputError, match="has an option that is not taken") as error:
+        parse_database("postgresql://db/ledger?hunter2=1")
+    assert "hunter2" not in str(error.value)
+    with pytest.raises(InputError) as error:
+        parse_database("postgresql://db/ledger?hunter2=1&passfile=/x")
+    assert "hunter2" not in str(error.value)
