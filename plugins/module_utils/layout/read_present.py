@@ -45,6 +45,7 @@ _LOGICAL_COMMAND = (
     *_REPORT,
     "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode",
 )
+_IDENTITY_OF_PHYSICAL, _IDENTITY_OF_LOGICAL = "pv_name,pv_uuid,vg_name,vg_uuid", "vg_name,vg_uuid,lv_name,lv_uuid"
 _FSTAB = "/etc/fstab"
 
 
@@ -89,7 +90,8 @@ def read_present(host: Host, layout: Layout) -> Present:
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
     """Return what LVM knows; nothing where it is not installed. read_stacks has noted that already, where it matters."""
     physical, logical = (
-        _rows(host.run(command), kind, command[-1]) for command, kind in ((_PHYSICAL_COMMAND, "pv"), (_LOGICAL_COMMAND, "lv"))
+        _rows(host.run(command), kind, needed)
+        for command, kind, needed in ((_PHYSICAL_COMMAND, "pv", _IDENTITY_OF_PHYSICAL), (_LOGICAL_COMMAND, "lv", _IDENTITY_OF_LOGICAL))
     )
     # There is a row for every segment.
     volumes = {row["lv_uuid"]: row for row in logical}.values()
@@ -100,11 +102,11 @@ def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple
     )
 
 
-def _rows(outcome: t.Optional[Outcome], kind: str, columns: str) -> list[dict[str, str]]:
+def _rows(outcome: t.Optional[Outcome], kind: str, needed: str) -> list[dict[str, str]]:
     if outcome is None or outcome.code != 0:
         return []
     try:
-        return parse_report(outcome.stdout, kind, columns)
+        return parse_report(outcome.stdout, kind, needed)
     except ValueError:
         return []
 

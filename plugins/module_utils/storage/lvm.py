@@ -31,10 +31,10 @@ def mapper_node(group: str, name: str) -> str:
 
 
 @reads("LVM")
-def parse_report(text: str, kind: str, columns: str) -> list[dict[str, str]]:
-    """Return the rows of what `pvs`, `vgs` or `lvs` (`kind` pv, vg, lv) write as JSON of the columns that were asked for.
+def parse_report(text: str, kind: str, needed: str) -> list[dict[str, str]]:
+    """Return the rows of what `pvs`, `vgs` or `lvs` (`kind` pv, vg, lv) write as JSON.
 
-    Raises ValueError when it is no report, or one without them.
+    Raises ValueError when it is no report, or one whose rows lack a column that is `needed` (names with commas between them).
 
     Where a power cut tore the metadata of one physical volume they look again, and say so in the middle of the report.
     """
@@ -42,4 +42,7 @@ def parse_report(text: str, kind: str, columns: str) -> list[dict[str, str]]:
     if not isinstance(document.get("report"), list):
         raise ValueError("no LVM report")
     rows = [row for part in as_rows(document["report"]) for row in as_rows(part.get(kind))]
-    return [{column: as_text(row[column]) or "" for column in columns.split(",")} for row in rows]
+    columns = needed.split(",")
+    if any(column not in row for row in rows for column in columns):
+        raise ValueError(f"a row of LVM's report lacks one of {needed}")
+    return [{column: as_text(value) or "" for column, value in row.items()} for row in rows]
