@@ -33,7 +33,7 @@ def read_filesystem(item: Item, aliases: t.Mapping[str, str]) -> DesiredFilesyst
     item.check("mount", mount, None if mount in (NOT_MOUNTED, SWAP) else names.why_no_mount)
     label, uuid = item.text("fs_label", ""), item.text("uuid", "")
     options: tuple[str, ...] = ()
-    if fs_type in FILESYSTEMS:
+    if item.is_right("fs_type"):
         row = FILESYSTEMS[fs_type]
         item.check("fs_label", label, lambda text: names.why_no_label(fs_type, text, row.label_length))
         item.check("uuid", uuid, lambda text: names.why_no_uuid(fs_type, text))
@@ -52,21 +52,21 @@ def read_filesystem(item: Item, aliases: t.Mapping[str, str]) -> DesiredFilesyst
         uuid=names.uuid_of(fs_type, uuid),
         subvolumes=_subvolumes(item, fs_type),
         more=more,
-        level=item.text("level", ""),
+        level=item.text("level", "") if item.is_right("level") else "",
     )
 
 
 def _more_devices(item: Item, fs_type: str, device: str) -> tuple[str, ...]:
     """Return the devices of a filesystem beside the first."""
     devices, word = item.names("devices", names.why_no_device), item.text("level", "")
-    if not devices and not word:
-        return ()
+    if (not devices and not word) or not item.is_right("device", "devices", "fs_type"):
+        return devices[1:]
     levels = {str(level): least for level, least in btrfs.LEVELS.items()}
     if fs_type != btrfs.BTRFS:
         item.mistake("devices", f"only {btrfs.BTRFS} can lie on several devices, not {fs_type}")
-    elif word not in levels:
+    elif word not in levels and item.is_right("level"):
         item.mistake("level", f"must be one of {', '.join(levels)}, not {word!r}")
-    elif len(devices) < levels[word]:
+    elif len(devices) < levels.get(word, 0):
         item.mistake("devices", f"{word} needs at least {levels[word]} devices, not {len(devices)}")
     elif devices[0] != device:
         item.mistake("devices", f"has to begin with device, {device}")
@@ -75,7 +75,7 @@ def _more_devices(item: Item, fs_type: str, device: str) -> tuple[str, ...]:
 
 def _subvolumes(item: Item, fs_type: str) -> tuple[DesiredSubvolume, ...]:
     found = tuple(_subvolume(part) for part in item.items("subvolumes", SUBVOLUME_KEYS))
-    if found and fs_type != btrfs.BTRFS:
+    if found and fs_type != btrfs.BTRFS and item.is_right("fs_type"):
         item.mistake("subvolumes", f"only {btrfs.BTRFS} has subvolumes, not {fs_type}")
     return found
 

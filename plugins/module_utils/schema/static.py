@@ -167,7 +167,7 @@ def _array(item: Item) -> DesiredArray:
     level = parse_level(word)
     if word and level is None:
         item.mistake("level", f"must be one of {', '.join(RaidLevel)}, not {word!r}")
-    elif level is not None and len(members) < least_legs(level):
+    elif level is not None and len(members) < least_legs(level) and item.is_right("devices"):
         item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
     if level is RaidLevel.RAID0 and spares:
         item.mistake("spares", "raid0 cannot use a spare")

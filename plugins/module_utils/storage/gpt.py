@@ -84,6 +84,8 @@ def why_no_name(name: str) -> t.Optional[str]:
         return f"{name!r} is too long; the name of a partition has at most {LONGEST_NAME} characters"
     if not name.isprintable() or '"' in name:
         return f"{name!r} has quotation marks, or what cannot be printed; leave them out"
+    if name.startswith("-"):
+        return f"{name!r} begins with a dash; begin with a letter or a digit"
     return None
 
 

@@ -25,8 +25,9 @@ _LVM_OWN = re.compile(
 )
 """Names that LVM gives to parts of volumes and takes from nobody (lvm(8), "VALID NAMES")."""
 _LONGEST_MAPPING = 127
-_MAPPING = r"[A-Za-z0-9+_.#:=@][A-Za-z0-9+_.#:=@-]{0,126}"
-_ARRAY = r"/dev/(md/[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}|md[0-9]{1,3})"
+_MAPPING = r"[A-Za-z0-9+_.:=@][A-Za-z0-9+_.#:=@-]{0,126}"
+LONGEST_ARRAY = 32
+_ARRAY = rf"/dev/(md/[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{LONGEST_ARRAY - 1}}}|md[0-9]{{1,3}})"
 _GUID = r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
 _FAT_SERIAL = r"[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}"
 _NOT_IN_FAT = frozenset('*?.,;:/\\|+=<>[]"')
@@ -66,6 +67,13 @@ def why_no_mount(text: str) -> Says:
     return None
 
 
+def why_no_file(text: str) -> Says:
+    """The path of a file on a host."""
+    if why_no_mount(text) is not None or " " in text or text.endswith("/"):
+        return f"must be an absolute path without blanks, such as /etc/keys/data.key, not {shown(text)}"
+    return None
+
+
 def _is_path(text: str) -> bool:
     parts = [part.encode(errors="replace") for part in text.split("/")]
     return text.isprintable() and max(map(len, parts)) <= _LONGEST_PART and sum(map(len, parts)) + len(parts) <= _LONGEST_PATH
@@ -90,14 +98,14 @@ def why_no_mapper_node(node: str) -> Says:
 def why_no_mapping(text: str) -> Says:
     """The name that a LUKS container is opened as."""
     if re.fullmatch(_MAPPING, text) is None or text in (".", "..", "control"):
-        return f"must be a device-mapper name of letters, digits and #+-.:=@_, not beginning with a dash, not {shown(text)}"
+        return f"must be a device-mapper name of letters, digits and #+-.:=@_, not beginning with a dash or #, not {shown(text)}"
     return None
 
 
 def why_no_array(text: str) -> Says:
     """The device of an md array."""
     if re.fullmatch(_ARRAY, text) is None:
-        return f"must be /dev/md/NAME with at most 32 letters, digits, dots, dashes and underscores, not {shown(text)}"
+        return f"must be /dev/md/NAME with at most {LONGEST_ARRAY} letters, digits, dots, dashes and underscores, not {shown(text)}"
     return None
 
 

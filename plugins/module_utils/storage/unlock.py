@@ -12,6 +12,7 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from .names import why_no_file
 from .text import has_control
 
 PASSPHRASE, KEY_FILE, RECOVERY, TANG, TPM2 = "passphrase", "key_file", "recovery", "tang", "tpm2"
@@ -30,8 +31,6 @@ _ONCE = (PASSPHRASE, RECOVERY, TPM2)
 SECURE_BOOT_PCR = 7
 """What the firmware measures of secure boot: whether it is on, and who may sign what starts. It stays the same over updates of kernels."""
 _PCRS = 24
-_PATH = r"/\S*[^\s/]"
-_LONGEST_PATH = 4095
 _URL = r"https?://[A-Za-z0-9.:_~\[\]-]+(/[A-Za-z0-9.:_~/-]*)?"
 _LONGEST_URL = 2048
 _THUMBPRINT = r"[A-Za-z0-9_-]{43}"
@@ -95,10 +94,8 @@ def mistakes_in(values: Mapping[str, t.Any]) -> Iterator[tuple[str, str]]:
         if values.get(key) is not None:
             yield key, f"does not apply to {kind}, which takes {', '.join(own) or 'no other keys'}"
     path, url = values.get("path"), values.get("url")
-    if path and "path" in own and not (re.fullmatch(_PATH, path) and path.isprintable() and ".." not in path.split("/")):
+    if path and "path" in own and why_no_file(path) is not None:
         yield "path", f"is {path!r}; must be an absolute path without blanks, such as /etc/keys/data.key"
-    elif path and "path" in own and len(path.encode()) > _LONGEST_PATH:
-        yield "path", f"has more than {_LONGEST_PATH} bytes"
     if url and "url" in own and not (re.fullmatch(_URL, url) and len(url) <= _LONGEST_URL):
         yield "url", f"is {values['url']!r}; must be a URL such as http://tang.example"
     if values.get("thumbprint") and "thumbprint" in own and not re.fullmatch(_THUMBPRINT, values["thumbprint"]):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from ...storage import gpt
 from ...storage.filesystems import NOT_MOUNTED, SWAP
+from ...storage.names import LONGEST_ARRAY, why_no_array
 from ...storage.overhead import usable
 from ...storage.raid import least_legs
 from .parse import DiskEntry, Mistakes, Volume
@@ -124,6 +125,10 @@ def gather_arrays(disks: Sequence[FoundDisk], mistakes: Mistakes) -> tuple[Array
     for common, volumes in legs.items():
         _check(common, volumes, places[common], mistakes)
     arrays = tuple(Array(_name(volumes), tuple(volumes)) for _common, volumes in sorted(legs.items()))
+    for array in arrays:
+        if why_no_array(f"/dev/md/{array.name}") is not None:
+            says = f"{array.name} is no name of an array; give it one of up to {LONGEST_ARRAY} letters, digits and any of _ . -"
+            mistakes.append(f"{array.first.place}.name: {says}")
     names = [array.name for array in arrays]
     mistakes.extend(f"{array.first.place}.name: two arrays are called {array.name}" for array in arrays if names.count(array.name) > 1)
     return arrays

@@ -14,13 +14,14 @@ import difflib
 import math
 import re
 import typing as t
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ...storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SPELLINGS, SWAP
 from ...storage.gpt import LINUX, LONGEST_NAME
+from ...storage.names import LONGEST_ARRAY, guid_of, why_no_array, why_no_label, why_no_lvm_name, why_no_mount
+from ...storage.options.mounts import mistakes_in
 from ...storage.raid import RaidLevel, parse_level
 from ...storage.units import MIB
 
@@ -34,6 +35,8 @@ _UNITS = {
     **{f"{prefix.lower()}ib": 1024**power for power, prefix in enumerate(_PREFIXES, start=1)},
 }
 _SIZE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*(?P<unit>[A-Za-z]*|%)\s*")
+_NAME = rf"[A-Za-z0-9+_.][A-Za-z0-9+_.-]{{0,{LONGEST_NAME - 1}}}"
+_IN_DEV = r"^/dev/([a-z]+/)?"
 _REMAINING = "remaining"
 
 
@@ -101,6 +104,7 @@ _NEEDED = {
 }
 _ON_DISK = ("partition", "pv", "raid", "boot", "lvm_meta_pool")
 _ID_TYPES = ("name", "path", "scsi")
+_DEFAULT_OPTIONS = "defaults"
 _DEFAULT_META = Fraction(64)
 _LEAST_META = 10
 
@@ -115,7 +119,7 @@ class Files:
     type: t.Optional[str] = None
     mount: str = NOT_MOUNTED
     label: str = ""
-    options: str = "defaults"
+    options: str = _DEFAULT_OPTIONS
     in_fstab: bool = True
 
 
@@ -183,7 +187,7 @@ def _parse_entry(entry: t.Any, place: str, mistakes: Mistakes) -> t.Optional[Ent
         id_type, id_value = _parse_id(entry.get("id"), f"{place}.id", mistakes)
         size = _parse_disk_size(entry.get("size"), f"{place}.size", mistakes)
         return DiskEntry(place, id_type, id_value, size, _parse_volumes(entry, _ON_DISK, place, mistakes))
-    name = _parse_name(entry.get("id"), f"{place}.id", mistakes) or ""
+    name = _parse_name(entry.get("id"), kind, f"{place}.id", mistakes) or ""
     return GroupEntry(place, name, _parse_volumes(entry, ("lv",), place, mistakes))
 
 
@@ -265,10 +269,10 @@ def _parse_volume(entry: t.Any, kinds: tuple[str, ...], place: str, mistakes: Mi
         # Bareon accepts the pool and makes nothing of it either: each pv has its own room for metadata.
         return None
     size = _parse_size(entry.get("size"), f"{place}.size", mistakes)
-    name = _parse_name(entry.get("name"), f"{place}.name", mistakes)
+    name = _parse_name(entry.get("name"), kind, f"{place}.name", mistakes)
     keep_data = _parse_flag(entry, "keep_data", False, place, mistakes)
     if kind == "pv":
-        group = _parse_name(entry.get("vg"), f"{place}.vg", mistakes)
+        group = _parse_name(entry.get("vg"), "vg", f"{place}.vg", mistakes)
         return Volume(place, kind, size, group=group, keep_data=keep_data, metadata=_parse_metadata(entry, place, mistakes))
     return Volume(
         place,
@@ -282,12 +286,16 @@ def _parse_volume(entry: t.Any, kinds: tuple[str, ...], place: str, mistakes: Mi
     )
 
 
-def _parse_name(value: t.Any, place: str, mistakes: Mistakes) -> t.Optional[str]:
+def _parse_name(value: t.Any, kind: str, place: str, mistakes: Mistakes) -> t.Optional[str]:
+    """Return a name without the path that it may be written with; `kind` says of what."""
     if value is None:
         return None
-    name = str(value).rsplit("/", 1)[-1]
-    if not isinstance(value, str) or not name or len(name) > LONGEST_NAME or not all(char.isalnum() or char in "+_.-" for char in name):
-        mistakes.append(f"{place}: {value!r} is no name; up to {LONGEST_NAME} letters, digits and any of + _ . - make one")
+    name = re.sub(_IN_DEV, "", value) if isinstance(value, str) else ""
+    fits = re.fullmatch(_NAME, name) and why_no_lvm_name(name) is None
+    if not fits or (kind == "raid" and why_no_array(f"/dev/md/{name}") is not None):
+        longest = LONGEST_ARRAY if kind == "raid" else LONGEST_NAME
+        says = f"up to {longest} letters, digits and any of + _ . - make one, and it does not begin with a dash"
+        mistakes.append(f"{place}: {value!r} is no name; {says}")
         return None
     return name
 
@@ -316,11 +324,10 @@ def _parse_metadata(entry: Plain, place: str, mistakes: Mistakes) -> int:
 def _parse_guid(value: t.Any, place: str, mistakes: Mistakes) -> t.Optional[str]:
     if value is None:
         return None
-    try:
-        return str(uuid.UUID(str(value)))
-    except ValueError:
+    found = guid_of(value) if isinstance(value, str) else None
+    if found is None:
         mistakes.append(f"{place}: {value!r} is not a partition type GUID, such as {LINUX}")
-        return None
+    return found
 
 
 def _parse_level(value: t.Any, place: str, mistakes: Mistakes) -> RaidLevel:
@@ -352,7 +359,7 @@ def _parse_files(entry: Plain, place: str, mistakes: Mistakes) -> Files:
         type=fs_type,
         mount=mount,
         label=_parse_label(entry.get("disk_label"), fs_type, f"{place}.disk_label", mistakes),
-        options=_parse_text(entry.get("fstab_options"), "defaults", f"{place}.fstab_options", mistakes),
+        options=_parse_options(entry.get("fstab_options"), fs_type, f"{place}.fstab_options", mistakes),
         in_fstab=_parse_flag(entry, "fstab_enabled", True, place, mistakes),
     )
 
@@ -362,7 +369,7 @@ def _parse_mount(value: t.Any, place: str, mistakes: Mistakes) -> str:
         return NOT_MOUNTED
     if value == SWAP:
         return SWAP
-    if not isinstance(value, str) or not value.startswith("/") or ".." in value.split("/") or any(char.isspace() for char in value):
+    if not isinstance(value, str) or any(char.isspace() for char in value) or why_no_mount(value) is not None:
         mistakes.append(f"{place}: is {value!r}; write an absolute path without blanks, 'swap' or 'none'")
         return NOT_MOUNTED
     return "/" + "/".join(part for part in value.split("/") if part)
@@ -373,16 +380,20 @@ def _parse_label(value: t.Any, fs_type: t.Optional[str], place: str, mistakes: M
         return ""
     if fs_type is None:
         mistakes.append(f"{place}: {value!r} is the label of a file system, but there is none; give a file_system or a mount")
-    elif not isinstance(value, str) or len(value.encode()) > FILESYSTEMS[fs_type].label_length:
+    elif not isinstance(value, str):
         longest = FILESYSTEMS[fs_type].label_length
         mistakes.append(f"{place}: {value!r} is not a label for {fs_type}; it is text of {longest} bytes at most")
+    else:
+        says = why_no_label(fs_type, value, FILESYSTEMS[fs_type].label_length)
+        mistakes.extend([f"{place}: {says}"] if says is not None else [])
     return str(value)
 
 
-def _parse_text(value: t.Any, default: str, place: str, mistakes: Mistakes) -> str:
+def _parse_options(value: t.Any, fs_type: t.Optional[str], place: str, mistakes: Mistakes) -> str:
     if value is None or value == "":
-        return default
+        return _DEFAULT_OPTIONS
     if not isinstance(value, str) or any(char.isspace() for char in value):
         mistakes.append(f"{place}: is {value!r}; write mount options as text without blanks, such as noatime,nodev")
-        return default
+        return _DEFAULT_OPTIONS
+    mistakes.extend(f"{place}: {says}" for says in mistakes_in(fs_type or DEFAULT, value))
     return value

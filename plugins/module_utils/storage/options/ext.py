@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import typing as t
+from collections.abc import Mapping
+
 from .programs import DRY_RUN, FORCE, LABEL, NO_FILES, OTHER_DEVICE, QUIET, UUID, WHOLE_DEVICE, Program, Refused
-from .values import OWNER, POWER_SIZE, TRUTH, Keys, Listed, Value, alike, decimal, one_of, size, whole
+from .values import OWNER, POWER_SIZE, TRUTH, Keys, Kind, Listed, Value, alike, decimal, one_of, size, whole
 
 _FEATURES = Listed(
     (
@@ -41,7 +44,7 @@ _JOURNAL = Keys(
     {"size": whole(1, 10_000_000), "fast_commit_size": whole(1, 10_000_000), "location": size("kKmMgGtT", "512M")},
     refused={"device": OTHER_DEVICE},
 )
-_FLAGS = {
+_FLAGS: Mapping[str, t.Optional[Kind]] = {
     "-b": POWER_SIZE,
     "-C": POWER_SIZE,
     "-E": _EXTENDED,

@@ -58,9 +58,10 @@ class TestMistakes:
             "schema[2].volumes[3].vg: is missing; the type pv needs it",
             "schema[2].volumes[3].size: True is not a size; write '50 GiB', '2 TB', '40%', 'remaining', or a number of MiB",
             "schema[2].volumes[3].lvm_meta_size: is '8 MiB'; it is an amount of 10 MiB or more",
-            "schema[2].volumes[4].disk_label: 'much-too-long' is not a label for xfs; it is text of 12 bytes at most",
+            "schema[2].volumes[4].disk_label: 'much-too-long' is too long: a label of xfs has at most 12 bytes",
             "schema[2].volumes[5].size: '120%' is more than 100%",
-            "schema[2].volumes[5].name: 'a b' is no name; up to 36 letters, digits and any of + _ . - make one",
+            "schema[2].volumes[5].name: 'a b' is no name; up to 36 letters, digits and any of + _ . - make one, and it does not"
+            " begin with a dash",
             "schema[2].volumes[5].mount: 'swap' and the file system 'ext4' do not go together; either both are swap, or neither is",
             "schema[2].volumes[6].keep_data: is 1; write true or false",
             "schema[2].volumes[6].level: is '7'; known are raid0, raid1, raid5, raid6, raid10",
