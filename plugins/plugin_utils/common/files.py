@@ -53,17 +53,19 @@ def create_file(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> N
     sync_folder(path.parent)
 
 
-def replace_file(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> None:
+def replace_file(path: Path, content: str | bytes, mode: int = PRIVATE_FILE, *, lasting: bool = True) -> None:
     """Write a file, and the folders above it; what was there before stays until the new one is complete. Raises OSError.
 
-    A regular file keeps its mode. A link is replaced by the file; what it points to stays as it is.
+    A regular file keeps its mode. A link is replaced by the file; what it points to stays as it is. With `lasting` the file is on its
+    medium at the end; what goes with the run of Ansible need not be.
     """
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path).st_mode
         mode = stat.S_IMODE(found) if stat.S_ISREG(found) else mode
-    with _draft(path, content, mode) as draft:
+    with _draft(path, content, mode, lasting=lasting) as draft:
         draft.replace(path)
-    sync_folder(path.parent)
+    if lasting:
+        sync_folder(path.parent)
 
 
 def replace_json(path: Path, data: t.Any) -> None:
@@ -90,7 +92,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _draft(path: Path, content: str | bytes, mode: int) -> Iterator[Path]:
+def _draft(path: Path, content: str | bytes, mode: int, *, lasting: bool = True) -> Iterator[Path]:
     """Give a complete file in the folder of a path; what is left of it is removed at the end."""
     make_folder(path.parent)
     # A long name plus ours might be longer than names may be.
@@ -101,7 +103,8 @@ def _draft(path: Path, content: str | bytes, mode: int) -> Iterator[Path]:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         yield draft
     finally:
         with contextlib.suppress(FileNotFoundError):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import pickle
 import secrets
 import typing as t
@@ -20,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..common.files import replace_file
 from .model import Schema
 from .schema.memo import Grounds, Memory
 
@@ -76,12 +76,8 @@ class Shelf:
 
     def _write(self, path: Path, records: Sequence[tuple[Grounds, bytes]]) -> None:
         content = pickle.dumps(tuple(records), pickle.HIGHEST_PROTOCOL)
-        # Beside the file, so that a rename puts it there whole, whoever else reads or writes it.
-        beside = path.with_name(f"{path.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            beside.write_bytes(_seal(content) + content)
-            beside.replace(path)
+            replace_file(path, _seal(content) + content, lasting=False)
 
     def _path(self, name: str) -> Path:
         return self._folder / hashlib.blake2b(name.encode(), digest_size=_SEAL_SIZE).hexdigest()

@@ -15,12 +15,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import typing as t
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..common.errors import InputError, Mistake, Mistakes
+from ..common.files import replace_file
 
 _OPTION = "plans_to"
 _ENCODER = json.JSONEncoder()
@@ -66,8 +66,7 @@ def write(files: Sequence[PlanFile]) -> None:
     try:
         for file in files:
             if file.changes:
-                file.path.parent.mkdir(parents=True, exist_ok=True)
-                _write_at_once(file.path, file.after)
+                replace_file(file.path, file.after)
     except (OSError, ValueError) as error:
         raise _refused(error) from None
 
@@ -118,17 +117,6 @@ def _lines(value: t.Any, opened: int, indent: str = "") -> str:
         entries = [f"{_ENCODER.encode(key)}: {_lines(item, opened - 1, deeper)}" for key, item in value.items()]
     first, last = "[]" if is_list else "{}"
     return f"{first}\n{deeper}" + f",\n{deeper}".join(entries) + f"\n{indent}{last}"
-
-
-def _write_at_once(path: Path, text: str) -> None:
-    # Beside the file, so that a rename puts it there; named after the process, since forks may plan into one folder.
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def _refused(error: Exception) -> InputError:

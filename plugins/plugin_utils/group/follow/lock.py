@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake
+from ...common.files import open_private
 
 _STARTED = 19
 """Which word of /proc/PID/stat behind the name says when a process was started."""
@@ -46,8 +47,7 @@ def take(record: Path, owner: Owner) -> None:
     """Make a record the owner's; raise InputError while another one has it, or where that cannot be noted."""
     path = record.with_name(f"{record.name}.lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+", encoding="utf-8") as file:
+        with open(open_private(path), "a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             holder = _read(file.read())

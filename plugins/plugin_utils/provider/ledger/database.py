@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import random
 import sqlite3
 import time
 import typing as t
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from ...common.errors import InputError, Mistake, Unavailable
+from ...common.files import create_file, make_folder
 from ...common.libraries import sa
 from .deadline import Deadline, Watchdog, cut_psycopg, cut_pymysql
 from .retry import mysql_code, sqlite_code
@@ -226,7 +228,7 @@ def _make_sqlite_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
     if _is_in_memory(url):
         engine = sa.create_engine(url, poolclass=sa.pool.StaticPool)
     else:
-        _make_folder(t.cast("str", url.database))
+        _make_file(url)
         with warnings.catch_warnings():
             # It would name options that SQLite does not know, and so, maybe, a password.
             warnings.simplefilter("ignore", sa.exc.SAWarning)
@@ -236,10 +238,20 @@ def _make_sqlite_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
     return engine
 
 
-def _make_folder(database: str) -> None:
-    # SQLite reads `file:...` as a URI; as a path it would name a folder `file:` in the working directory.
-    if not database.startswith("file:"):
-        Path(database).parent.mkdir(parents=True, exist_ok=True)
+def _make_file(url: sa.URL) -> None:
+    """Create the file of a ledger for its owner alone, for SQLite would follow the umask; the files beside it get its mode.
+
+    SQLite reads `file:...` as a URI, which may forbid to create the file; as a path it would name a folder `file:` in the working
+    directory. What cannot be created is for SQLite to say.
+    """
+    file, is_uri = _file_of(url), t.cast("str", url.database).startswith("file:")
+    if is_uri and ("uri" not in url.query or url.query.get("mode", "rwc") != "rwc"):
+        return
+    if not is_uri:
+        make_folder(file.parent)
+    if not os.path.lexists(file):
+        with suppress(OSError):
+            create_file(file, b"")
 
 
 def _file_of(url: sa.URL) -> Path:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from ...common.files import open_private
 from ...common.libraries import sa
 from .database import is_missing_file, make_engine
 from .deadline import DEFAULT_TIMEOUT, Deadline
@@ -57,7 +58,7 @@ def _copy_of(database: str | None, folder: Path) -> Path:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Let one process at a time through; hosts of a play are worked on side by side."""
-    with path.open("w", encoding="utf-8") as lock:
+    with open(open_private(path), "a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

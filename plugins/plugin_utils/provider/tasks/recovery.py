@@ -19,6 +19,7 @@ import typing as t
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ...common.files import create_file
 from ..ledger.database import OutcomeUnknown
 from ..ledger.open import Ledger
 from ..ledger.plain import Plain
@@ -36,8 +37,7 @@ def run_recoverably(ledger: Ledger, arguments: Mapping[str, t.Any], work: Callab
         result = work(ledger)
     except OutcomeUnknown:
         with contextlib.suppress(OSError):
-            note.parent.mkdir(parents=True, exist_ok=True)
-            note.touch()
+            create_file(note, "")
         raise
     was_noted = note.exists()
     if was_noted:

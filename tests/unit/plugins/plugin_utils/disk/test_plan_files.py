@@ -11,6 +11,7 @@ import json
 import pathlib
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common import files as common_files
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.plan_files import (
     difference,
@@ -60,12 +61,10 @@ def test_nothing_is_half_written(tmp_path: pathlib.Path, monkeypatch: pytest.Mon
     write(plan_files(tmp_path, {"web1": PLAN}))
     files = plan_files(tmp_path, {"web1": PLAN | {"warnings": ["other"]}})
 
-    def cut_off(self: pathlib.Path, text: str, **_how: str) -> None:
-        with self.open("w") as file:
-            file.write(text[:10])
+    def cut_off(_handle: int) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(pathlib.Path, "write_text", cut_off)
+    monkeypatch.setattr(common_files.os, "fsync", cut_off)
     with pytest.raises(InputError, match="plans_to: cannot be used: No space left on device"):
         write(files)
     assert json.loads((tmp_path / "web1.json").read_text()) == PLAN
