@@ -22,7 +22,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out i
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import FormatLuks
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import table_uuid
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import salt_of_table, table_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     BUSY,
@@ -318,7 +318,7 @@ def test_a_cut_in_the_first_write_of_a_table_takes_no_permission(loops, left, se
     options = {"schema": schema(disk, {"name": "boot", "size": 100, **EXT4})}
     made = apply(options)
     assert (made["changed"], made["destroys"]) == (True, [])
-    assert table_of(disk)["id"].lower() == table_uuid(disk)
+    assert salt_of_table(disk, table_of(disk)["id"]) is not None
     assert not apply(options)["changed"]
 
 

@@ -7,12 +7,26 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import pathlib
 import subprocess
+import sys
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.tests.loop.layout_runs import EXT4, XFS, Mounted, apply, attempt, digest, new_disk, schema
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
+    COLLECTIONS,
+    COMMAND,
+    EXT4,
+    XFS,
+    Mounted,
+    apply,
+    attempt,
+    digest,
+    new_disk,
+    schema,
+)
 
 
 @contextlib.contextmanager
@@ -88,3 +102,37 @@ def test_a_disk_on_the_list_of_the_host_is_not_written_to(loops, host_list):
     host_list.write_bytes(b"\xff\n")
     assert [text.partition(": ")[0] for text in attempt(made)["mistakes"]] == ["/etc/bareon/protected"]
     assert digest(disk) == before
+
+
+def test_a_disk_keeps_the_identities_that_it_got_and_another_host_gives_others(loops, tmp_path):
+    disk = new_disk(loops)
+    options = {"schema": two(disk, EXT4)}
+
+    def as_host(machine_id: str) -> t.Any:
+        """Run the module on a host of this machine-id."""
+        file = tmp_path / "machine-id"
+        file.write_text(machine_id * 32 + "\n")
+        program = f"mount --bind {file} /etc/machine-id && exec {sys.executable} {' '.join(COMMAND)}"
+        given = json.dumps({"ANSIBLE_MODULE_ARGS": {**options, "lock_timeout": 60, "_ansible_check_mode": False, "_ansible_diff": False}})
+        done = subprocess.run(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", program],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": str(COLLECTIONS)},
+        )
+        return json.loads(done.stdout)
+
+    def uuids(result: t.Any) -> list[str]:
+        return [filesystem["uuid"] for filesystem in result["filesystems"]]
+
+    one = as_host("1")
+    kept = as_host("2")
+    assert (one["changed"], kept["changed"], uuids(kept)) == (True, False, uuids(one))
+    subprocess.run(["partx", "--delete", disk], check=True)
+    subprocess.run(["wipefs", "--all", disk], check=True, capture_output=True)
+    subprocess.run(["blkdiscard", disk], check=True)
+    other = as_host("2")
+    assert other["changed"]
+    assert not set(uuids(other)) & set(uuids(one))

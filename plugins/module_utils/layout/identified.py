@@ -17,6 +17,7 @@ from .contents import judge_stacks
 from .disks import FoundDisk
 from .partitions import PartitionMatch, match_disk
 from .present import Present
+from .salted import with_salts
 from .stack import Action, Stack
 
 Plain = dict[str, t.Any]
@@ -54,6 +55,7 @@ def headers(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -> d
 
 
 def _known(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -> _Known:
+    layout, found = with_salts(layout, present, found)
     matches = {match.desired.device: match for disk in found for match in match_disk(disk, present.tree)}
     stacks = {stack.device: stack for stack in judge_stacks(layout, present, matches) if stack.action is not Action.BUILD}
     return _Known(layout, present, matches, stacks)

@@ -126,7 +126,7 @@ def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> bool:
     table = disk.device.table
     if table is None or table.type != "gpt":
         return False
-    return table.uuid == derived.table_uuid(disk.desired.id) or any(match.status is not Status.NEW for match in matches)
+    return derived.salt_of_table(disk.desired.id, table.uuid) is not None or any(match.status is not Status.NEW for match in matches)
 
 
 def is_empty(disk: FoundDisk, tree: Tree) -> bool:
@@ -139,7 +139,8 @@ def is_empty(disk: FoundDisk, tree: Tree) -> bool:
 
 def is_begun(disk: FoundDisk) -> bool:
     """Return whether a run was cut off in the first write of the plan's table: a part of it is there, and nothing else is known."""
-    return disk.device.begun in ("", derived.table_uuid(disk.desired.id)) and not disk.device.openers
+    begun = disk.device.begun
+    return (begun == "" or derived.salt_of_table(disk.desired.id, begun) is not None) and not disk.device.openers
 
 
 def stale_offsets(disk: FoundDisk, tree: Tree) -> tuple[int, ...]:
@@ -293,8 +294,7 @@ def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: C
         return TablePlan(disk, refusals=refusals)
     entries = tuple(_new_entry(match) for match in matches)
     summary = tuple(f"{entry.number}: {_called(entry)}{in_mib(entry.size)}" for entry in entries)
-    table = derived.table_uuid(disk.desired.id)
-    write = WritePartitionTable(disk.node, disk.desired.id, table, disk.device.logical_block, True, entries, (), summary)
+    write = WritePartitionTable(disk.node, disk.desired.id, disk.desired.table, disk.device.logical_block, True, entries, (), summary)
     return TablePlan(disk, (write,), (disk.device,))
 
 
@@ -367,7 +367,8 @@ def tell(disk: FoundDisk, tree: Tree) -> WritePartitionTable:
 
 def _is_written_by_us(disk: FoundDisk) -> bool:
     """Return whether the table as a whole is ours: signatures beside it are refuse then, not the metadata of a RAID controller."""
-    return disk.device.table is not None and disk.device.table.uuid == derived.table_uuid(disk.desired.id)
+    table = disk.device.table
+    return table is not None and derived.salt_of_table(disk.desired.id, table.uuid) is not None
 
 
 def _collides(part: Device, match: PartitionMatch) -> bool:
@@ -429,7 +430,7 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
 
 
 def _write(disk: FoundDisk, entries: tuple[TableEntry, ...], removed: tuple[int, ...], summary: tuple[str, ...]) -> WritePartitionTable:
-    table = str(disk.device.table.uuid) if disk.device.table is not None else derived.table_uuid(disk.desired.id)
+    table = str(disk.device.table.uuid) if disk.device.table is not None else disk.desired.table
     return WritePartitionTable(disk.node, disk.desired.id, table, disk.device.logical_block, False, entries, removed, summary)
 
 

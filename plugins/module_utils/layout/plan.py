@@ -26,12 +26,14 @@ from ..schema.model import Layout
 from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
 from .arrays import array_growth, array_of, overwritten_in
 from .build import Site, building_steps, removals
+from .clashes import identity_notes
 from .contents import condemned_by, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, condemn, is_begun, lose, match_disk, plan_table
 from .present import Present
 from .protected import Protection, unmatched
+from .salted import with_salts
 from .stack import Action, Stack
 from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
@@ -70,8 +72,9 @@ def plan_steps(
     `fingerprint` is that of the hardware the layout was planned for; None: it was not planned for any. `protections` win over `wipe`.
     """
     disks, refusals = find_disks(layout, present, wipe, protections)
+    layout, disks = with_salts(layout, present, disks)
     plan = _plan(layout, present, disks, refusals, keep_unlisted, fingerprint)
-    notes = (*plan.notes, *unmatched(present.disks, present.tree, protections))
+    notes = (*plan.notes, *unmatched(present.disks, present.tree, protections), *identity_notes(layout, present, disks))
     forbidden = tuple(write_refusals(layout, present, disks, plan.steps, protections))
     if forbidden:
         return LayoutPlan(refusals=forbidden, notes=notes)

@@ -152,6 +152,8 @@ class Present:
     zpools: tuple[Zpool, ...] = ()
     torn: Mapping[str, Torn] = field(default_factory=dict)
     """By device name what there is of each ext4 with a torn superblock; only where the layout has some."""
+    salt: str = ""
+    """What follows from the identity of the host, for the identities of new tables; empty where it has none."""
     superblocks: Mapping[str, Superblock] = field(default_factory=dict)
     """By device name those of the members of each array that runs without some of them, and of these."""
 

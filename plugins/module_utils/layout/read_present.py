@@ -26,6 +26,7 @@ from ..schema.model import DesiredZpool, Layout
 from ..storage import zfs
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.cache import name_of
+from ..storage.derived import host_salt
 from ..storage.filesystems import EXT4, FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
 from ..storage.lvm import parse_report
@@ -47,6 +48,7 @@ _LOGICAL_COMMAND = (
 )
 _IDENTITY_OF_PHYSICAL, _IDENTITY_OF_LOGICAL = "pv_name,pv_uuid,vg_name,vg_uuid", "vg_name,vg_uuid,lv_name,lv_uuid"
 _FSTAB = "/etc/fstab"
+_HOST_IDENTITIES = ("/sys/class/dmi/id/product_uuid", "/etc/machine-id")
 
 
 def read_present(host: Host, layout: Layout) -> Present:
@@ -70,6 +72,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     zpools = _read_zpools(host, tree, layout)
     torn = _read_torn(host, tree, listed, sizes) if any(filesystem.type == EXT4 for filesystem in layout.filesystems) else {}
     superblocks = _read_superblocks(host, tree)
+    salt = host_salt(*(host.read(path) for path in _HOST_IDENTITIES))
     return Present(
         tree,
         disks,
@@ -83,6 +86,7 @@ def read_present(host: Host, layout: Layout) -> Present:
         spares,
         zpools,
         torn,
+        salt,
         superblocks,
     )
 

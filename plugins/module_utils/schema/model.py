@@ -35,6 +35,8 @@ class DesiredPartition:
     label: str = ""
     attrs: t.Optional[str] = None
     keep_data: bool = False
+    purpose: str = ""
+    """What `uuid` follows from, with the disk; empty where the schema has it."""
 
     @property
     def end(self) -> int:
@@ -61,6 +63,8 @@ class DesiredDisk:
     device: str
     size: t.Optional[int]
     partitions: tuple[DesiredPartition, ...]
+    table: str = ""
+    """The GUID of its table: of the one that is there and stays, or of a new one."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,8 @@ def _disk(item: Item) -> DesiredDisk:
     partitions = tuple(
         _partition(part, number, device, disk_id) for number, part in enumerate(item.items("partitions", _KEYS["partitions"]), 1)
     )
-    return DesiredDisk(item.place, disk_id, device, size, tuple(sorted(partitions, key=lambda part: part.number)))
+    in_order = tuple(sorted(partitions, key=lambda part: part.number))
+    return DesiredDisk(item.place, disk_id, device, size, in_order, derived.table_uuid(disk_id))
 
 
 def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPartition:
@@ -136,7 +137,7 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
     label = item.text("partition_label", "") or space[: gpt.LONGEST_NAME]
     if item.is_right("space_id"):
         item.check("partition_label", label, gpt.why_no_name)
-    final = _uuid(item, "uuid") or derived.partition_uuid(disk_id, f"{space or 'partition'}/{number}")
+    given, purpose = _uuid(item, "uuid"), f"{space or 'partition'}/{number}"
     implied = next((gpt.TYPES_BY_FLAG[flag] for flag in flags if flag in gpt.TYPES_BY_FLAG), gpt.LINUX)
     return DesiredPartition(
         place=item.place,
@@ -145,10 +146,11 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
         start=begin * MIB,
         size=(end - begin) * MIB,
         type=_uuid(item, "guid") or implied,
-        uuid=final,
+        uuid=given or derived.partition_uuid(disk_id, purpose),
         label=label,
         attrs=LEGACY_BOOT_ATTRS if gpt.LEGACY_BOOT in flags else None,
         keep_data=item.flag("keep_data"),
+        purpose="" if given else purpose,
     )
 
 

@@ -5,15 +5,32 @@
 """Identities that follow from the plan, so that a run that was cut off recognises its own work.
 
 A partition's final PARTUUID is the schema's, or follows from disk and space; all that lies on partitions derives its own from theirs.
+
+**Salt.** The id of a disk with a WWN or a serial number is that of one disk in the world, and all follows from it alone. Other ids
+(by-path, drive-scsi1, a virtual disk without a serial number) are the same on many hosts. Without a salt the same plan would give all these
+hosts the same GUIDs and UUIDs, and a disk that is attached to another host for a rescue would be a twin of that host's own.
+
+- The salt is 12 hexadecimal digits. On a new table it follows from the host: its firmware's UUID and its machine-id. So two looks before
+  the first write, as in check mode and the run, give the same identities.
+- The salt is stored on the disk: it is the beginning of the GUID of the table, and the rest of that GUID follows from salt and disk. This
+  is both the mark by which a table is known as ours, and the place from which every later run takes the salt, on whatever host, and
+  whatever became of the machine-id. The GUID reaches the disk in the first write of the table, or no identity does: a cut at any moment
+  leaves either nothing that has to be recognised, or the salt.
+- In a table that somebody else has made and that stays, the GUID of that table is the salt of what is added to it.
+- Tables and partitions that were made without a salt are recognised, and go on without one.
 """
 
 from __future__ import annotations
 
 import re
+import typing as t
 import uuid
 
 _NAMESPACE = uuid.UUID("b1a7a7f8-3c1b-5d0e-9a53-4a0c52d1a6c4")
 _VERSION_5 = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
+_SALT_DIGITS = 12
+_CUSTOM = "8"
+"""The version of a UUID whose bits mean what its maker likes (RFC 9562)."""
 
 
 def is_derived(identity: str) -> bool:
@@ -21,9 +38,15 @@ def is_derived(identity: str) -> bool:
     return _VERSION_5.fullmatch(identity) is not None
 
 
-def partition_uuid(disk_id: str, space: str) -> str:
+def host_salt(*identities: t.Optional[str]) -> str:
+    """Return the salt that follows from the identities of a host; empty where it has none."""
+    known = [identity for identity in identities if identity]
+    return uuid.UUID(_derive("host", *known)).hex[:_SALT_DIGITS] if known else ""
+
+
+def partition_uuid(disk_id: str, space: str, salt: str = "") -> str:
     """Return the final PARTUUID of a space's partition for which the schema has none."""
-    return _derive("partition", disk_id, space)
+    return _derive("partition", disk_id, space, *([salt] if salt else []))
 
 
 def unfinished_uuid(final: str) -> str:
@@ -36,9 +59,25 @@ def condemned_uuid(final: str) -> str:
     return _derive("condemned", final)
 
 
-def table_uuid(disk_id: str) -> str:
-    """Return the GUID of a disk's partition table."""
-    return _derive("table", disk_id)
+def table_uuid(disk_id: str, salt: str = "") -> str:
+    """Return the GUID of a disk's partition table. It begins with the salt."""
+    if not salt:
+        return _derive("table", disk_id)
+    checked = uuid.UUID(_derive("table", disk_id, salt)).hex
+    return str(uuid.UUID(salt + _CUSTOM + checked[_SALT_DIGITS + 1 :]))
+
+
+def salt_of_table(disk_id: str, guid: t.Optional[str]) -> t.Optional[str]:
+    """Return the salt in the GUID of a disk's table, empty for one that was made without; None for a table that no plan made."""
+    if guid is None:
+        return None
+    plain = guid.lower()
+    return next((salt for salt in ("", plain.replace("-", "")[:_SALT_DIGITS]) if _is_table(disk_id, salt, plain)), None)
+
+
+def _is_table(disk_id: str, salt: str, guid: str) -> bool:
+    is_salt = len(salt) in (0, _SALT_DIGITS) and all(digit in "0123456789abcdef" for digit in salt)
+    return is_salt and guid == table_uuid(disk_id, salt)
 
 
 def array_uuid(members: tuple[str, ...]) -> str:

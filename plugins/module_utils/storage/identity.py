@@ -23,6 +23,12 @@ _DURABILITY = (
 """Patterns of by-id names, the most durable first: world wide names, what multipath and SCSI make of them, what the kernel makes of
 an NVMe's serial and namespace, serial numbers. Names made of what is written on the disk (lvm-pv-uuid-, md-uuid-) do not name the disk."""
 
+_LASTING = re.compile(
+    r"wwn-0x(?!0+$)|nvme-(eui|uuid|nvme)\.|dm-uuid-mpath-|scsi-3(?!0+$)|(ata|nvme|mmc|cciss|memstick|ccw)-(?!QEMU_)|virtio-.{16}"
+)
+"""by-id names that one disk in the world has. Others repeat: what a virtual machine calls its disks (drive-scsi1, QM00001, short serial
+numbers of virtio), what cloud providers do (persistent-disk-0), and the serial numbers of USB bridges."""
+
 _TRANSPORT_OF_NAME = (
     ("loop", r"loop[0-9]"),
     ("zram", r"zram[0-9]"),
@@ -76,6 +82,11 @@ def best_id(links: Iterable[str], dev: str) -> str:
         if matching:
             return min(matching, key=lambda link: (-len(link), link))
     return best_path(links, None) or dev
+
+
+def is_lasting(name: str) -> bool:
+    """Return whether an id is that of one disk in the world: a WWN or a serial number, and no place that every host has."""
+    return name.startswith(BY_ID) and _LASTING.match(name[len(BY_ID) :]) is not None
 
 
 def best_path(links: Iterable[str], id_path: t.Optional[str]) -> t.Optional[str]:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from ....module_utils.storage.derived import table_uuid
+from ....module_utils.storage.derived import salt_of_table
 from ...common.containers import ListOf, read_all
 from ...common.errors import InputError, Mistake
 from ...common.kinds import Word
@@ -86,7 +86,7 @@ def not_empty(disk: Disk) -> str:
 
 def made_by_a_plan(disk: Disk) -> bool:
     """Return whether the table on a disk has the identity that disk_layout gives to those that it makes."""
-    return bool(disk.facts.get("table_uuid")) and str(disk.facts["table_uuid"]).lower() == table_uuid(disk.id)
+    return bool(disk.facts.get("table_uuid")) and salt_of_table(disk.id, str(disk.facts["table_uuid"])) is not None
 
 
 def _left_out(disks: Sequence[Disk], eligible: frozenset[EligibleKind], kept: frozenset[str]) -> Iterator[LeftOutDisk]:

@@ -76,6 +76,18 @@ def _merged(first, second):
     return {key: _merged(first.get(key), second.get(key)) for key in {**first, **second}}
 
 
+def _with_a_copy_and_an_export():
+    """A host of which one disk has the table of another one, and one is exported by nvmet."""
+    host = RecordedHost.load("vm-storage.json")
+    one, other = [disk["dev"] for disk in read_hardware(host)[0]["disks"] if disk["table"] == "gpt"][:2]
+    folder = "/sys/kernel/config/nvmet/subsystems"
+    exported = host.with_files(
+        directories={folder: ["nqn"], f"{folder}/nqn/namespaces": ["1"]},
+        files={f"{folder}/nqn/namespaces/1/device_path": one, f"{folder}/nqn/namespaces/1/enable": "1"},
+    )
+    return exported.with_command(f"sfdisk --json {other}", host.record["commands"][f"sfdisk --json {one}"]["stdout"])
+
+
 def test_what_is_returned_is_what_is_documented():
     documented = _documented(yaml.safe_load(disk_facts.RETURN))["ansible_facts"]["bareon_hardware"]
 
@@ -92,6 +104,8 @@ def test_what_is_returned_is_what_is_documented():
         if holder["luks"]
     ]
     returned["disks"]["holders"]["luks"] = _returned(luks[0])
+    for disk in read_hardware(_with_a_copy_and_an_export())[0]["disks"]:
+        returned = _merged(returned, {"disks": {key: _returned(disk[key]) for key in ("used_by", "twins")}})
 
     assert returned == {key: keys for key, keys in documented.items() if key != "zpools"}
 
