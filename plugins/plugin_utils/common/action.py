@@ -24,11 +24,13 @@ from .errors import InputError, Mistake, NoSolution, Unavailable, describe_unwri
 from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .options import refuse_unreadable
 from .plain import plain, plain_input
+from .words import visible_lines
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
 _RENEWED_SECONDS = 10.0
 """How often a line comes again that cannot be renewed in its place, as in a file."""
+_SENTENCES = ("msg", "summary")
 _WIDTH = 79
 """Columns of a line that is renewed in its place; blanks overwrite what is left of a longer one."""
 
@@ -44,6 +46,14 @@ class Progress(t.Protocol):
 def failure(message: str) -> dict[str, t.Any]:
     """Return the result of a task that fails with this message."""
     return {"failed": True, "msg": message}
+
+
+def _visible(result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return a result in which sentences for people have no characters that nobody sees; data stay as they are."""
+    sentences = {key: visible_lines(result[key]) for key in _SENTENCES if isinstance(result.get(key), str)}
+    if isinstance(result.get("warnings"), list):
+        sentences["warnings"] = [visible_lines(one) if isinstance(one, str) else one for one in result["warnings"]]
+    return {**result, **sentences}
 
 
 def folder_of_run() -> Path:
@@ -117,7 +127,7 @@ class PlanningAction(ActionBase):
         result.setdefault("changed", False)
         try:
             # What fails is returned, too: an exception would go past the `failed_when` and `until` of the task.
-            return result | plain(self._planned(task_vars or {}))
+            return result | _visible(plain(self._planned(task_vars or {})))
         except (AnsibleAction, AnsibleConnectionFailure):
             raise
         except AnsibleError as error:

@@ -10,22 +10,33 @@ import base64
 import functools
 import hashlib
 import pathlib
+import typing as t
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from .words import visible_lines
 
 SHARED = pathlib.Path(__file__).parent / "templates"
 
 
 @functools.cache
 def page_templates(folder: pathlib.Path) -> Environment:
-    """Return the templates of a folder, which may include shared ones; what they print is escaped, what is missing an error."""
+    """Return the templates of a folder, which may include shared ones.
+
+    What they print is escaped, what nobody would see is marked, what is missing is an error.
+    """
     return Environment(
+        finalize=_finalized,
         loader=FileSystemLoader([folder, SHARED]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _finalized(value: t.Any) -> t.Any:
+    return visible_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def script_digest(script: str) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from .words import visible
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> str:
     """Return a table without lines; columns whose heads are among `right`, which are numbers, end below each other."""
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *rows)]
     lines = (
         "  ".join(cell.rjust(width) if name in right else cell.ljust(width) for cell, width, name in zip(row, widths, head))

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 from ...common.html import page_templates, script_digest
 from ...common.units import format_mib
+from ...common.words import visible
 from .geometry import SMALLEST_LEGIBLE, Paint, paints
-from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
+from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike
 from .words import (
     free_tip,
     idle_words,
@@ -132,7 +133,7 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
     templates = page_templates(TEMPLATES)
     script = templates.get_template("fleet.js.j2").render()
     return templates.get_template("fleet.html.j2").render(
-        title=shown(title),
+        title=visible(title),
         groups=groups,
         hosts=len(members),
         disks=sum(len(view.disks) for _host, view in planned),
@@ -162,15 +163,15 @@ def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group
     largest = max((disk.size for disk in view.disks), default=0)
     return Group(
         anchor=f"group-{number}",
-        hosts=tuple(shown(member.name) for member, _view in alike),
+        hosts=tuple(visible(member.name) for member, _view in alike),
         facts=_machine_words(view, host.hardware or {}),
         bars=tuple(_bar(view, run, largest, painted) for run in runs_of_alike(view.disks)),
         lines=tuple(_line(view, space, painted) for space in view.spaces),
-        disks=tuple((shown(member.name), tuple(_disk_words(disk) for disk in other.disks)) for member, other in alike),
-        left_out=tuple(shown(left_out_words(disk)) for disk in view.left_out),
+        disks=tuple((visible(member.name), tuple(_disk_words(disk) for disk in other.disks)) for member, other in alike),
+        left_out=tuple(visible(left_out_words(disk)) for disk in view.left_out),
         idle=(
-            *((shown(idle_words(disks)), shown(f"- {disks.override}" if disks.override else "")) for disks in view.idle),
-            *((shown(remark), "") for remark in remarks(view.idle)),
+            *((visible(idle_words(disks)), visible(f"- {disks.override}" if disks.override else "")) for disks in view.idle),
+            *((visible(remark), "") for remark in remarks(view.idle)),
         ),
         warned=_warned(alike),
     )
@@ -190,20 +191,20 @@ def _machine_words(view: HostPicture, hardware: Plain) -> str:
         words.append(f"{format_mib(hardware['ram'])} RAM")
     if hardware.get("firmware"):
         words.append(str(hardware["firmware"]).upper())
-    return shown(", ".join(words))
+    return visible(", ".join(words))
 
 
 def _disk_words(disk: DiskPicture) -> str:
-    return shown(disk.id if disk.name in disk.id else f"{disk.name}: {disk.id}")
+    return visible(disk.id if disk.name in disk.id else f"{disk.name}: {disk.id}")
 
 
 def _bar(view: HostPicture, run: Sequence[DiskPicture], largest: int, painted: Mapping[str, Paint]) -> Bar:
     disk = run[0]
     part = disk.size / largest if largest else 1.0
     return Bar(
-        name=shown(run_name(run)),
-        words=shown(run_size(run)),
-        link=shown(run_link(run)),
+        name=visible(run_name(run)),
+        words=visible(run_size(run)),
+        link=visible(run_link(run)),
         percent=100 * part,
         magnified=0 < part < SMALLEST_LEGIBLE,
         parts=_parts(view, disk, painted),
@@ -227,17 +228,17 @@ def _container(view: HostPicture, disk: DiskPicture, segment: Segment, painted: 
     inner = [_part(view, disk, part.space_id, part.size, painted) for part in segment.slices]
     if segment.free >= segment.size / 1000:
         inner.append(_room("free", segment.free, free_tip(segment)))
-    heading = shown(strip(view.by_id(), segment))
-    return Part(shown(segment.space_id), format_mib(segment.size), segment.size, None, (), strip=heading, parts=tuple(inner))
+    heading = visible(strip(view.by_id(), segment))
+    return Part(visible(segment.space_id), format_mib(segment.size), segment.size, None, (), strip=heading, parts=tuple(inner))
 
 
 def _part(view: HostPicture, disk: DiskPicture, space_id: str, size: float, painted: Mapping[str, Paint]) -> Part:
     words = tip(view.by_id()[space_id], disk, size)
-    return Part(shown(space_id), format_mib(size), size, painted[space_id], tuple(map(shown, words)))
+    return Part(visible(space_id), format_mib(size), size, painted[space_id], tuple(map(visible, words)))
 
 
 def _room(name: str, size: float, words: Sequence[str]) -> Part:
-    return Part(name, format_mib(size), size, None, tuple(map(shown, words)))
+    return Part(name, format_mib(size), size, None, tuple(map(visible, words)))
 
 
 def _with_tips_inwards(parts: Sequence[Part], start: float, whole: float) -> tuple[Part, ...]:
@@ -255,14 +256,14 @@ def _line(view: HostPicture, space: SpacePicture, painted: Mapping[str, Paint]) 
     where = f"on {space.disks} disks" if space.disks > 1 else ""
     share = percent(space.size, container.size) + f" of {container.id}" if container else where
     return Line(
-        name=shown(space.id),
+        name=visible(space.id),
         depth=view.depth(space),
-        label=shown(label(space)),
+        label=visible(label(space)),
         size=format_mib(space.size),
-        share=shown(share),
-        mount=shown(space.place),
-        filesystem=shown(", ".join(_filesystem_words(space))),
-        reasons=tuple(map(shown, space.reasons)),
+        share=visible(share),
+        mount=visible(space.place),
+        filesystem=visible(", ".join(_filesystem_words(space))),
+        reasons=tuple(map(visible, space.reasons)),
         paint=painted.get(space.id),
     )
 
@@ -277,8 +278,8 @@ def _warnings(planned: Iterable[tuple[FleetHost, HostPicture]]) -> list[Problem]
     hosts: dict[str, list[str]] = {}
     for host, view in planned:
         for warning in view.warnings:
-            hosts.setdefault(warning, []).append(shown(host.name))
-    return [Problem(shown(says), tuple(names)) for says, names in hosts.items()]
+            hosts.setdefault(warning, []).append(visible(host.name))
+    return [Problem(visible(says), tuple(names)) for says, names in hosts.items()]
 
 
 def _failures(members: Iterable[FleetHost]) -> list[Problem]:
@@ -286,7 +287,7 @@ def _failures(members: Iterable[FleetHost]) -> list[Problem]:
     found: dict[Problem, list[str]] = {}
     for host in members:
         if host.failure is not None:
-            found.setdefault(_conflict(host.failure), []).append(shown(host.name))
+            found.setdefault(_conflict(host.failure), []).append(visible(host.name))
     return [Problem(one.says, tuple(names), one.constraints, one.remedies, one.short) for one, names in found.items()]
 
 
@@ -295,7 +296,7 @@ def _conflict(failure: Plain) -> Problem:
     short = conflict.get("short")
     constraints = tuple(_sentence(constraint) for constraint in conflict.get("constraints") or ())
     return Problem(
-        says="" if constraints else "\n".join(shown(line) for line in str(failure.get("msg") or "There is no plan.").splitlines()),
+        says="" if constraints else "\n".join(visible(line) for line in str(failure.get("msg") or "There is no plan.").splitlines()),
         hosts=(),
         constraints=constraints,
         remedies=tuple(_sentence(remedy) for remedy in conflict.get("remedies") or ()),
@@ -304,4 +305,4 @@ def _conflict(failure: Plain) -> Problem:
 
 
 def _sentence(item: t.Any) -> str:
-    return shown(str(item.get("says") or item.get("name") or dict(item))) if isinstance(item, Mapping) else shown(str(item))
+    return visible(str(item.get("says") or item.get("name") or dict(item))) if isinstance(item, Mapping) else visible(str(item))

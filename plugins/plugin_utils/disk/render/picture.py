@@ -254,13 +254,6 @@ def short_id(disk_id: str, longest: int = 24) -> str:
     return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
 
 
-def shown(text: str) -> str:
-    """Return text that is safe to show: neither a terminal nor XML takes control characters."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-
-
 def describe_disk(facts: Plain) -> str:
     """Return kind, transport, vendor and model of a disk as one phrase, as much as is known of them."""
     transport = str(facts.get("transport") or "")

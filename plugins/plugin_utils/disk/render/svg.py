@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from xml.etree import ElementTree
 
 from ...common.units import format_mib
+from ...common.words import visible
 from .geometry import SMALLEST_LEGIBLE, TEXT_ON_COLOUR, Label, Paint, lengths, paints, rows_of_labels, text_width
-from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike, shown
+from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike
 from .words import free_tip, left_out_words, run_link, run_name, run_size, strip, strip_name, tip, unallocated_tip
 
 WIDTH = 960
@@ -121,11 +122,11 @@ def _describe(root: Element, host: HostPicture, title: str) -> None:
     """Add what a screen reader says; the ids differ between drawings, which may stand in one page."""
     key = hashlib.blake2b(repr((title, host)).encode(), digest_size=5).hexdigest()
     root.set("aria-labelledby", f"title-{key} about-{key}")
-    sub(root, "title", {"id": f"title-{key}"}).text = shown(title or "Disk layout")
+    sub(root, "title", {"id": f"title-{key}"}).text = visible(title or "Disk layout")
     spaces = "; ".join(
         f"{space.id} {format_mib(space.size)}{f' on {space.place}' if space.mount or space.subvolumes else ''}" for space in host.spaces
     )
-    sub(root, "desc", {"id": f"about-{key}"}).text = shown(f"{_disks_in_words(host)}. {spaces}.")
+    sub(root, "desc", {"id": f"about-{key}"}).text = visible(f"{_disks_in_words(host)}. {spaces}.")
 
 
 def _disks_in_words(host: HostPicture) -> str:
@@ -246,7 +247,7 @@ def _bar(group: Element, areas: Sequence[Area], box: Box, css: str) -> None:
 
 def _fill(group: Element, area: Area) -> None:
     holder = sub(group, "g", {"class": "space"})
-    sub(holder, "title").text = "\n".join(map(shown, area.tip))
+    sub(holder, "title").text = "\n".join(map(visible, area.tip))
     place = _attributes(area.box)
     if area.paint is None:
         sub(holder, "rect", {"class": "area hollow frame", "fill": HOLLOW, "stroke": FRAME, "stroke-width": "0.6", **place})
@@ -260,7 +261,7 @@ def _container(group: Element, spaces: Mapping[str, SpacePicture], segment: Segm
     """Draw the frame around the volumes of a group or array, with its name in the strip on top."""
     words = strip(spaces, segment)
     holder = sub(group, "g", {"class": "container"})
-    sub(holder, "title").text = shown(words)
+    sub(holder, "title").text = visible(words)
     sub(holder, "rect", {"class": "frame strip", "fill": STRIP, "stroke": FRAME, **_attributes(box)})
     fitting = [text for text in (words, strip_name(spaces, segment), segment.space_id) if text_width(text, 11) <= box.width - 8]
     if fitting:
@@ -326,7 +327,7 @@ def _left_out(root: Element, subject: Subject, y: float) -> float:
         _text(root, x, y, _shortened(words, 12, WIDTH - MARGIN - x), size=12, css="muted")
         width = min(BAR, max(SMALLEST, BAR * disk.size / subject.largest)) if subject.largest else BAR
         holder = sub(root, "g", {"class": "disk left-out"})
-        sub(holder, "title").text = shown(left_out_words(disk))
+        sub(holder, "title").text = visible(left_out_words(disk))
         dashed = {"class": "frame", "fill": "none", "stroke": FRAME, "stroke-dasharray": "4 3"}
         sub(holder, "rect", dashed | _attributes(Box(MARGIN, y + 8, width, SLIM_HEIGHT)))
         y += 8 + SLIM_HEIGHT
@@ -374,4 +375,4 @@ def _text(
         attributes["font-weight"] = "600"
     if anchor != "start":
         attributes["text-anchor"] = anchor
-    sub(parent, "text", attributes).text = shown(text)
+    sub(parent, "text", attributes).text = visible(text)

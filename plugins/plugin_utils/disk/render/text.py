@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from ....module_utils.storage.filesystems import NOT_MOUNTED
 from ....module_utils.storage.lvm import EXTENT
 from ...common.units import format_mib, mib_or_nothing
-from .picture import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture, picture, shown
+from ...common.words import visible
+from .picture import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture, picture
 from .words import idle_words, left_out_words, remarks
 
 WIDTH = 100
@@ -173,10 +174,10 @@ def _share(size: int, whole: int) -> str:
 
 
 def _lines(row: Row, first: str = "", rest: str = "") -> list[str]:
-    name = shown(first + row.name)
+    name = visible(first + row.name)
     if len(name) > NAME_WIDTH:
         name = name[: NAME_WIDTH - 1] + "…"
-    lines = [f"{name:<{NAME_WIDTH}} {row.size:>{SIZE_WIDTH}} {row.share:>{SHARE_WIDTH}}  {shown(row.text)}"[:WIDTH]]
+    lines = [f"{name:<{NAME_WIDTH}} {row.size:>{SIZE_WIDTH}} {row.share:>{SHARE_WIDTH}}  {visible(row.text)}"[:WIDTH]]
     for number, below in enumerate(row.below, start=1):
         last = number == len(row.below)
         lines += _lines(below, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
@@ -185,7 +186,7 @@ def _lines(row: Row, first: str = "", rest: str = "") -> list[str]:
 
 def _wrapped(mark: str, text: str) -> list[str]:
     later = mark if mark.startswith("│") else " " * len(mark)
-    return textwrap.wrap(shown(text), WIDTH, initial_indent=mark, subsequent_indent=later, break_on_hyphens=False) or [mark]
+    return textwrap.wrap(visible(text), WIDTH, initial_indent=mark, subsequent_indent=later, break_on_hyphens=False) or [mark]
 
 
 Plain = Mapping[str, t.Any]

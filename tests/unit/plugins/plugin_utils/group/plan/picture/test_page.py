@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from xml.etree import ElementTree
 
@@ -145,3 +146,14 @@ def test_a_plan_without_moves_is_a_page_too():
 def test_what_is_no_plan_is_told(wrong):
     with pytest.raises(AnsibleFilterError, match=r"^moves_to_html (needs|cannot read)"):
         moves_to_html(wrong)
+
+
+@pytest.mark.parametrize("character", ["\u202e", "\u2066", "\x1b", "\x9b"])
+def test_what_nobody_sees_in_a_name_is_marked(inside, character):
+    text = json.dumps(inside)
+    for name in ("a.example.com", "i0"):
+        text = text.replace(f'"{name}"', json.dumps(f"{name}{character}"))
+    page = moves_to_html(json.loads(text), title=f"Moves{character}")
+    for name in ("Moves", "a.example.com", "i0"):
+        assert f"{name}\N{REPLACEMENT CHARACTER}" in page
+    assert character not in page
