@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -93,6 +93,14 @@ sanity: $(DEVELOP)
 
 unit: $(DEVELOP) ## Unit and property tests
 	$(BIN)/python -m pytest -n auto -q
+
+fuzz: $(DEVELOP) ## Read FUZZ_CALLS (20000) damaged inputs at every door and parser, then as many guided by coverage where atheris installs; an hour
+	PYTHONPATH=.venv/collections $(BIN)/python tests/support/fuzz/run.py --calls $${FUZZ_CALLS:-20000} --seed $${FUZZ_SEED:-1}
+	! $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: 'atheris>=2.3' || \
+		PYTHONPATH=.venv/collections $(BIN)/python tests/support/fuzz/run.py --coverage --calls $${FUZZ_CALLS:-20000} --seed $${FUZZ_SEED:-1}
+
+lock: $(DEVELOP) ## Choose the newest packages for execution environments and releases, and write them with their hashes
+	tests/utils/lock $(BIN)/python
 
 mutants: $(DEVELOP) ## Break a hundred spots of the code by a seed, one at a time, and list those that no test notices
 	$(BENCH) tests/utils/mutants.py --seed $${SEED:-1} --count $${COUNT:-100}

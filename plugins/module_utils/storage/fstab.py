@@ -40,8 +40,11 @@ def with_escapes(field: str) -> str:
 
 
 def without_escapes(field: str) -> str:
-    """Return a field as it is meant."""
-    written = field.encode("utf-8", "surrogateescape")
+    """Return a field as it is meant; what no file can hold, half of a surrogate pair, as it is."""
+    try:
+        written = field.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return field
     return _OCTAL.sub(lambda match: bytes([int(match[1], 8)]), written).decode("utf-8", "surrogateescape")
 
 

@@ -30,12 +30,20 @@ def _look_into(options: Mapping[str, t.Any], spec: Spec, place: Place, mistakes:
         if rule is None or value is None:
             continue
         where = (place, ".", name)
-        if rule.get("type") in ("int", "float") and isinstance(value, (int, float)) and not is_number(value):
+        if rule.get("type") in ("int", "float") and not _is_usable(value):
             mistakes.add(where, f"is {shown(value)}; must be a number")
-        elif rule.get("type") == "path" and isinstance(value, str) and (says := why_no_path(value)):
+        elif rule.get("type") == "path" and (says := why_no_path(value) if isinstance(value, str) else "must be the path of a file"):
             mistakes.add(where, f"is {shown(value)}; {says}")
         elif "options" in rule:
             _look_into_each(value, rule, where, mistakes)
+
+
+def _is_usable(value: t.Any) -> bool:
+    """Return whether a number can be computed with, also as text; of what is none at all Ansible tells."""
+    try:
+        return is_number(float(value)) if isinstance(value, str) else not isinstance(value, (int, float)) or is_number(value)
+    except ValueError:
+        return True
 
 
 def _look_into_each(value: t.Any, rule: Spec, place: Place, mistakes: Mistakes) -> None:

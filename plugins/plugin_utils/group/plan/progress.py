@@ -401,7 +401,11 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
     Raises InputError when the plan, the journal or what was reported is not as it must be.
     """
     at_once, per_node = _limits(arguments)
-    if arguments.get("plan") is not None:
+    needed = "journal" if arguments.get("plan") is None else "directory"
+    if arguments.get(needed) is None:
+        # Ansible takes an option for given whose value is none.
+        raise InputError([Mistake(needed, "is missing; must be a path")])
+    if needed == "directory":
         plan = read_plan(arguments["plan"], arguments.get("kinds") or ())
         path = Path(arguments["directory"]) / f"{plan.digest()}.json"
         before = read_journal(path)[1] if path.exists() else Progress.start(plan)

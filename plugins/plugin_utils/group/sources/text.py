@@ -106,26 +106,26 @@ class _Intervals(Kind):
 
 _ROLES = ("N", "Y", "M")
 _COUNT, _NUMBER, _TEXT = Whole(0, digits=True), Number(0, digits=True), Text()
-_TAGS = Row("tags", _Members(_TEXT))
+_TAGS = Row("tags", _Members(_TEXT), required=True)
 _GROUP = Table(
     "a group",
     [
-        Row("name", _TEXT),
-        Row("uuid", _TEXT),
+        Row("name", _TEXT, required=True),
+        Row("uuid", _TEXT, required=True),
         Row("alloc_policy", Word(AllocPolicy), required=True),
         _TAGS,
-        Row("networks", _Members(_TEXT)),
+        Row("networks", _Members(_TEXT), required=True),
     ],
     separator=", ",
 )
 _NODE = Table(
     "a node",
     [
-        Row("name", _TEXT),
+        Row("name", _TEXT, required=True),
         *(Row(name, _NUMBER if name.startswith("t_") else _COUNT, required=True) for name in ("t_mem", "n_mem", "f_mem")),
         *(Row(name, _NUMBER if name.startswith("t_") else _COUNT, required=True) for name in ("t_dsk", "f_dsk", "t_cpu")),
         Row("role", _Role(), required=True),
-        Row("group uuid", _TEXT),
+        Row("group uuid", _TEXT, required=True),
         Row("spindles", _COUNT, required=True),
         _TAGS,
         Row("exclusive_storage", _Flag(), required=True),
@@ -140,18 +140,18 @@ _REPORTED = ("t_mem", "n_mem", "f_mem", "t_dsk", "f_dsk", "t_cpu")
 _INSTANCE = Table(
     "an instance",
     [
-        Row("name", _TEXT),
+        Row("name", _TEXT, required=True),
         Row("mem", _COUNT, required=True),
         Row("disk", _COUNT, required=True),
         Row("vcpus", _COUNT, required=True),
         Row("status", Word(Status), required=True),
         Row("auto_balance", _Flag(), required=True),
-        Row("pnode", _TEXT),
-        Row("snode", _TEXT),
+        Row("pnode", _TEXT, required=True),
+        Row("snode", _TEXT, required=True),
         Row("disk_template", Word(DiskTemplate), required=True),
         _TAGS,
         Row("spindle_use", _COUNT, required=True),
-        Row("spindles", _Spindles()),
+        Row("spindles", _Spindles(), required=True),
         Row("forthcoming", _Flag(), required=True),
     ],
     separator=", ",
@@ -160,7 +160,7 @@ _INSTANCE_DEFAULTS = ("1", "-", "N")
 _POLICY = Table(
     "a policy",
     [
-        Row("owner", _TEXT),
+        Row("owner", _TEXT, required=True),
         Row("standard spec", _Spec(), required=True),
         Row("min and max specs", _Intervals(), required=True),
         Row("disk templates", _Members(Word(DiskTemplate)), required=True),

@@ -16,6 +16,7 @@ import urllib.parse
 from pathlib import Path
 
 from ...common.errors import InputError, Mistake
+from ...common.kinds import kind_of
 from ...common.libraries import sa
 
 ENVIRONMENT = "BAREON_DATABASE"
@@ -80,6 +81,8 @@ def parse_database(database: str | None) -> sa.URL:
     Raises InputError, which says nothing of what was given.
     """
     given = database or default_database()
+    if not isinstance(given, str):
+        raise _refusal(f"is {kind_of(given)}; must be a URL such as {_EXAMPLES}")
     try:
         url = sa.make_url(given)
     except sa.exc.ArgumentError:

@@ -108,3 +108,21 @@ def test_flags(value, flag):
 @pytest.mark.parametrize(("value", "integer"), [("12", 12), (12, 12), ("", None), (None, None), ("x", None)])
 def test_integers(value, integer):
     assert lsblk.to_integer(value) == integer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "null", "{}", '{"blockdevices": {}}', '{"blockdevices": [5]}', '{"blockdevices": [[]]}', '{"blockdevices": [{}]}'),
+        *('{"blockdevices": [{"kname": {}}]}', '{"blockdevices": [{"kname": "a", "children": {"x": 1}}]}', "[" * 100_000),
+        *('{"blockdevices": [{"kname": "a", "mountpoints": [{}]}]}', '{"blockdevices": [{"kname": "a", "pkname": []}]}'),
+    ],
+)
+def test_an_lsblk_that_writes_something_else_is_one_error(text):
+    with pytest.raises(ValueError, match=r"."):
+        lsblk.parse_rows(text)
+
+
+def test_columns_of_another_kind_are_as_good_as_missing():
+    (row,) = lsblk.parse_rows('{"blockdevices": [{"kname": "a", "size": Infinity, "model": {}, "serial": [1], "ro": {}}]}').values()
+    assert (row["size"], row["model"], row["serial"], row["ro"]) == (None, None, None, None)

@@ -114,3 +114,22 @@ def test_signatures_of_several_devices_are_told_apart():
         "os-root": (Signature("ext4", "b180", "a,b c", (0x438,)),),
     }
     assert signatures.parse_several("") == {}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        *(None, [], 5, {}, {"label": []}, {"label": "gpt", "partitions": {}}, {"label": "gpt", "partitions": [5]}),
+        *({"label": "gpt", "partitions": [{}]}, {"label": "gpt", "partitions": [{"node": "x", "start": 1, "size": 1, "type": "y"}]}),
+        {"label": "gpt", "partitions": [{"node": "x1", "start": float("inf"), "size": 1, "type": "y"}]},
+        {"label": "gpt", "partitions": [{"node": "x1", "start": 1, "size": 1, "type": "y", "name": {}}]},
+    ],
+)
+def test_an_sfdisk_that_writes_something_else_is_one_error(table):
+    with pytest.raises(ValueError, match=r"."):
+        signatures.parse_table(json.dumps({"partitiontable": table}), 512)
+
+
+def test_lines_of_wipefs_without_an_offset_are_passed_over():
+    text = "# offset,uuid,label,type\nnothing,u,l,ext4\n,,,\n0xzz,,,xfs\n0x438,u,l,ext4\n"
+    assert signatures.parse_signatures(text) == (Signature("ext4", "u", "l", (0x438,)),)

@@ -134,3 +134,28 @@ def test_luks_headers_of_both_versions():
     assert stacks.parse_luks(version_2) == stacks.Luks(2, "aes-xts-plain64", 1, 16 * 1024**2)
     assert stacks.parse_luks(version_2.split("Data segments:")[0]) == stacks.Luks(2, None, 0)
     assert stacks.parse_luks("Device /dev/sda1 is not a valid LUKS device.\n") is None
+
+
+OTHER_KINDS = [
+    *(
+        "",
+        "[]",
+        "5",
+        "null",
+        '"text"',
+        "{}",
+        '{"report": {}}',
+        '{"report": [[]]}',
+        '{"report": [{"lv": {}}]}',
+        '{"report": [{"lv": [[]]}]}',
+    ),
+    *('{"report": [{"lv": [{}]}]}', '{"report": [{"lv": [{"lv_name": {}, "lv_uuid": []}]}]}', "[" * 100_000, "1" * 5000),
+]
+
+
+@pytest.mark.parametrize("text", OTHER_KINDS)
+def test_lvm_that_writes_something_else_is_one_error(text):
+    with pytest.raises(ValueError, match=r"."):
+        stacks.parse_logical_volumes(text)
+    with pytest.raises(ValueError, match=r"."):
+        stacks.parse_physical_volumes(text.replace("lv", "pv"))

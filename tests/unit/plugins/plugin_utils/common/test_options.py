@@ -33,6 +33,13 @@ SPEC = {
         ({"one": {1: 2}}, "one.1: is not an option; there are rate, count"),
         ({"many": [{}, False, {"count": -math.inf}]}, "- many[1]: is False; must be a mapping\n- many[2].count: is -inf; must be a number"),
         ({"many": 0.5}, "many: is 0.5; must be a mapping"),
+        ({"count": "Infinity"}, "count: is 'Infinity'; must be a number"),
+        ({"one": {"rate": "1e999"}}, "one.rate: is '1e999'; must be a number"),
+        ({"count": "1" * 5000}, "count: is a long text; must be a number"),
+        ({"file": ["x"]}, "file: is a list; must be the path of a file"),
+        ({"file": "x" * 300}, "names have 255 bytes at most, and all of it 4095"),
+        ({"file": "x/" * 3000}, "names have 255 bytes at most, and all of it 4095"),
+        ({"file": "\ud800"}, "must be the path of a file; it is no text"),
         ({"file": "a\0b"}, "file: is 'a\\x00b'; must be the path of a file, in which there is no character 0"),
     ],
 )

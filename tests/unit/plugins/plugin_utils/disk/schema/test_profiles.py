@@ -110,3 +110,18 @@ def test_a_mistake_is_named_with_its_place(overrides: t.Any, place: str, says: s
 def test_overrides_of_what_is_no_schema() -> None:
     with pytest.raises(InputError, match="schema: is a mapping"):
         merge({}, [])
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a/" + "x" * 300, "./" + "x/" * 3000, "a\0b", "./\ud800.yml", "~nobody-of-that-name/x.yml"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: pathlib.Path, name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        find_profile(name, tmp_path, [tmp_path])
+    assert {mistake.place for mistake in caught.value.mistakes} == {"profile"}
+
+
+@pytest.mark.parametrize("odd", [["x"], {"id": "x"}, 5, None, True])
+def test_an_id_of_another_kind_is_left_to_the_reader_of_schemas(odd: t.Any) -> None:
+    schema = [{"id": odd, "type": "lv"}, {"id": "g", "type": "vg", "contains": [odd, {"id": odd}, "a"]}, {"id": "a", "type": "lv"}]
+    changed, group = merge(schema, [{"id": "a", "state": "absent"}])
+    assert changed == schema[0]
+    assert group["contains"] == [odd, {"id": odd}]

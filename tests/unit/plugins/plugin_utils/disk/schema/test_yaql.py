@@ -136,3 +136,9 @@ def test_the_room_can_be_imported_before_anything_else() -> None:
 def test_what_differs_from_run_to_run_is_refused(source: str) -> None:
     with pytest.raises(ExpressionError, match="a plan must follow from its inputs"):
         Evaluator({"ram": 1024}, Memory())(f"yaql={source}")
+
+
+@pytest.mark.parametrize("pattern", ["[", "(?P<", "*", "(?<=a+)b"])
+def test_a_bad_regular_expression_is_a_mistake_of_the_expression(pattern: str) -> None:
+    with pytest.raises(ExpressionError, match="bad regular expression"):
+        evaluator({"disks": [{"id": "a"}]})(f"yaql=$.disks.where(regex('{pattern}').matches($.id))")

@@ -260,3 +260,41 @@ def test_a_step_that_failed_without_a_word_has_an_empty_message(tmp_path):
     outcomes = [{"move": 0, "step": 0, "failed": True, "message": None, "job": None}]
     stopped = follow({"journal": first["journal"], "outcomes": outcomes}, write=True)
     assert [move["message"] for move in stopped["failures"]] == [""]
+
+
+@pytest.mark.parametrize("nodes", [5, None, True, {"a": 1}, ["a", 5], [["a"]]])
+def test_where_instances_are_must_be_names(nodes):
+    with pytest.raises(InputError) as caught:
+        read_where({"w": nodes})
+    assert [mistake.place for mistake in caught.value.mistakes] == ["where[w]"]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"instance": "-n"}, "plan.moves[0].instance"),
+        ({"from": ["a;id", "b"]}, "plan.moves[0].from[0]"),
+        ({"to": ["x/system?command=/tmp/evil#", "a"]}, "plan.moves[0].steps[0].to[0]"),
+        ({"kind": "migrate\n"}, "plan.moves[0].steps[0].kind"),
+        ({"node": "c"}, "plan.moves[0].steps[0].node"),
+        ({"online": "no"}, "plan.moves[0].steps[0].online"),
+        ({"to": ["c", "a"]}, "plan.moves[0].steps[0].to"),
+        ({"kind": "replace_disks"}, "plan.moves[0].steps[0].to"),
+        ({"disk": "scsi0"}, "plan.moves[0].steps[0]"),
+        ({"disk": "scsi0", "from_storage": "a", "to_storage": "--delete"}, "plan.moves[0].steps[0].to_storage"),
+    ],
+)
+def test_a_plan_is_checked_before_anything_is_done_by_it(change, place):
+    one = {"kind": "migrate", "from": ["a", "b"], "to": ["b", "a"]}
+    whole = {"instance": "w", "from": ["a", "b"]} | {name: change[name] for name in ("instance", "from") if name in change}
+    one |= {name: value for name, value in change.items() if name not in ("instance", "from")} | {"from": whole["from"]}
+    with pytest.raises(InputError) as caught:
+        read_plan({"moves": [whole | {"steps": [one]}], "stages": [[0]]})
+    assert place in {mistake.place for mistake in caught.value.mistakes}
+
+
+@pytest.mark.parametrize("command", ["gnt-instance remove -f other", "rm -rf /", "gnt-instance migrate -f w"])
+def test_commands_are_made_of_what_a_step_is(command):
+    told = {"kind": "failover", "from": ["a"], "to": ["b"], "online": False, "command": command}
+    plan = read_plan({"moves": [{"instance": "w", "from": ["a"], "steps": [told]}], "stages": [[0]]})
+    assert plan.moves[0].steps[0].command == "gnt-instance failover -f --ignore-consistency -n b w"

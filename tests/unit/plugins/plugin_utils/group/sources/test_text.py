@@ -134,3 +134,10 @@ def test_interval_must_not_be_upside_down():
 
 def test_sections_after_the_fifth_are_ignored_as_htools_does():
     assert parse_text(SHORT + "|1,1,1,1,1,1|1,1,1,1,1,1;1,1,1,1,1,1|plain|4|32\n\nnonsense\n").policy.vcpu_ratio == 4.0
+
+
+def test_a_row_that_cannot_be_read_leaves_the_others_readable():
+    text = "g\ud800|u\ud800|preferred||\n\na|9|0|9|9|9|8|N|u|1\n\n\n\n"
+    with pytest.raises(InputError) as caught:
+        parse_text(text)
+    assert {mistake.place for mistake in caught.value.mistakes} >= {"line 1, name", "line 1, uuid"}

@@ -1,0 +1,57 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Damaged inputs at every door and every parser: each is answered or refused, none ends in an exception.
+
+Here each target gets a few hundred calls; `make fuzz` has more of them, and is guided by coverage where atheris is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+from ansible_collections.bareon.allocator.tests.support.fuzz.run import findings
+from ansible_collections.bareon.allocator.tests.support.fuzz.targets import Target, all_targets
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGETS = {target.name: target for target in all_targets()}
+CALLS, SEED = int(os.environ.get("TEST_FUZZ_CALLS", "400")), int(os.environ.get("TEST_FUZZ_SEED", "1"))
+HAND_OVER = {"disk_boot", "disk_facts", "disk_keys", "disk_layout", "disk_mounts", "node_facts"}
+"""Actions that hand their options over to the module on the host, and read none themselves."""
+OF_THE_PLAY = {"pinned_options"}
+"""What reads the variables of a play; it has tests of its own."""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_sound_is_read(name: str) -> None:
+    target = TARGETS[name]
+    for sound in target.sound:
+        answer = target.read(sound)
+        failed = answer.get("failed") and answer["msg"] if isinstance(answer, dict) else None
+        assert not failed, failed
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_damaged_is_answered_or_refused(name: str) -> None:
+    target: Target = TARGETS[name]
+    found = list(findings(target, CALLS, SEED))
+    assert not found, "\n\n".join(f"{one.given!r:.1000}\n{one.said}" for one in found)
+
+
+def test_every_door_is_fuzzed() -> None:
+    doors = {file.stem for kind in ("action", "filter", "lookup") for file in (ROOT / "plugins" / kind).glob("*.py")}
+    assert doors - HAND_OVER - OF_THE_PLAY <= TARGETS.keys()
+
+
+def test_the_same_seed_finds_the_same() -> None:
+    def read(given: object) -> None:
+        if isinstance(given, dict) and not isinstance(given.get("a"), int):
+            raise KeyError(given.get("a"))
+
+    target = Target("wrong", [{"a": 1}], read, (ValueError,))
+    first, second = ([repr(one.given) for one in findings(target, 50, 7)] for _run in range(2))
+    assert first == second
+    assert first
