@@ -421,6 +421,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware im
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import take_over
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.least import too_small
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import read_protections
@@ -509,6 +510,7 @@ def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine)
     except SchemaMistakes as error:
         refuse(module, (*error.mistakes, *mistakes))
     names = [container.name for container in layout.containers]
+    mistakes += too_small(layout)
     mistakes += list(why_not_shrink(layout, params["allow_shrink"]))
     mistakes += [f"luks_key_files.{name}: there is no container of that name in the schema" for name in key.files if name not in names]
     if mistakes:

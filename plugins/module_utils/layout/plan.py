@@ -23,12 +23,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..schema.model import Layout
-from ..steps.kinds import UNFINISHED, OpenLuks, StartArray, Step
+from ..steps.kinds import UNFINISHED, MakeFilesystem, MakeSwap, OpenLuks, StartArray, Step
 from .arrays import array_growth, array_of, overwritten_in
 from .build import Site, building_steps, removals
 from .clashes import identity_notes
 from .contents import condemned_by, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
+from .least import too_small_here
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, condemn, is_begun, lose, match_disk, plan_table
 from .present import Present
@@ -75,7 +76,9 @@ def plan_steps(
     layout, disks = with_salts(layout, present, disks)
     plan = _plan(layout, present, disks, refusals, keep_unlisted, fingerprint)
     notes = (*plan.notes, *unmatched(present.disks, present.tree, protections), *identity_notes(layout, present, disks))
-    forbidden = tuple(write_refusals(layout, present, disks, plan.steps, protections))
+    made = {step.uuid for step in plan.steps if isinstance(step, (MakeFilesystem, MakeSwap))}
+    sectors = {disk.desired.id: disk.device.logical_block for disk in disks}
+    forbidden = (*write_refusals(layout, present, disks, plan.steps, protections), *too_small_here(layout, sectors, made))
     if forbidden:
         return LayoutPlan(refusals=forbidden, notes=notes)
     overruled = tuple(f"{disk.words} is {disk.protected}" for disk in disks if disk.overruled) if plan.refusals else ()

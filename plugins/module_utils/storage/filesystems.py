@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import typing as t
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .options import btrfs, ext, f2fs, swap, vfat, xfs
 from .options.programs import Program
@@ -24,6 +24,7 @@ Words = tuple[str, ...]
 SWAP = "swap"
 EXT4 = "ext4"
 NOT_MOUNTED = "none"
+SECTOR = 512
 DEFAULT = "xfs"
 """What is made where a mount point is all that is asked for."""
 
@@ -107,6 +108,10 @@ class Filesystem:
     """What makes it smaller while it is not mounted, after the check of its growth; `{kib}` are the KiB that it gets. Empty: it cannot."""
     least: int = 1
     """MiB without which its program does not make it, or not as it is to be: ext3 and ext4 with a journal, vfat with FAT32."""
+    least_of_4k: int = 0
+    """The same on sectors of 4096 bytes, where that is more."""
+    least_with: Mapping[Words, tuple[int, int]] = field(default_factory=dict)
+    """The same with options of its program that make do with less, on sectors of 512 and of 4096 bytes."""
 
     def make_command(self, device: str, uuid: str, label: str, options: tuple[str, ...]) -> list[str]:
         """Return the command that makes it; the user's options come last, so that they win."""
@@ -119,7 +124,7 @@ def fill(words: Words, **values: str) -> list[str]:
     return [word.format_map(values) for word in words]
 
 
-def _ext(name: str, least: int) -> Filesystem:
+def _ext(name: str, least: int, of_4k: int = 0) -> Filesystem:
     return Filesystem(
         name=name,
         label_length=16,
@@ -144,13 +149,15 @@ def _ext(name: str, least: int) -> Filesystem:
         checked_at_start=True,
         shrink=("resize2fs", "{device}", "{kib}K"),
         least=least,
+        least_of_4k=of_4k,
+        least_with={("-b",): (1, 1), ("-J",): (1, 1), ("-O",): (1, 1)},
     )
 
 
 _ROWS = (
     _ext("ext2", 1),
-    _ext("ext3", 2),
-    _ext(EXT4, 2),
+    _ext("ext3", 2, of_4k=8),
+    _ext(EXT4, 2, of_4k=8),
     Filesystem(
         name="xfs",
         label_length=12,
@@ -183,6 +190,7 @@ _ROWS = (
             least=256 * MIB,
         ),
         least=109,
+        least_with={("-M",): (16, 16)},
     ),
     Filesystem(
         name="f2fs",
@@ -211,6 +219,8 @@ _ROWS = (
         options=vfat.PROGRAM,
         checked_at_start=True,
         least=33,
+        least_of_4k=257,
+        least_with={("-F", "12"): (1, 1), ("-F", "16"): (9, 64)},
     ),
     Filesystem(
         name=SWAP,
@@ -231,6 +241,15 @@ SPELLINGS: Mapping[str, str] = {"fat": "vfat", "fat32": "vfat", "linux-swap": SW
 def made_on(fs_type: t.Optional[str], mount: t.Optional[str]) -> t.Optional[str]:
     """Return the file system that is made where a user names this one, or none, and this mount point, or none."""
     return fs_type or (DEFAULT if mount else None)
+
+
+def least_size(fs_type: str, options: Words = (), sector: int = SECTOR) -> int:
+    """Return the MiB without which the program of a file system does not make it as it is to be, with these options and sectors."""
+    row = FILESYSTEMS[fs_type]
+    for words, least in row.least_with.items():
+        if any(options[at : at + len(words)] == words for at in range(len(options))):
+            return least[sector > SECTOR]
+    return max(row.least, row.least_of_4k if sector > SECTOR else 0)
 
 
 def read_make_options(fs_type: str, text: str, *, several: bool = False) -> tuple[Words, tuple[str, ...]]:
