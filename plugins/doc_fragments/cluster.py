@@ -94,12 +94,22 @@ options:
             description: Speed of its CPUs relative to the others'.
             type: float
             default: 1.0
+          state:
+            description:
+              - V(up) takes instances. A V(drained) node works, but takes nothing new, and everything should leave it; what runs there is
+                migrated live.
+              - V(offline) is marked offline by whoever runs the cluster, who vouches for it that it is off. What ran there is failed over.
+              - V(unreachable) does not answer, and nobody has marked it offline. What ran there may still run, so that nothing leaves it,
+                nothing comes to it, and no instance that has a role there is moved. It is a problem that says what to do.
+              - Default is what O(cluster.nodes[].offline) and O(cluster.nodes[].drained) say, else V(up).
+            type: str
+            choices: [up, drained, offline, unreachable]
           offline:
-            description: Whether it is down. Nothing is placed there, and what ran there is failed over.
+            description: The same as V(offline) in O(cluster.nodes[].state).
             type: bool
             default: false
           drained:
-            description: Whether it works, but takes nothing new, and everything should leave it. What runs there is migrated live.
+            description: The same as V(drained) in O(cluster.nodes[].state).
             type: bool
             default: false
           master:
@@ -251,7 +261,7 @@ options:
       rules:
         description:
           - Limits on where instances run. No plan breaks one, or makes worse what is broken, and balancing repairs broken ones first.
-          - Rules that contradict each other are reported as a conflict, with their members.
+          - Rules that cannot hold, or contradict each other, are a problem of their members, which stay where they are. All else is planned.
         type: list
         elements: dict
         default: []
@@ -262,7 +272,7 @@ options:
           type:
             description:
               - V(affinity) wants its instances on one node, V(anti_affinity) on different nodes, V(pin) on any of O(cluster.rules[].nodes),
-                and V(ignore) leaves each where it is.
+                and V(ignore) leaves each where it is, its mirror included.
             type: str
             choices: [affinity, anti_affinity, pin, ignore]
             required: true
@@ -281,6 +291,15 @@ options:
             type: list
             elements: str
             default: []
+          reason:
+            description: The word by which instances that it keeps where they are count as left out.
+            type: str
+            default: rule
+      manager:
+        description: What runs the cluster. Commands and hints are in its words.
+        type: str
+        choices: [ganeti, proxmox, libvirt]
+        default: ganeti
   source:
     description:
       - Where to read the cluster from.

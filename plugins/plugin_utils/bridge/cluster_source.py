@@ -9,34 +9,20 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Mapping
 
-from ..common.errors import NoSolution
 from ..common.libraries import refuse_missing
 from ..group.arguments import SourceType
-from ..group.cluster.rules import contradictions
 from ..group.sources.load import check_source, load_cluster
 from ..group.sources.loaded import Loaded
 
 
 def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
-    """Return what load_cluster returns, or the cluster in a ledger.
-
-    Raises InputError, Unavailable, and NoSolution where rules contradict each other.
-    """
+    """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable."""
     source = arguments.get("source")
     if source is None or source["type"] != SourceType.LEDGER:
-        return _without_contradictions(load_cluster(arguments, resolve))
+        return load_cluster(arguments, resolve)
     check_source(source)
     # Only who keeps a ledger needs SQLAlchemy, which takes longer to load than most clusters.
     from .ledger_cluster import read_cluster
 
     refuse_missing()
     return Loaded(read_cluster(source.get("database"), source.get("aggregates")), {})
-
-
-def _without_contradictions(loaded: Loaded) -> Loaded:
-    """Return what was loaded; raise NoSolution where its rules cannot hold, whatever moves."""
-    found = contradictions(loaded.cluster) if loaded.cluster.rules else ()
-    if not found:
-        return loaded
-    conflict = [{"rules": list(one.rules), "instances": list(one.instances), "says": one.says} for one in found]
-    raise NoSolution("; ".join(one.says for one in found), {"rules": conflict})

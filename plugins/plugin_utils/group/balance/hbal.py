@@ -67,9 +67,9 @@ def steps_like_hbal(state: ClusterState, group: int, options: HbalOptions) -> It
 
 
 def candidates(state: ClusterState, group: int, evacuation_only: bool) -> Integers:
-    """Return the instances that balancing a group may move: movable, wanted to be balanced, and wholly in the group."""
+    """Return the instances that balancing a group may move: kept by nothing, movable, wanted to be balanced, and wholly in the group."""
     models, groups = state.facts.instances.models, state.facts.nodes.group
-    placed = np.flatnonzero(state.primary != NOWHERE)
+    placed = np.flatnonzero((state.primary != NOWHERE) & ~state.facts.instances.stays)
     here = placed[groups[state.primary[placed]] == group]
     other = state.secondary[here]
     here = here[(other == NOWHERE) | (groups[other] == group)]

@@ -133,6 +133,7 @@ def with_nodes(cluster: Cluster, like: Node, number: int) -> Cluster:
         free_spindles=like.spindles if like.exclusive_storage else like.free_spindles,
         offline=False,
         drained=False,
+        unreachable=False,
         master=False,
         storage=storage,
     )

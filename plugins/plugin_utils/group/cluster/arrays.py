@@ -9,7 +9,7 @@ N nodes, I instances, T slots of exclusion tags and rules, L location tags, P st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -27,6 +27,7 @@ from .model import (
     StoragePool,
 )
 from .rules import Slots, collect_slots
+from .staying import Staying, find_staying
 from .tags import TagRules, chosen, read_rules, received
 
 Floats = npt.NDArray[np.float64]
@@ -131,6 +132,8 @@ class InstanceFacts:
     stopped_to_move: Booleans
     """Whether it runs, and is stopped and started again to be moved."""
     spindles_known: Booleans
+    stays: Booleans
+    """Whether no step of it may be planned; `Facts.staying` says why."""
     exclusion: tuple[tuple[int, ...], ...]
     """Positions of its slots: exclusion tags and rules."""
     wishes: Integers
@@ -156,6 +159,8 @@ class Facts:
     """[P]: external pools, whose space is one for all nodes."""
     forthcoming: bool
     """Whether any instance is forthcoming; if not, PLANNED rows repeat the others but for memory."""
+    staying: Mapping[int, Staying]
+    """Of which instances no step may be planned, and why."""
 
 
 def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
@@ -164,6 +169,7 @@ def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
     slots = collect_slots(cluster, instances, _chosen_tags(instances, rules.exclusion))
     location_tags = _all_tags(_chosen_tags(cluster.nodes, rules.location))
     pools = sorted({pool.name for node in cluster.nodes for pool in node.storage})
+    staying = find_staying(cluster)
     return Facts(
         cluster=cluster,
         nodes=_node_facts(cluster, rules, location_tags, pools),
@@ -173,12 +179,14 @@ def collect_facts(cluster: Cluster, instances: Sequence[Instance]) -> Facts:
             _chosen_tags(instances, rules.desired),
             location_tags,
             pools,
+            staying,
         ),
         slots=slots,
         location_tags=tuple(location_tags),
         pool_names=tuple(pools),
         pool_shared=np.array([pool.kind == PoolKind.EXTERNAL for pool in pools], dtype=bool),
         forthcoming=any(instance.forthcoming for instance in instances),
+        staying=staying,
     )
 
 
@@ -269,6 +277,7 @@ def _instance_facts(
     desired: Sequence[Sequence[str]],
     location_tags: dict[str, int],
     pools: list[PoolName],
+    staying: Mapping[int, Staying],
 ) -> InstanceFacts:
     basics = _Basics(
         real=~_truths([instance.forthcoming for instance in instances]),
@@ -280,6 +289,8 @@ def _instance_facts(
     )
     as_primary, as_secondary = _needs(instances, basics)
     reserved = _truths([instance.reserves_memory for instance in instances])
+    stays = np.zeros(len(instances), dtype=bool)
+    stays[list(staying)] = True
     return InstanceFacts(
         names=tuple([instance.name for instance in instances]),
         models=tuple(instances),
@@ -296,6 +307,7 @@ def _instance_facts(
         along=_truths([instance.takes_disk_along for instance in instances]),
         stopped_to_move=_truths([instance.runs and not instance.live for instance in instances]),
         spindles_known=_truths([spindles is not None for spindles in basics.spindles]),
+        stays=stays,
         exclusion=exclusion,
         wishes=np.array([len(tags) for tags in desired], dtype=np.int64),
         desired=_positions(desired, location_tags),

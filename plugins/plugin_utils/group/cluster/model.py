@@ -73,7 +73,17 @@ class NodeState(StrEnum):
     DRAINED = "drained"
     """It works, but takes nothing new, and all is to leave it: its instances run, and its disks can be read."""
     OFFLINE = "offline"
-    """It does not answer; what ran there is down."""
+    """It is marked offline by whoever runs the cluster, who vouches for it that what ran there is down."""
+    UNREACHABLE = "unreachable"
+    """It does not answer, and nobody has marked it offline: what ran there may run on, so that nothing leaves it or comes to it."""
+
+
+class Manager(StrEnum):
+    """What runs a cluster, whose words its operators use."""
+
+    GANETI = "ganeti"
+    PROXMOX = "proxmox"
+    LIBVIRT = "libvirt"
 
 
 class PoolKind(StrEnum):
@@ -166,18 +176,22 @@ class RuleKind(StrEnum):
     PIN = "pin"
     """Only on some nodes."""
     IGNORE = "ignore"
-    """Each where it is."""
+    """Each where it is: no step of it is planned, of its mirror neither."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A limit on where instances run, with what it is called, of those that it names or that have one of its tags; `nodes` are a pin's."""
+    """A limit on where instances run, with what it is called, of those that it names or that have one of its tags; `nodes` are a pin's.
+
+    `reason` is the word under which instances that it keeps where they are count as left out.
+    """
 
     name: str
     kind: RuleKind
     instances: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    reason: str = "rule"
 
 
 @dataclass(frozen=True)
@@ -213,6 +227,7 @@ class Node:
     cpu_speed: float = 1.0
     offline: bool = False
     drained: bool = False
+    unreachable: bool = False
     master: bool = False
     tags: tuple[str, ...] = ()
     exclusive_storage: bool = False
@@ -225,6 +240,8 @@ class Node:
         """Whether it takes instances, and whether it answers."""
         if self.offline:
             return NodeState.OFFLINE
+        if self.unreachable:
+            return NodeState.UNREACHABLE
         return NodeState.DRAINED if self.drained else NodeState.UP
 
 
@@ -348,6 +365,7 @@ class Cluster:
     tags: tuple[str, ...] = ()
     policy: Policy = field(default_factory=Policy)
     rules: tuple[Rule, ...] = ()
+    manager: Manager = Manager.GANETI
 
     def group_positions(self) -> dict[str, int]:
         """Return the position of each group by name."""

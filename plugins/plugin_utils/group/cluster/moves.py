@@ -126,14 +126,16 @@ def make_move(state: ClusterState, instance: int, kind: MoveKind, target: int) -
 
 
 def can_leave(state: ClusterState, instance: int) -> bool:
-    """Return whether an instance's disks can be had on another node at all: its template mirrors them or they are outside."""
+    """Return whether an instance may leave its nodes at all: nothing keeps it there, and its disks are mirrored or outside."""
+    if state.facts.instances.stays[instance]:
+        return False
     return bool(state.facts.instances.two_nodes[instance]) or state.facts.instances.models[instance].disk_template in MIRRORED_OUTSIDE
 
 
 def can_move(state: ClusterState, instance: int) -> bool:
-    """Return whether an instance can get to other nodes: by its template, its group, and a live copy of its disks."""
+    """Return whether an instance can get to other nodes: by what keeps it, its template, its group, and a live copy of its disks."""
     primary, secondary = state.place_of(instance)
-    if primary == NOWHERE:
+    if primary == NOWHERE or state.facts.instances.stays[instance]:
         return False
     if secondary == NOWHERE:
         reached = state.answers(primary) or not state.facts.instances.along[instance]
@@ -157,12 +159,12 @@ def reachable(state: ClusterState, source: Place, primaries: Integers, secondari
 
 
 def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Move]:
-    """Return the ways from where an instance is to `target`, the cheapest first; none when no disk can be read.
+    """Return the ways from where an instance is to `target`, the cheapest first; none when no disk can be read, or it has to stay.
 
-    Nothing goes to nodes that are offline or drained. One that does not answer can be left by a failover, but no disk is copied from it.
+    Nothing goes to nodes that are offline or drained. One marked offline can be left by a failover, but no disk is copied from it.
     """
     source = state.place_of(instance)
-    if source == target:
+    if source == target or state.facts.instances.stays[instance]:
         return []
     if source[1] == NOWHERE:
         away = Move(instance, MoveKind.FAILOVER_TO_ANY, source, (target,))
@@ -194,7 +196,7 @@ def copied_data(state: ClusterState, move: Move) -> int:
 def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
     """Return the steps of a move as plain data: kind, nodes before and after, the node it goes to, and its command.
 
-    `online` says whether the node that is left can be reached; a failover from one that cannot starts from the mirror.
+    `online` says whether the node that is left is not marked offline; a failover from one that is starts from the mirror.
     """
     model, names = state.facts.instances.models[move.instance], state.facts.nodes.names
     places = (move.source, *move.steps)
@@ -202,7 +204,7 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
     for before, after in zip(places, places[1:]):
         kind = _step_kind(state, move.instance, before, after)
         node = names[after[1]] if kind == StepKind.REPLACE_DISKS else names[after[0]]
-        online = state.answers(before[0])
+        online = not bool(state.dark[before[0]])
         told.append(
             {
                 "kind": str(kind),

@@ -79,53 +79,53 @@ def members_of(rules: Iterable[Rule], instances: Sequence[Instance]) -> list[tup
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Rules that cannot hold together, whatever moves, and their members."""
+    """Rules that cannot hold together, whatever moves, and their members, by name and by position."""
 
     rules: tuple[str, ...]
     instances: tuple[str, ...]
     says: str
+    members: tuple[int, ...] = ()
 
 
 def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
     """Return the rules that contradict each other, or that more instances are under than there are nodes."""
     members = {position: frozenset(of_rule) for position, of_rule in enumerate(members_of(cluster.rules, cluster.instances))}
+    pinned_to = _pins(cluster, members)
+    everywhere = frozenset(node.name for node in cluster.nodes)
     names = [instance.name for instance in cluster.instances]
     found = []
 
     def tell(rules: Sequence[int], who: frozenset[int], says: str) -> None:
         listed = ", ".join(names[one] for one in sorted(who))
-        found.append(
-            Contradiction(tuple(cluster.rules[rule].name for rule in rules), tuple(names[one] for one in sorted(who)), f"{says}: {listed}")
-        )
+        called = tuple(cluster.rules[rule].name for rule in rules)
+        found.append(Contradiction(called, tuple(names[one] for one in sorted(who)), f"{says}: {listed}", tuple(sorted(who))))
 
     for position, rule in enumerate(cluster.rules):
-        allowed = _nodes_of(cluster, members, members[position])
-        if rule.kind == RuleKind.ANTI_AFFINITY and len(members[position]) > len(allowed):
-            nodes = "1 node" if len(allowed) == 1 else f"{len(allowed)} nodes"
-            tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart, with only {nodes}")
+        if rule.kind == RuleKind.ANTI_AFFINITY:
+            allowed = frozenset().union(*(pinned_to.get(one, everywhere) for one in members[position]))
+            if len(members[position]) > len(allowed):
+                nodes = "1 node" if len(allowed) == 1 else f"{len(allowed)} nodes"
+                tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart, with only {nodes}")
         if rule.kind != RuleKind.AFFINITY:
             continue
         for other, against in enumerate(cluster.rules):
             both = members[position] & members[other]
             if against.kind == RuleKind.ANTI_AFFINITY and len(both) > 1:
                 tell([position, other], both, f"{rule.name} keeps instances together that {against.name} keeps apart")
-        pinned = {one: _nodes_of(cluster, members, frozenset({one})) for one in members[position]}
+        pinned = {one: pinned_to.get(one, everywhere) for one in members[position]}
         if pinned and not frozenset.intersection(*pinned.values()):
             who = frozenset(one for one, nodes in pinned.items() if len(nodes) < len(cluster.nodes))
             tell([position], who, f"{rule.name} keeps instances together that are pinned to different nodes")
     return tuple(found)
 
 
-def _nodes_of(cluster: Cluster, members: dict[int, frozenset[int]], instances: frozenset[int]) -> frozenset[str]:
-    """Return the nodes that one or another of some instances may be on by the pins."""
-    found: set[str] = set()
-    for instance in instances:
-        allowed = set(cluster.node_positions())
-        for position, rule in enumerate(cluster.rules):
-            if rule.kind == RuleKind.PIN and instance in members[position]:
-                allowed &= set(rule.nodes)
-        found |= allowed
-    return frozenset(found)
+def _pins(cluster: Cluster, members: Mapping[int, frozenset[int]]) -> dict[int, frozenset[str]]:
+    """Return the nodes that pins leave to each pinned instance."""
+    found: dict[int, frozenset[str]] = {}
+    for position, rule in enumerate(cluster.rules):
+        for one in members[position] if rule.kind == RuleKind.PIN else ():
+            found[one] = found.get(one, frozenset(rule.nodes)) & frozenset(rule.nodes)
+    return found
 
 
 @dataclass(frozen=True)

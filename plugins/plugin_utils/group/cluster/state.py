@@ -54,9 +54,11 @@ class ClusterState:
     location: Floats
     """[N]: htools' location score of the primaries: shared failure domains and desired locations missed."""
     offline: Booleans
-    """[N]: takes nothing, and all is to leave it: drained, or does not answer; so htools counts them."""
+    """[N]: takes nothing: drained, marked offline, or unreachable; so htools counts them."""
     drained: Booleans
     """[N]: which of those that are offline work, and answer."""
+    unreachable: Booleans
+    """[N]: which of those that are offline do not answer without being marked: what is there stays as it is."""
     pool_free: Floats
     """[N, P]: free space; infinite where unknown. All nodes of a shared pool see the same number."""
     missing_memory: Floats
@@ -86,6 +88,7 @@ class ClusterState:
             location=_initial_locations(facts, primary, secondary),
             offline=np.array([node.state != NodeState.UP for node in cluster.nodes], dtype=bool),
             drained=np.array([node.state == NodeState.DRAINED for node in cluster.nodes], dtype=bool),
+            unreachable=np.array([node.state == NodeState.UNREACHABLE for node in cluster.nodes], dtype=bool),
             pool_free=_initial_pools(facts),
             missing_memory=missing,
         )
@@ -126,8 +129,8 @@ class ClusterState:
 
     @property
     def dark(self) -> Booleans:
-        """Return [N]: which nodes do not answer, so that nothing can be read there and what ran there is down."""
-        dark: Booleans = self.offline & ~self.drained
+        """Return [N]: which nodes are marked offline, so that nothing can be read there and what ran there is down."""
+        dark: Booleans = self.offline & ~self.drained & ~self.unreachable
         return dark
 
     def drain(self, nodes: Sequence[int] | Integers) -> None:
@@ -143,6 +146,8 @@ class ClusterState:
         """Return a node's state."""
         if not self.offline[node]:
             return NodeState.UP
+        if self.unreachable[node]:
+            return NodeState.UNREACHABLE
         return NodeState.DRAINED if self.drained[node] else NodeState.OFFLINE
 
     def online(self) -> Integers:
@@ -196,6 +201,7 @@ class ClusterState:
             free_spindles=int(quantity[Quantity.SPINDLES]) if node.exclusive_storage else node.free_spindles,
             offline=self.node_state(position) == NodeState.OFFLINE,
             drained=bool(self.offline[position]) and (node.drained or bool(self.drained[position])),
+            unreachable=bool(self.offline[position]) and node.unreachable,
             storage=tuple(
                 pool if pool.free is None or pool.name not in pools else dataclasses.replace(pool, free=int(pools[pool.name]))
                 for pool in node.storage

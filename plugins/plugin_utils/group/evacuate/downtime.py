@@ -93,7 +93,7 @@ def lost_copies(state: ClusterState, down: Collection[int]) -> list[int]:
     dark[list(down)] = True
     mirrored = np.flatnonzero((state.primary != NOWHERE) & (state.secondary != NOWHERE))
     primary, secondary = state.primary[mirrored], state.secondary[mirrored]
-    off = dark | state.dark
+    off = dark | state.dark | state.unreachable
     lost = mirrored[(dark[primary] | dark[secondary]) & off[primary] & off[secondary]]
     return lost.tolist()
 

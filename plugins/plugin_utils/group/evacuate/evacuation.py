@@ -267,6 +267,9 @@ def reasons_to_stay(
 ) -> tuple[Reason, ...]:
     """Return what keeps an instance from every node, once the others have moved."""
     model = after.facts.instances.models[task.instance]
+    if task.instance in after.facts.staying:
+        staying = after.facts.staying[task.instance]
+        return (Reason(NOWHERE, staying.reason, 0.0, staying.says),)
     if not can_leave(after, task.instance):
         return (Reason(NOWHERE, "template", 0.0, model.why_it_stays),)
     primary, secondary = after.place_of(task.instance)

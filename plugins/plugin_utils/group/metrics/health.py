@@ -19,7 +19,9 @@ from ...common.libraries import np
 from ...common.units import format_mib
 from ..cluster.arrays import ANYWHERE, NOWHERE, Quantity
 from ..cluster.model import AllocPolicy
+from ..cluster.rules import contradictions
 from ..cluster.state import ClusterState
+from ..cluster.staying import unreachable_says
 from .limits import capacity, usage
 from .policy import policy_failures
 from .redundancy import NodeFailure, node_failures, node_reserves
@@ -32,6 +34,7 @@ MISSING_DISK = 1024
 class ProblemKind(StrEnum):
     """What can be wrong."""
 
+    UNREACHABLE = "unreachable"
     OFFLINE_PRIMARY = "offline_primary"
     OFFLINE_SECONDARY = "offline_secondary"
     N1 = "n1"
@@ -63,6 +66,7 @@ class Problem:
 def find_problems(state: ClusterState, failures: list[NodeFailure]) -> list[Problem]:
     """Return every problem, the nodes' first; `failures` are the node_failures of all groups."""
     finders = (
+        _unreachable(state),
         _offline(state),
         _reserves(state),
         _shared(state, failures),
@@ -76,21 +80,28 @@ def find_problems(state: ClusterState, failures: list[NodeFailure]) -> list[Prob
 
 
 def instances_down(state: ClusterState, group: int) -> list[int]:
-    """Return the instances of a group that are down because their node does not answer."""
+    """Return the instances of a group that are down because their node is marked offline."""
     dark = np.append(state.dark & (state.facts.nodes.group == group), False)
     models = state.facts.instances.models
     return [instance for instance in np.flatnonzero(dark[state.primary]).tolist() if models[instance].uses_memory]
 
 
 def instances_left_behind(state: ClusterState, group: int) -> list[int]:
-    """Return the instances of a group that have a node that is down or drained."""
-    leaving = np.append(state.offline & (state.facts.nodes.group == group), False)
+    """Return the instances of a group that have a node that is marked offline or drained, but not one that is unreachable."""
+    leaving = np.append(state.offline & ~state.unreachable & (state.facts.nodes.group == group), False)
     result: list[int] = np.flatnonzero(leaving[state.primary] | leaving[state.secondary]).tolist()
     return [instance for instance in result if state.primary[instance] != NOWHERE]
 
 
 def _on_node(state: ClusterState, kind: ProblemKind, node: int, short: float, says: str) -> Problem:
     return Problem(kind, int(state.facts.nodes.group[node]), state.facts.nodes.names[node], "", short, says)
+
+
+def _unreachable(state: ClusterState) -> Iterator[Problem]:
+    """Yield every node that does not answer without being marked offline, with what is to be done."""
+    for node in np.flatnonzero(state.unreachable).tolist():
+        count = int(((state.primary == node) | (state.secondary == node)).sum())
+        yield _on_node(state, ProblemKind.UNREACHABLE, node, count, unreachable_says(state.facts.cluster, state.facts.nodes.names[node]))
 
 
 def _offline(state: ClusterState) -> Iterator[Problem]:
@@ -100,7 +111,7 @@ def _offline(state: ClusterState) -> Iterator[Problem]:
         (ProblemKind.OFFLINE_SECONDARY, "has its secondary", state.secondary),
     ):
         placed = np.flatnonzero(homes != NOWHERE)
-        for instance in placed[state.offline[homes[placed]]].tolist():
+        for instance in placed[state.offline[homes[placed]] & ~state.unreachable[homes[placed]]].tolist():
             node = int(homes[instance])
             says = f"{names[instance]} {role} on {nodes.names[node]}, which is {state.node_state(node)}"
             yield Problem(kind, int(nodes.group[node]), nodes.names[node], names[instance], 0, says)
@@ -136,7 +147,10 @@ def _tags(state: ClusterState) -> Iterator[Problem]:
 
 
 def _rules(state: ClusterState) -> Iterator[Problem]:
-    """Yield every rule that does not hold, at the node where it does not, with its members there."""
+    """Yield every rule that cannot hold, then every one that does not, at the node where it does not, with its members there."""
+    for conflict in contradictions(state.facts.cluster) if state.facts.cluster.rules else ():
+        home = int(state.primary[conflict.members[0]])
+        yield _on_node(state, ProblemKind.RULE, home, 0, f"{conflict.says}; they stay where they are")
     slots, names = state.facts.slots, state.facts.instances.names
     if len(slots.names) == slots.soft:
         return
@@ -239,7 +253,7 @@ class Health:
 def group_health(state: ClusterState, group: int, effort: Effort | None = None) -> Health:
     """Return what is wrong with a group; what cannot be disproved within the effort, by default PROOFS, counts as stranded."""
     nodes = state.group_nodes(group)
-    dark = nodes[state.offline[nodes]]
+    dark = nodes[state.offline[nodes] & ~state.unreachable[nodes]]
     offline = np.flatnonzero(np.isin(state.primary, dark) | np.isin(state.secondary, dark))
     members = set(nodes[~state.offline[nodes]].tolist())
     short = {reserve.node: reserve.short for reserve in node_reserves(state) if reserve.short and reserve.node in members}

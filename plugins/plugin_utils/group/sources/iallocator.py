@@ -4,9 +4,10 @@
 
 """Ganeti's IAllocator message, version 2: the cluster, and what is asked of it. Answers are written elsewhere.
 
-Nodes that cannot run instances are offline here; what nodes do not report is 0, and of drained ones, which are taken to
-answer, not every release of Ganeti tells anything. As in hail, an instance is taken to be balanced automatically,
-and on a KVM cluster the node's own memory is a fixed amount, since what KVM nodes report contains the instances' memory.
+Nodes that are not to run instances are drained here; what nodes do not report is 0, and of drained ones, which are taken to
+answer, not every release of Ganeti tells anything. One that reports nothing without being marked in any way is unreachable.
+As in hail, an instance is taken to be balanced automatically, and on a KVM cluster the node's own memory is a fixed amount, since what
+KVM nodes report contains the instances' memory.
 """
 
 from __future__ import annotations
@@ -212,7 +213,7 @@ def _works(values: Values) -> bool:
 
 
 def _is_live(values: Values) -> bool:
-    return _works(values) and (values["total_memory"] is not None or not values["drained"])
+    return _works(values) and values["total_memory"] is not None
 
 
 def _node(name: str, values: Values, told: Values | None, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
@@ -229,8 +230,9 @@ def _node(name: str, values: Values, told: Values | None, groups: Mapping[str, s
         free_disk=report["free_disk"],
         total_cpus=report["total_cpus"],
         node_cpus=report["reserved_cpus"],
-        offline=not _works(values),
-        drained=values["drained"],
+        offline=values["offline"],
+        drained=values["drained"] or not values["vm_capable"],
+        unreachable=told is None and _works(values) and not values["drained"],
         tags=values["tags"],
         exclusive_storage=exclusive,
         spindles=report["total_spindles"] if exclusive else values["ndparams"]["spindle_count"],

@@ -31,7 +31,9 @@ from ..cluster.model import (
     Group,
     Instance,
     Load,
+    Manager,
     Node,
+    NodeState,
     Policy,
     PoolKind,
     PoolName,
@@ -87,8 +89,9 @@ _NODE = Table(
         Row("total_cpus", Number(digits=True), "Its physical CPUs.", required=True),
         Row("node_cpus", _COUNT, "CPUs that the node itself uses.", default=1),
         Row("cpu_speed", Number(digits=True), "How fast its CPUs are beside those of others.", default=1.0),
-        Row("offline", Truth(words=True), "Whether it does not answer: nothing is placed here, and all should leave.", default=False),
-        Row("drained", Truth(words=True), "Whether it works, but takes nothing new, and all should leave.", default=False),
+        Row("state", Word(NodeState), "Whether it takes instances: up, drained, offline (marked so; it is off), unreachable (silent)."),
+        Row("offline", Truth(words=True), "The same as the state offline.", default=False),
+        Row("drained", Truth(words=True), "The same as the state drained.", default=False),
         Row("master", Truth(words=True), "Whether it is the cluster's master.", default=False),
         _TAGS,
         Row("exclusive_storage", Truth(words=True), "Whether instances have its spindles to themselves.", default=False),
@@ -145,6 +148,7 @@ _RULE = Table(
         Row("instances", _STRINGS, "The instances that it is about.", default=()),
         Row("tags", _STRINGS, "Instances that have one of these tags belong to it, too.", default=()),
         Row("nodes", _STRINGS, "Of a pin the nodes that they may run on.", default=()),
+        Row("reason", _NAME, "The word by which instances that it keeps where they are count as left out.", default=Rule.reason),
     ],
 )
 CLUSTER = Table(
@@ -156,6 +160,7 @@ CLUSTER = Table(
         _TAGS,
         _POLICY_ROW,
         Row("rules", ListOf(_RULE, "rules"), "Limits on where instances run.", default=()),
+        Row("manager", Word(Manager), "What runs it, for commands and hints in its words.", Manager.GANETI),
     ],
 )
 
@@ -176,7 +181,7 @@ def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
     residents = _Residents(instances)
     nodes = tuple(_node(node, where, groups, residents, mistakes) for node, where in zip(values["nodes"], places.nodes))
     rules = tuple(_rule(rule, position) for position, rule in enumerate(values["rules"]))
-    cluster = Cluster(groups=groups, nodes=nodes, instances=instances, tags=values["tags"], policy=policy, rules=rules)
+    cluster = Cluster(groups, nodes, instances, values["tags"], policy, rules, values["manager"])
     check_cluster(cluster, places, mistakes)
     check_rules(cluster, f"{place}.rules", mistakes)
     mistakes.check()
@@ -185,7 +190,7 @@ def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
 
 def _rule(values: Values, position: int) -> Rule:
     kind = RuleKind(values["type"])
-    return Rule(values["name"] or f"{kind} rule {position}", kind, values["instances"], values["nodes"], values["tags"])
+    return Rule(values["name"] or f"{kind} rule {position}", kind, values["instances"], values["nodes"], values["tags"], values["reason"])
 
 
 def parse_new_instances(data: Sequence[t.Any], cluster: Cluster, place: str = "instances") -> tuple[Instance, ...]:
@@ -320,7 +325,8 @@ def _node(values: Values, place: str, groups: Sequence[Group], residents: _Resid
     total_disk = internal if values["total_disk"] is None else values["total_disk"]
     memory = values["total_memory"] - values["node_memory"]
     free_memory, free_disk, free_spindles = residents.left(values["name"], memory, total_disk, values["spindles"])
-    return Node(
+    state = values["state"]
+    node = Node(
         name=values["name"],
         group=_group_name(values["group"], place, groups, mistakes),
         total_memory=float(values["total_memory"]),
@@ -331,8 +337,9 @@ def _node(values: Values, place: str, groups: Sequence[Group], residents: _Resid
         total_cpus=values["total_cpus"],
         node_cpus=values["node_cpus"],
         cpu_speed=values["cpu_speed"],
-        offline=values["offline"],
-        drained=values["drained"],
+        offline=values["offline"] or state == NodeState.OFFLINE,
+        drained=values["drained"] or state == NodeState.DRAINED,
+        unreachable=state == NodeState.UNREACHABLE,
         master=values["master"],
         tags=values["tags"],
         exclusive_storage=values["exclusive_storage"],
@@ -340,6 +347,9 @@ def _node(values: Values, place: str, groups: Sequence[Group], residents: _Resid
         free_spindles=free_spindles if values["free_spindles"] is None else values["free_spindles"],
         storage=tuple(residents.pool_left(values["name"], pool) for pool in storage),
     )
+    if state is not None and node.state != state:
+        mistakes.add(f"{place}.state", f"is {state}, while offline or drained say that it is {node.state}; give the state alone")
+    return node
 
 
 def _group_name(given: str | None, place: str, groups: Sequence[Group], mistakes: Mistakes) -> str:
@@ -361,12 +371,13 @@ def write_inline(cluster: Cluster) -> dict[str, t.Any]:
         "tags": list(cluster.tags),
         "ipolicy": _policy(cluster.policy),
         "rules": [_plain_rule(rule) for rule in cluster.rules],
+        "manager": str(cluster.manager),
     }
 
 
 def _plain_rule(rule: Rule) -> dict[str, t.Any]:
     members = {"instances": list(rule.instances), "tags": list(rule.tags), "nodes": list(rule.nodes)}
-    return {"name": rule.name, "type": str(rule.kind)} | {name: value for name, value in members.items() if value}
+    return {"name": rule.name, "type": str(rule.kind), "reason": rule.reason} | {name: value for name, value in members.items() if value}
 
 
 def _plain_group(group: Group) -> dict[str, t.Any]:
@@ -402,8 +413,8 @@ def _spec(spec: Spec) -> dict[str, int]:
 
 
 def _plain_node(node: Node) -> dict[str, t.Any]:
-    fields = {name: getattr(node, name) for name in Node.__dataclass_fields__}
-    return fields | {"tags": list(node.tags), "storage": [_pool(pool) for pool in node.storage]}
+    fields = {name: getattr(node, name) for name in Node.__dataclass_fields__ if name != "unreachable"}
+    return fields | {"state": str(node.state), "tags": list(node.tags), "storage": [_pool(pool) for pool in node.storage]}
 
 
 def _pool(pool: StoragePool) -> dict[str, t.Any]:

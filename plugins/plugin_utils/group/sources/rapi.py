@@ -5,8 +5,8 @@
 """Ganeti's remote API (RAPI, version 2): four documents about cluster, groups, nodes and instances.
 
 They come from a running cluster, or from files that hold what it answered (`info.json`, `groups.json`, `nodes.json`,
-`instances.json`, as htools' `file://` takes them). What a node that is offline, or does not answer, would report is 0,
-and it is offline here, drained or not.
+`instances.json`, as htools' `file://` takes them). What a node that is offline, or does not answer, would report is 0. Only Ganeti's own
+flag makes a node offline; one that does not answer without it is unreachable, and one that is not to run instances is drained.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ def _group(values: Values, policy: Policy) -> Group:
 def _node(data: t.Any, place: str, groups: Mapping[str, str], master: str, kvm_memory: int | None, mistakes: Mistakes) -> Node:
     """Return a node, with what it reports if it is to run instances and answers. `groups` are names by UUID."""
     values = _NODE.read_nested(data, place, mistakes)
-    live = not values["offline"] and values["vm_capable"] and values["mtotal"] is not None
+    able = not values["offline"] and values["vm_capable"]
+    live = able and values["mtotal"] is not None
     report = _REPORT.read_nested(data, place, mistakes) if live else _REPORT.blank
     exclusive, uuid = values["ndparams"]["exclusive_storage"], values["group.uuid"]
     return Node(
@@ -174,8 +175,9 @@ def _node(data: t.Any, place: str, groups: Mapping[str, str], master: str, kvm_m
         free_disk=report["dfree"],
         total_cpus=report["ctotal"],
         node_cpus=report["cnos"],
-        offline=not live,
-        drained=values["drained"],
+        offline=values["offline"],
+        drained=values["drained"] or not values["vm_capable"],
+        unreachable=able and not live,
         master=values["name"] == master,
         tags=values["tags"],
         exclusive_storage=exclusive,

@@ -28,6 +28,7 @@ from ..cluster.model import (
     Group,
     Instance,
     Node,
+    NodeState,
     Policy,
     Spec,
     SpecInterval,
@@ -54,7 +55,7 @@ class _Role(Kind):
     wanted, blank = "one of Y (offline), N (online), M (master)", "N"
 
     def read(self, value: t.Any) -> str:
-        return value if value in _ROLES else self.refuse(value)
+        return value if value in _ROLES or value == _SILENT else self.refuse(value)
 
 
 class _Members(Kind):
@@ -104,6 +105,8 @@ class _Intervals(Kind):
         return tuple(SpecInterval(low, high) for low, high in zip(specs[::2], specs[1::2]))
 
 
+_SILENT = "?"
+"""The role of a node that does not answer, and is not marked offline; the format has none, so that it stands in what the node reports."""
 _ROLES = ("N", "Y", "M")
 _COUNT, _NUMBER, _TEXT = Whole(0, digits=True), Number(0, digits=True), Text()
 _TAGS = Row("tags", _Members(_TEXT), required=True)
@@ -247,10 +250,10 @@ def _left_out(values: Sequence[str], table: Table, defaults: Sequence[str | None
 
 
 def _complete_node(columns: dict[str, str]) -> dict[str, str]:
-    """Return the columns of a node; one that does not answer has ? for some of what it would report, and is offline."""
+    """Return the columns of a node; one that does not answer has ? for some of what it would report, and a role of its own."""
     if all(columns[name] != "?" for name in _REPORTED):
         return columns
-    role = "Y" if columns["role"] in _ROLES else columns["role"]
+    role = _SILENT if columns["role"] in ("N", "M") else columns["role"]
     return columns | dict.fromkeys((*_REPORTED, "n_cpu", "spindles", "free_spindles"), "0") | {"role": role, "tags": "", "cpu_speed": "1.0"}
 
 
@@ -274,6 +277,7 @@ def _node(values: Values, line: int, group_names: Mapping[str, str], mistakes: M
         node_cpus=values["n_cpu"],
         cpu_speed=values["cpu_speed"],
         offline=values["role"] == "Y",
+        unreachable=values["role"] == _SILENT,
         master=values["role"] == "M",
         tags=values["tags"],
         exclusive_storage=values["exclusive_storage"],
@@ -339,16 +343,15 @@ def _group_line(group: Group) -> str:
 
 
 def _node_line(node: Node, group_uuid: str) -> str:
+    silent = node.state == NodeState.UNREACHABLE
     return "|".join(
         (
             node.name,
-            f"{node.total_memory:.0f}",
-            str(node.node_memory),
-            str(node.free_memory),
+            *((_SILENT,) * 3 if silent else (f"{node.total_memory:.0f}", str(node.node_memory), str(node.free_memory))),
             f"{node.total_disk:.0f}",
             str(node.free_disk),
             f"{node.total_cpus:.0f}",
-            "Y" if node.offline or node.drained else "M" if node.master else "N",
+            "Y" if node.offline or (node.drained and not silent) else "M" if node.master else "N",
             group_uuid,
             str(node.spindles),
             ",".join(node.tags),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..cluster.model import Cluster, Instance, PoolKind
+from ..cluster.staying import find_staying
 from .levels import Key, Storage
 
 
@@ -53,6 +54,7 @@ def find_candidates(
     """Return the disks that may move, and those that may not."""
     set_of = {key: members for members in sets for key in members}
     candidates, stays = [], []
+    staying = {cluster.instances[position].name: one.says for position, one in find_staying(cluster).items()}
     for instance in cluster.instances:
         for position, disk in enumerate(() if instance.forthcoming else instance.disks):
             if disk.storage is None:
@@ -60,7 +62,7 @@ def find_candidates(
             name = disk.name or f"disk{position}"
             key = (disk.storage, "" if disk.storage.kind == PoolKind.EXTERNAL else instance.primary)
             allowed = tuple(other for other in set_of.get(key, ()) if other == key or storages[other].takes(disk))
-            why = disk.stays or _why_it_stays(instance, key in storages, len(allowed))
+            why = disk.stays or staying.get(instance.name) or _why_it_stays(instance, key in storages, len(allowed))
             if why:
                 stays.append(StayingDisk(instance.name, name, disk.storage.pool, why))
             elif disk.size:

@@ -50,7 +50,7 @@ def collect_storages(cluster: Cluster) -> dict[Key, Storage]:
     """Return the storages whose sizes are known, in the order of nodes; one outside of nodes is there once."""
     found: dict[Key, Storage] = {}
     for node in cluster.nodes:
-        for pool in () if node.offline else node.storage:
+        for pool in () if node.offline or node.unreachable else node.storage:
             key = (pool.name, "" if pool.name.kind == PoolKind.EXTERNAL else node.name)
             if key in found:
                 known = found[key]

@@ -29,7 +29,7 @@ def run_evacuate(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     """Return what the action group_evacuate documents, for the arguments of group_evacuate.
 
     With neither nodes nor instances, the instances are those of a request to evacuate in an IAllocator message, or else
-    those on offline nodes. Raises InputError with all mistakes.
+    those on nodes that are not up. Raises InputError with all mistakes.
     """
     cluster = loaded.cluster
     state = ClusterState.from_cluster(cluster)

@@ -22,6 +22,7 @@ from ..metrics.redundancy import NodeFailure, PoolReserve, node_failures, pool_r
 from ..metrics.score import Metric, ScoreMode, Scorer
 
 _COUNTED = {
+    "unreachable": ProblemKind.UNREACHABLE,
     "n1_fail": ProblemKind.N1,
     "conflict_tags": ProblemKind.TAGS,
     "offline_pri": ProblemKind.OFFLINE_PRIMARY,
@@ -35,8 +36,8 @@ _COUNTED = {
     "memory": ProblemKind.MEMORY,
 }
 """What health counts, by hcheck's words where it has one."""
-_SELDOM = ("rules", "cpus", "spindle_use", "memory")
-_NODE_PROBLEMS = frozenset({ProblemKind.N1, ProblemKind.RULE, ProblemKind.TAGS, ProblemKind.SHARED_N1})
+_SELDOM = ("unreachable", "rules", "cpus", "spindle_use", "memory")
+_NODE_PROBLEMS = frozenset({ProblemKind.UNREACHABLE, ProblemKind.N1, ProblemKind.RULE, ProblemKind.TAGS, ProblemKind.SHARED_N1})
 """Problems that are counted once a node, as hcheck does."""
 _PROOFS = 100_000
 """The effort of proofs for each group."""

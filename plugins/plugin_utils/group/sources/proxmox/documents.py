@@ -40,7 +40,9 @@ from ...cluster.model import (
     Group,
     Instance,
     Load,
+    Manager,
     Node,
+    NodeState,
     PoolKind,
     PoolName,
     Status,
@@ -197,13 +199,14 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
         names={guest["vmid"]: instance.name for guest, instance in zip(guests.values(), instances)},
         values={guest["vmid"]: guest for guest in guests.values()},
         configs=configs,
-        online=tuple(node.name for node in nodes if not node.offline and not node.drained),
+        online=tuple(node.name for node in nodes if node.state == NodeState.UP),
         reached={name: storages.reached(name) for name in names},
         offered=storages.offered,
         shared=storages.shared,
     )
     rules = read_rules(documents, known, names, mistakes)
-    cluster = Cluster((Group(GROUP, GROUP, policy=NO_POLICY),), nodes, tuple(instances), policy=NO_POLICY, rules=rules)
+    group = Group(GROUP, GROUP, policy=NO_POLICY)
+    cluster = Cluster((group,), nodes, tuple(instances), policy=NO_POLICY, rules=rules, manager=Manager.PROXMOX)
     check_cluster(cluster, Places([RESOURCES], list(machines), list(guests)), mistakes)
     mistakes.check()
     return cluster
@@ -224,7 +227,7 @@ def _node(values: Values, storages: _Storages, used_by_guests: int, drained: boo
         free_disk=sum(pool.free or 0 for pool in inside),
         total_cpus=values["maxcpu"],
         node_cpus=0,
-        offline=values["status"] != "online",
+        unreachable=values["status"] != "online",
         drained=drained,
         storage=pools,
     )

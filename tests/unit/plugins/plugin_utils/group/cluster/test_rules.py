@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.bridge.cluster_source import load_any_cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.rules import contradictions
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
@@ -28,27 +29,34 @@ def cluster(rules, homes=("n1", "n1", "n2")):
 
 
 def conflict(*rules):
-    with pytest.raises(NoSolution) as caught:
-        load_any_cluster({"cluster": cluster(list(rules))}, str)
-    return caught.value.conflict["rules"]
+    """Return the contradictions that are found; all of them are problems, and nothing of their members is planned."""
+    loaded = load_any_cluster({"cluster": cluster(list(rules))}, str)
+    found = contradictions(loaded.cluster)
+    told = report(loaded.cluster, ScoreMode.HTOOLS)
+    assert {f"{one.says}; they stay where they are" for one in found} <= {problem["says"] for problem in told["problems"]}
+    emptied = run_evacuate(loaded, {"nodes": ["n1"]})
+    stuck = {name for one in found for name in one.instances}
+    assert not stuck & {move["instance"] for move in emptied["plan"]["moves"]}
+    assert {one["instance"] for one in emptied["unplaced"] if [why["limit"] for why in one["reasons"]] == ["rule"]} >= stuck & {"a", "b"}
+    return found
 
 
 def test_more_apart_than_there_are_nodes():
     (found,) = conflict({"type": "anti_affinity", "tags": ["all"], "name": "spread"})
-    assert (found["rules"], found["instances"]) == (["spread"], ["a", "b", "c"])
-    assert found["says"] == "spread keeps 3 apart, with only 2 nodes: a, b, c"
+    assert (found.rules, found.instances) == (("spread",), ("a", "b", "c"))
+    assert found.says == "spread keeps 3 apart, with only 2 nodes: a, b, c"
 
 
 def test_together_and_apart():
     found = conflict({"type": "affinity", "instances": ["a", "b"]}, {"type": "anti_affinity", "instances": ["b", "a"]})
-    assert [one["rules"] for one in found] == [["affinity rule 0", "anti_affinity rule 1"]]
-    assert found[0]["instances"] == ["a", "b"]
+    assert [one.rules for one in found] == [("affinity rule 0", "anti_affinity rule 1")]
+    assert found[0].instances == ("a", "b")
 
 
 def test_together_on_different_nodes():
     pins = [{"type": "pin", "instances": [name], "nodes": [node]} for name, node in (("a", "n1"), ("b", "n2"))]
     (found,) = conflict({"type": "affinity", "instances": ["a", "b", "c"]}, *pins)
-    assert (found["instances"], "that are pinned to different nodes" in found["says"]) == (["a", "b"], True)
+    assert (found.instances, "that are pinned to different nodes" in found.says) == (("a", "b"), True)
 
 
 def test_rules_that_can_hold_are_no_conflict():

@@ -61,7 +61,7 @@ def test_message_and_text_describe_the_same_cluster():
 
 @pytest.mark.parametrize(
     ("change", "state"),
-    [({"drained": True}, "drained"), ({"vm_capable": False}, "offline"), ({"offline": True, "drained": True}, "offline"), ({}, "up")],
+    [({"drained": True}, "drained"), ({"vm_capable": False}, "drained"), ({"offline": True, "drained": True}, "offline"), ({}, "up")],
 )
 def test_the_states_of_nodes(change, state):
     message = changed(**{f"nodes__first__{field}": value for field, value in change.items()})

@@ -54,12 +54,12 @@ def test_instances_use_running_memory_or_else_what_they_may():
     assert own.disks == (Disk(30000, 1), Disk(20000, 1))
 
 
-def test_node_that_does_not_answer_is_offline_drained_or_not():
+def test_node_that_does_not_answer_is_unreachable_drained_or_not():
     documents = copy.deepcopy(RECORDED)
     assert [node.state for node in parse_rapi(documents).nodes[:4]] == ["up", "up", "offline", "drained"]
     for number in (1, 3):
         documents["nodes"][number]["mtotal"] = None
-    assert [node.state for node in parse_rapi(documents).nodes[:4]] == ["up", "offline", "offline", "offline"]
+    assert [node.state for node in parse_rapi(documents).nodes[:4]] == ["up", "unreachable", "offline", "unreachable"]
 
 
 def test_all_mistakes_come_in_one_message():

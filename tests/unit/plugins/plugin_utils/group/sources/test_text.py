@@ -40,7 +40,7 @@ def test_missing_late_columns_take_their_defaults():
     assert (first.node_cpus, first.cpu_speed, first.master) == (1, 1.0, True)
     assert (last.spindles, last.tags, last.exclusive_storage, last.free_spindles) == (3, ("x", "y"), True, 2)
     assert (last.node_cpus, last.cpu_speed, last.offline, last.group, last.total_memory) == (5, 1.5, True, "g2", 3000.5)
-    assert (unknown.offline, unknown.total_memory, unknown.total_cpus, unknown.spindles) == (True, 0.0, 0.0, 0)
+    assert (unknown.state, unknown.total_memory, unknown.total_cpus, unknown.spindles) == ("unreachable", 0.0, 0.0, 0)
     web, stopped = cluster.instances
     assert (web.secondary, web.spindle_use, web.disks, web.forthcoming) == ("n3", 1, (Disk(200),), False)
     assert (stopped.status, stopped.auto_balance, stopped.secondary) == (Status.ADMIN_DOWN, False, "")

@@ -27,7 +27,7 @@ def test_nodes_have_what_they_report_in_mib():
     assert (first.total_memory, first.free_memory, first.total_cpus) == (65536, 45056, 16)
     assert first.node_memory == (20 - 18) * 1024, "what is used beyond the guests' use"
     assert second.node_memory == 12 * 1024
-    assert (first.offline, dead.offline, dead.total_memory) == (False, True, 0)
+    assert (first.state, dead.state, dead.total_memory) == ("up", "unreachable", 0)
 
 
 def test_only_active_storage_for_guests_is_a_pool():
@@ -78,15 +78,16 @@ def test_guests_of_a_dead_node_are_known_to_be_somewhere():
     assert (container.name, container.memory, container.tags) == ("201", 0, ())
     found = run_evacuate(Loaded(parse_proxmox(documents), {}), {"mode": "primary"})
     assert [left["instance"] for left in found["unplaced"]] == ["200", "201"]
-    assert {reason["limit"] for left in found["unplaced"] for reason in left["reasons"]} == {"template"}
+    assert {reason["limit"] for left in found["unplaced"] for reason in left["reasons"]} == {"unreachable"}
 
 
-def test_a_guest_of_a_dead_node_on_shared_storage_is_started_elsewhere():
+def test_a_guest_of_a_silent_node_on_shared_storage_is_left_to_ha():
     documents = copy.deepcopy(RECORDED)
     documents[RESOURCES].append({"type": "qemu", "vmid": 200, "node": "pve3", "status": "unknown", "maxmem": 2**30, "maxcpu": 2})
     documents["/nodes/pve1/storage/ceph/content"].append({"volid": "ceph:vm-200-disk-0", "vmid": 200, "size": 2**30, "content": "images"})
     found = run_evacuate(Loaded(parse_proxmox(documents), {}), {"nodes": ["pve3"]})
-    assert [(placed["instance"], placed["nodes"][0] in ("pve1", "pve2")) for placed in found["placed"]] == [("200", True)]
+    assert (found["placed"], found["plan"]["moves"]) == ([], [])
+    assert [(left["instance"], left["reasons"][0]["limit"]) for left in found["unplaced"]] == [("200", "unreachable")]
 
 
 def test_a_cluster_of_which_little_is_told():
@@ -94,7 +95,7 @@ def test_a_cluster_of_which_little_is_told():
         RESOURCES: [{"type": "node", "node": "lonely"}, {"type": "pool", "pool": "x"}, {"type": "lxc", "vmid": "7", "node": "lonely"}]
     }
     cluster = parse_proxmox(documents)
-    assert [(node.name, node.offline, node.total_memory, node.storage) for node in cluster.nodes] == [("lonely", True, 0, ())]
+    assert [(node.name, node.state, node.total_memory, node.storage) for node in cluster.nodes] == [("lonely", "unreachable", 0, ())]
     assert [(guest.name, guest.status) for guest in cluster.instances] == [("7", Status.ADMIN_DOWN)]
 
 
@@ -195,7 +196,7 @@ def test_each_guest_is_told_its_own_reason():
     documents[RESOURCES].append(documents[RESOURCES][3] | {"vmid": 110, "name": "other", "id": "qemu/110", "lock": "backup"})
     documents["/nodes/pve1/qemu/110/config"] = {"scsi0": "ceph:vm-110-disk-0,size=1G"}
     told = evacuated(documents, "100-web")
-    assert "rule 100-web: usb0 is passed through keeps 100-web off pve2" in told
+    assert "rule 100-web: usb0 is passed through keeps it where it is" in told
     assert "110" not in " ".join(told)
 
 
@@ -203,7 +204,7 @@ def test_each_guest_is_told_its_own_reason():
 def test_who_is_locked_stays(lock):
     documents = copy.deepcopy(RECORDED)
     documents[RESOURCES][3]["lock"] = lock
-    assert f"rule 100-web: is locked ({lock}) keeps 100-web off pve2" in evacuated(documents, "100-web")
+    assert f"rule 100-web: is locked ({lock}) keeps it where it is" in evacuated(documents, "100-web")
 
 
 def test_memory_is_the_maximum_or_what_is_kept_or_what_is_used():

@@ -196,11 +196,11 @@ def test_who_asks_must_be_whole(options, says):
         load_cluster({"source": {"type": "proxmox", "url": "https://pve1:8006", **options}}, str)
 
 
-def test_a_node_that_is_away_is_down_and_its_guests_with_it():
+def test_a_node_that_is_away_is_unreachable():
     standin = small_cluster()
     standin.machines["pve1"].away = True
     cluster = read(standin)
-    assert [node.state for node in cluster.nodes] == [NodeState.OFFLINE, NodeState.UP, NodeState.UP]
+    assert [node.state for node in cluster.nodes] == [NodeState.UNREACHABLE, NodeState.UP, NodeState.UP]
     assert {str(guest.status) for guest in cluster.instances if guest.primary == "pve1"} == {"ERROR_nodeoffline"}
 
 
