@@ -13,6 +13,7 @@ from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS
 from ..plugin_utils.group.tasks.evacuate import run_evacuate
+from ..plugin_utils.group.tasks.left_out import left_out_of_evacuation, with_left_out, with_notes
 from ..plugin_utils.group.tasks.place import evacuation_summary
 
 
@@ -41,5 +42,7 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the evacuation."""
-        answer = run_evacuate(load_any_cluster(arguments, self._loader.path_dwim), arguments)
-        return answer | {"summary": evacuation_summary(answer)}
+        loaded = load_any_cluster(arguments, self._loader.path_dwim)
+        answer = run_evacuate(loaded, arguments)
+        told = with_notes(loaded.cluster, answer | {"summary": evacuation_summary(answer)})
+        return with_left_out(told, left_out_of_evacuation(answer))

@@ -46,6 +46,7 @@ class ActionModule(PlanningAction):
             "choices": ["down", "drained", "limits", "n1"],
             "default": ["down", "drained", "limits", "n1"],
         },
+        "urgent_polls": {"type": "int", "default": 2},
         "windows": {
             "type": "list",
             "elements": "dict",

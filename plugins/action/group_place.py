@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils.bridge.cluster_source import load_any_cluster
 from ..plugin_utils.common.action import PlanningAction
 from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS
+from ..plugin_utils.group.tasks.left_out import with_notes
 from ..plugin_utils.group.tasks.place import place, place_summary
 
 
@@ -30,5 +31,6 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Place the instances."""
-        answer = place(load_any_cluster(arguments, self._loader.path_dwim), arguments)
-        return answer | {"summary": place_summary(answer)}
+        loaded = load_any_cluster(arguments, self._loader.path_dwim)
+        answer = place(loaded, arguments)
+        return with_notes(loaded.cluster, answer | {"summary": place_summary(answer)})

@@ -261,7 +261,8 @@ options:
       rules:
         description:
           - Limits on where instances run. No plan breaks one, or makes worse what is broken, and balancing repairs broken ones first.
-          - Rules that cannot hold, or contradict each other, are a problem of their members, which stay where they are. All else is planned.
+          - Rules that cannot hold, or contradict each other, are a problem of their members, which stay where they are; all else is
+            planned.
         type: list
         elements: dict
         default: []

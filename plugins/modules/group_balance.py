@@ -457,6 +457,15 @@ plan:
         after:
           description: The same after the moves.
           type: dict
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
+left_out:
+  description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
+  type: dict
+  returned: success
 summary:
   description: The groups, the choices and the moves as tables to read.
   type: str

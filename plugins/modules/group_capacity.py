@@ -171,6 +171,11 @@ tiers:
   type: list
   elements: dict
   returned: with O(tiered=true)
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
 summary:
   description: How many fit, what keeps the next one out of each group, and what to add, as a table to read.
   type: str

@@ -119,6 +119,11 @@ conflict:
   description: Why a named group cannot be emptied, as C(candidates).
   type: dict
   returned: when O(group) cannot be emptied
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
 summary:
   description: Which groups can be emptied and what that copies, and the moves, as tables to read.
   type: str

@@ -132,6 +132,15 @@ restarts:
   type: list
   elements: str
   returned: success
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
+left_out:
+  description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
+  type: dict
+  returned: success
 summary:
   description: The moves as a table, stage by stage, which instances are restarted, and why instances stay.
   type: str

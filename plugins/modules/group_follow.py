@@ -83,14 +83,21 @@ options:
   urgent:
     description:
       - What every run repairs, at any time and without a cooldown. It takes as few moves as possible, with no limit on their number.
-      - V(down) are instances whose node does not answer, V(drained) are those with a node that is drained or down. V(limits) are
+      - V(down) are instances whose node is marked offline, V(drained) are those with a node that is drained or so. V(limits) are
         limits that are broken, such as memory, CPUs, tags and rules, V(n1) is N+1; on shared storage it is not urgent with
         O(redundancy=off).
+      - A node that does not answer, and is not marked offline, is never left or entered. The summary names it and says what to do.
       - In a run that repairs a group, no other group is balanced.
     type: list
     elements: str
     choices: [down, drained, limits, n1]
     default: [down, drained, limits, n1]
+  urgent_polls:
+    description:
+      - In how many runs in a row the worst of O(urgent) must be wrong before it is repaired. A single look may be a mistake.
+      - Runs without O(act) do not count.
+    type: int
+    default: 2
   windows:
     description: When groups may be balanced. Default is always. Moves left over from an earlier run also wait for a window.
     type: list
@@ -198,7 +205,7 @@ groups:
       type: str
     why:
       description: >-
-        What it waits for. V(confirm) is to see whether it stays uneven, V(cooldown) is time since the last moves, V(window) is the next
+        What it waits for. V(confirm) is to see whether it stays so, V(cooldown) is time since the last moves, V(window) is the next
         window, V(repairs) is the repair of other groups, V(moves) are other moves of this run, and V(look) is a run with O(act).
       type: str
     until:
@@ -216,6 +223,14 @@ groups:
       type: float
     urgent:
       description: Which of O(urgent) are wrong.
+      type: list
+      elements: str
+    polls:
+      description: In how many runs in a row the worst of RV(groups[].urgent) was wrong, and how many are needed. None if nothing is.
+      type: list
+      elements: int
+    down:
+      description: Instances that are down, and stay so after the moves.
       type: list
       elements: str
     moves:
@@ -238,6 +253,15 @@ plan:
 next:
   description: When the first waiting group is due, if that is known.
   type: str
+  returned: success
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
+left_out:
+  description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
+  type: dict
   returned: success
 summary:
   description: What is done for each group, and the moves, as text.

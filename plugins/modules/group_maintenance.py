@@ -120,6 +120,11 @@ left_out:
   type: list
   elements: dict
   returned: success
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
 summary:
   description: The sets of nodes with what is moved away and back, as a table to read, and which instances keep nodes out of them.
   type: str

@@ -166,6 +166,11 @@ unplaced:
   type: list
   elements: str
   returned: success
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
 summary:
   description: The places as a table to read, and why the other groups cannot take an instance.
   type: str

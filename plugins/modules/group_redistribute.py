@@ -262,6 +262,11 @@ plan:
   description: The moves, their order and stages, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
   returned: success
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
 summary:
   description: >-
     The problems of each group and what the plan does about them, which instances find no place, and the moves, as tables to read.

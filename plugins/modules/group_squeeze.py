@@ -94,6 +94,11 @@ commands_after:
   type: list
   elements: str
   returned: success
+notes:
+  description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
+  type: list
+  elements: str
+  returned: success
 summary:
   description: The nodes to switch off or on, and the moves, as a table to read.
   type: str

@@ -236,6 +236,31 @@ def test_ganeti_starts_from_the_mirror_of_a_node_that_does_not_answer(bed):
     assert bed.log("submit") == ["failover web", "replace-disks web c"]
 
 
+FENCE = [
+    {
+        "name": "Power it off",
+        "ansible.builtin.lineinfile": {"path": "{{ playbook_dir }}/fenced", "line": "{{ group_moves_node }}", "create": True},
+    },
+    {"name": "Ask whether it is off", "ansible.builtin.assert": {"that": "fence_works | bool"}},
+]
+
+
+@pytest.mark.parametrize("bed", [DEAD], indirect=True)
+def test_a_dead_node_is_fenced_before_anything_is_begun(bed):
+    (bed.folder / "fence.yml").write_text(yaml.safe_dump(FENCE))
+    refused = bed.run(group_moves_fence="fence.yml", fence_works=False)
+    assert refused.code == 2, refused.text
+    assert bed.state().get("log", []) == []
+    finishes(bed, group_moves_fence="fence.yml", fence_works=True)
+    assert (bed.folder / "fenced").read_text() == "a\n"
+    assert bed.log("submit") == ["failover web", "replace-disks web c"]
+
+
+@pytest.mark.short
+def test_nodes_that_work_are_not_fenced(bed):
+    finishes(bed, group_moves_fence="nowhere.yml")
+
+
 def test_a_job_that_outlasts_its_time_is_waited_for_by_the_next_run(bed):
     bed.change(polls=5)
     late = bed.run(group_moves_timeout=1)

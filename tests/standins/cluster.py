@@ -248,12 +248,13 @@ def server(cluster: StandIn) -> http.server.ThreadingHTTPServer:
         def _answer(self, handle: t.Callable[[list[str]], t.Any]) -> None:
             parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
             expected = TOKEN if parts[0] == "api2" else f"Basic {base64.b64encode(USER.encode()).decode()}"
-            status, told = 401, {"explain": "who are you?"}
+            # As Ganeti does it: `message` is the reason, `explain` what HTTP means by the number.
+            status, told = 401, {"code": 401, "message": "who are you?", "explain": "No permission -- see authorization schemes"}
             if self.headers.get("Authorization") == expected:
                 try:
                     status, told = 200, handle(parts)
                 except (KeyError, IndexError, StopIteration) as error:
-                    status, told = 404, {"explain": f"nothing at {self.path} ({error!r})"}
+                    status, told = 404, {"message": f"nothing at {self.path} ({error!r})", "explain": "Nothing matches the given URI"}
             body = json.dumps({"data": told} if parts[0] == "api2" else told).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

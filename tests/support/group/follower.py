@@ -63,7 +63,7 @@ class Follower:
     """Runs one after the other on a cluster."""
 
     def __init__(self, told: dict[str, t.Any], **arguments: t.Any) -> None:
-        self.told, self.arguments = told, {"cooldown": 0.0, "rest": 0.0, "max_moves": 10, **arguments}
+        self.told, self.arguments = told, {"cooldown": 0.0, "rest": 0.0, "max_moves": 10, "urgent_polls": 1, **arguments}
         self.now, self.text = BEGIN, ""
         self.searched: list[str] = []
         """The groups for which moves were searched, one after the other."""

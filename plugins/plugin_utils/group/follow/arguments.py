@@ -17,10 +17,11 @@ from .condition import Measure
 from .decide import Rules
 from .windows import DAYS, Window, Windows
 
-_LEAST = {"threshold": 0, "target": 0, "confirm": 0, "cooldown": 0, "rest": 0}
+_LEAST = {"threshold": 0, "target": 0, "confirm": 0, "cooldown": 0, "rest": 0, "urgent_polls": 1}
 _SPANS = ("confirm", "cooldown", "rest")
 _LONGEST = 10 * 365 * 86400
 _USUAL_THRESHOLD = 0.15
+_USUAL_POLLS = 2
 _MINUTES = 24 * 60
 
 
@@ -43,6 +44,7 @@ def read_rules(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> Rules:
         confirm=spans["confirm"],
         cooldown=spans["cooldown"],
         rest=spans["rest"],
+        urgent_polls=_USUAL_POLLS if arguments.get("urgent_polls") is None else arguments["urgent_polls"],
         windows=Windows(_windows(arguments.get("windows") or (), mistakes), _zone(arguments.get("timezone"), mistakes)),
     )
 

@@ -55,16 +55,22 @@ class Urgent(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """The measure, the score, and how much is wrong of each kind that is asked for, the worst first."""
+    """The measure, the score, how much is wrong of each kind that is asked for, and which kinds are wrong, the worst first."""
 
     value: float
     score: float
     problems: tuple[float, ...]
+    wrong: tuple[str, ...] = ()
 
     @property
     def is_urgent(self) -> bool:
         """Return whether anything is wrong."""
         return any(self.problems)
+
+    @property
+    def worst(self) -> str:
+        """Return the worst kind of which something is wrong; empty where nothing is."""
+        return self.wrong[0] if self.wrong else ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,10 @@ class Gauge:
         nodes = state.group_nodes(group)
         score = Scorer(state, self.score, nodes).score(state)
         value = score if self.measure == Measure.SCORE else imbalance(state, nodes, self.resources)
-        return Condition(round(value, _DIGITS), round(score, _DIGITS), self.problems(state, group))
+        problems = self.problems(state, group)
+        kinds = [str(kind) for kind in Urgent if kind in self.urgent]
+        wrong = tuple(kind for kind, amount in zip(kinds, problems) if amount)
+        return Condition(round(value, _DIGITS), round(score, _DIGITS), problems, wrong)
 
     def problems(self, state: ClusterState, group: int) -> tuple[float, ...]:
         """Return how much is wrong of each kind."""
@@ -94,11 +103,6 @@ class Gauge:
             Urgent.N1: lambda: self._n1(state, group, nodes),
         }
         return tuple(round(float(found[kind]()), _DIGITS) for kind in Urgent if kind in self.urgent)
-
-    def named(self, condition: Condition) -> list[str]:
-        """Return the kinds of which something is wrong."""
-        kinds = [str(kind) for kind in Urgent if kind in self.urgent]
-        return [kind for kind, amount in zip(kinds, condition.problems) if amount]
 
     def _n1(self, state: ClusterState, group: int, nodes: Integers) -> float:
         """Return how many nodes lack memory for a failover to them, and MiB on shared storage that failures would strand."""

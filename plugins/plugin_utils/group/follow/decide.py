@@ -59,6 +59,8 @@ class Rules:
     cooldown: timedelta
     rest: timedelta
     windows: Windows
+    urgent_polls: int = 1
+    """In how many runs in a row the worst of what is wrong must have been so before it is repaired."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,14 @@ def decide(condition: Condition, known: GroupRecord, rules: Rules, now: datetime
     is_well = not (over or balancing or condition.is_urgent)
     known = dataclasses.replace(known, over_since=since, balancing=balancing, fruitless={} if is_well else known.fruitless)
     if condition.is_urgent:
-        return Decision(Action.REPAIR, known)
+        confirmed = known.urgent.get(condition.worst, 0) >= rules.urgent_polls
+        return Decision(Action.REPAIR, known) if confirmed else Decision(Action.WAIT, known, Why.CONFIRM)
     return uneven(known, rules, now)
+
+
+def polled(condition: Condition, known: GroupRecord) -> GroupRecord:
+    """Return the record of a group after one more look at it: in how many runs in a row each kind has been wrong."""
+    return dataclasses.replace(known, urgent={kind: known.urgent.get(kind, 0) + 1 for kind in condition.wrong})
 
 
 def uneven(known: GroupRecord, rules: Rules, now: datetime) -> Decision:

@@ -42,13 +42,15 @@ class Purpose(StrEnum):
 class GroupRecord:
     """A group: since when it has been over the threshold, whether it is on the way to the target, when it was last changed.
 
-    `fruitless` are the marks of what was searched for each purpose without finding a move, as `searched.mark` makes them.
+    `fruitless` are the marks of what was searched for each purpose without finding a move, as `searched.mark` makes them; `urgent` is in
+    how many runs in a row each kind of what must not wait has been wrong.
     """
 
     over_since: datetime | None = None
     balancing: bool = False
     acted: datetime | None = None
     fruitless: Mapping[str, str] = field(default_factory=dict)
+    urgent: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ _GROUP = Table(
         Row("balancing", Truth(), default=False),
         Row("acted", Moment()),
         Row("fruitless", MappingOf(Text()), default={}),
+        Row("urgent", MappingOf(Whole(1)), default={}),
     ],
 )
 _PENDING = Table(
@@ -217,7 +220,8 @@ def record_to_plain(record: Record) -> dict[str, t.Any]:
 
 def _group_to_plain(known: GroupRecord) -> dict[str, t.Any]:
     told = {"over_since": moment_to_plain(known.over_since), "balancing": known.balancing, "acted": moment_to_plain(known.acted)}
-    return told | ({"fruitless": dict(sorted(known.fruitless.items()))} if known.fruitless else {})
+    seen = {"fruitless": known.fruitless, "urgent": known.urgent}
+    return told | {name: dict(sorted(kept.items())) for name, kept in seen.items() if kept}
 
 
 def moment_to_plain(moment: datetime | None) -> str | None:

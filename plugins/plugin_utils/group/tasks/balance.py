@@ -44,6 +44,7 @@ from ..plan.plain import plan_to_plain, restarted
 from ..sources.inline import write_inline
 from ..sources.loaded import Loaded
 from ..sources.text import write_text
+from .left_out import left_out_of_balance, with_left_out, with_notes
 from .place import find_group, moves_table, reason_to_plain, reasons_line
 
 Plain = dict[str, t.Any]
@@ -205,7 +206,8 @@ def run_balance(
         told["pareto"] = [_choice_to_plain(request.cluster, choice, found) for found, beside in zip(plans, choices) for choice in beside]
     after = after_moves(state, plan.moves).to_cluster() if arguments.get("export") else request.cluster
     exported = {name: _WRITERS[name](after) for name in arguments.get("export") or ()}
-    return told | {"summary": summary(plans, told)} | exported
+    told = with_notes(request.cluster, told | {"summary": summary(plans, told)})
+    return with_left_out(told, left_out_of_balance(request.cluster)) | exported
 
 
 class GroupSolver:

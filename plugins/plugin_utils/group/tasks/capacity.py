@@ -32,6 +32,7 @@ from ..place.placement import Strategy, is_partitioned
 from ..redistribute.redistribution import Run
 from ..sources.inline import read_new_instance
 from ..sources.loaded import Loaded
+from .left_out import with_notes
 from .redistribute import chosen_groups
 
 Plain = dict[str, t.Any]
@@ -74,7 +75,7 @@ def run_capacity(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
         "groups": [_to_plain(cluster, answer) for answer in answers],
     }
     told |= {} if tiers is None else {"tiers": _tiers(tiers), "tiered_count": len(tiers)}
-    return told | {"summary": _summary(told, question.wanted)}
+    return with_notes(cluster, told | {"summary": _summary(told, question.wanted)})
 
 
 def _count_group(cluster: Cluster, question: _Question, group: int) -> _Answer:

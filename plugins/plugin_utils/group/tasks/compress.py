@@ -19,6 +19,7 @@ from ..plan.stages import stages
 from ..redistribute.compression import RESOURCES, Emptying, compress, most_reclaimed
 from ..redistribute.redistribution import Run
 from ..sources.loaded import Loaded
+from .left_out import with_notes
 from .place import reason_to_plain
 from .redistribute import chosen_groups, missing_to_plain
 from .summaries import compression_summary
@@ -49,7 +50,7 @@ def run_compress(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
         "emptied": None if best is None else loaded.cluster.groups[best.group].name,
         "plan": plan_to_plain(state, plan, mode),
     }
-    return answer | {"summary": compression_summary(answer)}
+    return with_notes(loaded.cluster, answer | {"summary": compression_summary(answer)})
 
 
 def _to_plain(state: ClusterState, emptying: Emptying) -> Plain:

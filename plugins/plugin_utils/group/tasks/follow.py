@@ -14,6 +14,7 @@ from datetime import datetime
 
 from ...common.errors import InputError, Mistakes
 from ...common.parallel import Resources
+from ...common.words import listed
 from ..balance.group import GroupPlan, group_plan
 from ..balance.model import BalanceOptions, Redundancy
 from ..balance.super_cluster import joined_plan
@@ -26,20 +27,23 @@ from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
 from ..follow.arguments import read_rules
 from ..follow.condition import Condition, Gauge, Measure, Resource, Urgent
-from ..follow.decide import Action, Decision, Rules, Why, decide, uneven
+from ..follow.decide import Action, Decision, Rules, Why, decide, polled, uneven
 from ..follow.least import guard_of, least, prefixes
 from ..follow.pending import Settled, dropped, settle
 from ..follow.record import GroupRecord, Pending, Purpose, Record, moment_to_plain
 from ..follow.searched import mark
+from ..metrics.health import instances_down
 from ..plan.order import Guard, order, reserves_left
 from ..plan.plain import plan_to_plain
 from ..plan.stages import Plan, stages
 from ..sources.loaded import Loaded
 from .balance import GroupSolver, Plain, Request, Solve, group_to_plain, read_request
+from .left_out import left_out_of_balance, with_left_out, with_notes
 from .place import moves_table
 
 _RESTING = "moved a short while ago"
 _NO_MOVES = Plan((), (), ())
+_MOST_NAMES = 6
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ class _Run:
 
     def choose(self, settled: Settled) -> _Chosen:
         """Return what is done about the groups, first about moves that are left of an earlier run."""
-        decisions = self._decisions(settled.record)
+        decisions = self._decisions(self._polled(settled.record) if self._wanted.act else settled.record)
         record = self._noted(settled.record, decisions)
         if not self._wanted.act:
             return _Chosen(self._waiting(decisions, Why.LOOK), record)
@@ -149,6 +153,12 @@ class _Run:
             record = dropped(record, self.where, self._now)
             decisions = self._decisions(record)
         return self._repaired(record, decisions)
+
+    def _polled(self, record: Record) -> Record:
+        """Return the record after one more look at what is wrong with each group."""
+        for group in self._groups:
+            record = record.with_group(self._name(group), polled(self._conditions[group], record.group(self._name(group))))
+        return record
 
     def _noted(self, record: Record, decisions: Mapping[int, Decision]) -> Record:
         """Return the record with what is known of groups from now on."""
@@ -271,7 +281,7 @@ class _Run:
         """Return the cluster with a rule that instances stay which were moved a short while ago."""
         since = self._now - self._wanted.rules.rest
         names = tuple(instance.name for instance in self._cluster.instances if since < record.moved.get(instance.name, since))
-        rule = Rule(_RESTING, RuleKind.IGNORE, instances=names)
+        rule = Rule(_RESTING, RuleKind.IGNORE, instances=names, reason="resting")
         return dataclasses.replace(self._cluster, rules=(*self._cluster.rules, rule)) if names else self._cluster
 
     def _repair(self, found: GroupPlan) -> GroupPlan:
@@ -349,7 +359,7 @@ class _Run:
             "resumed": chosen.resumed is not None,
             "next": moment_to_plain(min(waits, default=None)),
         }
-        return told | {"summary": _summary(told)}
+        return with_left_out(with_notes(self._cluster, told | {"summary": _summary(told)}), left_out_of_balance(self._cluster))
 
     def _resumed_plan(self, pending: Pending) -> Plain:
         """Return a plan of an earlier run as it was made, with the nodes as they are now and as they will be."""
@@ -383,13 +393,18 @@ class _Run:
             "until": moment_to_plain(decision.until),
             "measure": condition.value,
             "score": condition.score,
-            "urgent": gauge.named(condition),
+            "urgent": list(condition.wrong),
+            "polls": [decision.known.urgent.get(condition.worst, 0), self._wanted.rules.urgent_polls] if condition.worst else None,
             "moves": 0,
             "data": 0,
+            "down": [],
         }
         if found is not None:
             after = gauge.read(after_moves(self._state, found.plan.moves), group)
             told |= group_to_plain(self._state, found) | {"measure_after": after.value}
+        elif decision.action != Action.RESUME:
+            names = self._state.facts.instances.names
+            told["down"] = [names[instance] for instance in instances_down(self._state, group)]
         return told | {"says": _message(told, self._wanted.rules)}
 
 
@@ -406,6 +421,9 @@ def _message(told: Plain, rules: Rules) -> str:
         return "goes on with the moves of an earlier run"
     if told["action"] == Action.STUCK:
         return f"{level}; {', '.join(told['urgent']) + ' are wrong, and ' if told['urgent'] else ''}no move helps"
+    if told["action"] == Action.WAIT and told["why"] == Why.CONFIRM and told["urgent"]:
+        seen, needed = told["polls"]
+        return f"{', '.join(told['urgent'])} wrong, seen in {seen} of {needed} runs in a row; waits whether it stays so"
     if told["action"] == Action.WAIT:
         until = f" until {told['until']}" if told["until"] else ""
         return f"{level}; {_WAITS[Why(told['why'])]}{until}"
@@ -426,7 +444,12 @@ def _many(moves: int) -> str:
     return "1 move" if moves == 1 else f"{moves} moves"
 
 
+def _helpless(one: Plain) -> list[str]:
+    """Return what stays down whatever else is done for a group."""
+    return [f"{one['group']}: still down: {listed(one['down'], _MOST_NAMES)}"] if one["down"] else []
+
+
 def _summary(told: Plain) -> str:
     """Return the answer as text to read."""
-    lines = "\n".join(f"{one['group']}: {one['says']}" for one in told["groups"])
+    lines = "\n".join(line for one in told["groups"] for line in (f"{one['group']}: {one['says']}", *_helpless(one)))
     return f"{lines}\n\n{moves_table(told['plan'])}" if told["plan"]["moves"] else lines

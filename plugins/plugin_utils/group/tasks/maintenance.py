@@ -25,6 +25,7 @@ from ..plan.plain import plan_to_plain
 from ..plan.stages import stages
 from ..sources.loaded import Loaded
 from .evacuate import positions_of
+from .left_out import with_notes
 from .redistribute import chosen_groups
 from .summaries import maintenance_summary, squeeze_summary
 
@@ -51,7 +52,7 @@ def run_maintenance(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
             for node, stuck in rollout.skipped
         ],
     }
-    return answer | {"summary": maintenance_summary(answer)}
+    return with_notes(loaded.cluster, answer | {"summary": maintenance_summary(answer)})
 
 
 def _nodes(state: ClusterState, arguments: Mapping[str, t.Any]) -> list[int]:
@@ -115,7 +116,7 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
         "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in found.power_on]
         + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in found.power_on],
     }
-    return answer | {"summary": squeeze_summary(answer)}
+    return with_notes(cluster, answer | {"summary": squeeze_summary(answer)})
 
 
 def _switched_on(cluster: Cluster, nodes: tuple[int, ...]) -> Cluster:

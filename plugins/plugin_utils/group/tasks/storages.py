@@ -20,6 +20,7 @@ from ..sources.loaded import Loaded
 from ..storages.disks import DiskMove
 from ..storages.even import StorageOptions, StoragePlan, even_storages
 from ..storages.levels import Key, Storage
+from .left_out import with_notes
 
 Plain = dict[str, t.Any]
 MOVE_DISK = "move_disk"
@@ -53,7 +54,7 @@ def run_storages(loaded: Loaded, arguments: Mapping[str, t.Any], usual: Mapping[
         "blocked": [f"{move.instance.name} {move.disk}" for move in plan.staged.blocked],
         "complete": plan.complete,
     }
-    return told | {"summary": summary(plan, told)}
+    return with_notes(cluster, told | {"summary": summary(plan, told)})
 
 
 def _mib(given: object, mistakes: Mistakes) -> int | None:

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime, time, timedelta, timezone
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.condition import Condition
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.decide import Action, Rules, Why, decide
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.decide import Action, Rules, Why, decide, polled
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.record import GroupRecord
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.windows import Window, Windows
 
@@ -44,10 +45,22 @@ def test_what_is_uneven(value, known, options, action, why, until):
     assert (decision.action, decision.why, decision.until) == (action, why, until)
 
 
-def test_what_is_wrong_waits_for_nothing():
-    known = GroupRecord(acted=EARLIER)
-    decision = decide(Condition(0.0, 1.0, (0.0, 1.0)), known, rules(60, 60, NIGHT), NOW)
-    assert (decision.action, decision.known) == (Action.REPAIR, known)
+def test_what_is_wrong_waits_for_a_second_look_and_nothing_else():
+    condition = Condition(0.0, 1.0, (0.0, 1.0), ("n1",))
+    for polls, actions in ((1, [Action.REPAIR]), (2, [Action.WAIT, Action.REPAIR]), (3, [Action.WAIT, Action.WAIT, Action.REPAIR])):
+        known = GroupRecord(acted=EARLIER)
+        for number, action in enumerate(actions, start=1):
+            known = polled(condition, known)
+            decision = decide(condition, known, dataclasses.replace(rules(60, 60, NIGHT), urgent_polls=polls), NOW)
+            assert (decision.action, decision.known.urgent) == (action, {"n1": number})
+
+
+def test_the_worst_must_be_confirmed_and_what_is_gone_counts_anew():
+    now, later = Condition(0.0, 1.0, (0.0, 1.0), ("n1",)), Condition(0.0, 1.0, (1.0, 1.0), ("down", "n1"))
+    known = polled(later, polled(now, GroupRecord()))
+    assert known.urgent == {"down": 1, "n1": 2}
+    assert decide(later, known, dataclasses.replace(rules(), urgent_polls=2), NOW).why == Why.CONFIRM
+    assert polled(now, polled(Condition(0.0, 1.0, (0.0, 0.0)), known)).urgent == {"n1": 1}
 
 
 def test_a_peak_that_is_over_counts_no_more():
