@@ -12,10 +12,11 @@ alone would unbalance that. From there exchanges of two instances go on (neighbo
 each judged by what they achieve together (ejection chains, as in Lin and Kernighan's heuristic). What all of them are
 worth includes their price (neighbourhood.price), so that a disk is only copied when that is worth it.
 
-First things come first: instances that are down because their node is, then limits that are broken now, then N+1, then the
-score. No limit gets worse than it was, neither on any node nor, on shared storage, for any failure (metrics.shared_redundancy),
-but for what comes before it: what is down is started where soft limits break when there is no other way, and N+1 on shared
-storage may get worse for both of them, if that is not to be kept (`Redundancy`).
+First things come first: instances that are down because their node is, then limits that are broken now, nodes that are to be emptied
+and N+1 of mirrored instances, then N+1 on shared storage, then the score. No limit gets worse than it was, neither on any node nor, on
+shared storage, for any failure (metrics.shared_redundancy), but for what comes before it: what is down is started where soft limits break
+when there is no other way, and N+1 on shared storage may get worse for all of them, if that is not to be kept (`Redundancy`): where a
+search that does not look at it gets further with the first things, its moves that help are made, and the search goes on from there.
 
 In small groups where instances stay down, or N+1 on shared storage is in the way, other ways are tried, too: other prices, other
 instances first, and hbal's moves as a start.
@@ -28,7 +29,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 
-from ..cluster.moves import MoveKind
+from ..cluster.moves import Move, MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from .chains import refine
@@ -36,7 +37,7 @@ from .first_things import mend, mend_at_any_rate, rescue
 from .hbal import HbalOptions, steps_like_hbal
 from .model import Balanced, BalanceOptions, Redundancy
 from .sets import move_sets
-from .walk import Walk
+from .walk import FirstThings, Walk
 from .watch import Watch
 
 _REPAIR_PRICE = 16.0
@@ -64,6 +65,8 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
         search = _better(_searched_from_hbal(state, group, options, until, watch), search)
     if search.is_small() and not (search.late() or search.sets):
         search = _better(_searched_like_hbal(state, group, options, until, watch), search)
+    if options.redundancy == Redundancy.PRICE and search.reserve is not None and any(search.first_things()) and not search.late():
+        search = min(search, _searched_at_any_rate(state, group, options, until, watch, search), key=lambda one: one.rank())
     moved = search.home.moved(search.state)
     met = dict.fromkeys(move.instance for move in search.made)
     first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.dark[state.primary[instance]])
@@ -143,9 +146,57 @@ def _searched_like_hbal(state: ClusterState, group: int, options: BalanceOptions
     return _finished(search)
 
 
+def _searched_at_any_rate(
+    state: ClusterState, group: int, options: BalanceOptions, until: float | None, watch: Watch | None, usual: Walk
+) -> Walk:
+    """Return a search that goes on from where one leads that does not look at N+1 on shared storage, if that puts more right.
+
+    Of its moves those are made that strand nothing or put something right, or all of them where these do not do as much.
+    """
+    freely = _searched(state, group, dataclasses.replace(options, redundancy=Redundancy.OFF), until, watch, (options.prices.data,))
+    aim = freely.first_things()
+    if aim >= usual.first_things():
+        return usual
+    search = _made_again(state, group, options, until, watch, freely.made, aim, choosy=True)
+    if search.first_things() > aim:
+        search = _made_again(state, group, options, until, watch, freely.made, aim, choosy=False)
+    search.take_as_given()
+    search.settle()
+    return _finished(search)
+
+
+def _made_again(
+    state: ClusterState,
+    group: int,
+    options: BalanceOptions,
+    until: float | None,
+    watch: Watch | None,
+    moves: Sequence[Move],
+    aim: FirstThings,
+    *,
+    choosy: bool,
+) -> Walk:
+    """Return a search that has made moves again until as much is right as is aimed at; a choosy one leaves out what strands in vain."""
+    search = Walk(state.copy(), group, options, until, watch)
+    search.set_prices(options.prices)
+    bounds = Bounds.of_start(state)
+    for move in moves:
+        before = search.first_things()
+        if before <= aim:
+            break
+        search.walled = choosy
+        if search.try_move(move, bounds) or not choosy:
+            continue
+        search.walled = False
+        flags, cost = search.state.fails_n1.copy(), search.cost
+        if search.try_move(move, bounds) and search.first_things() >= before:
+            search.back([search.made.pop()], cost, flags)
+    search.walled = True
+    return search
+
+
 def _better(one: Walk, usual: Walk) -> Walk:
     """Return one search if it is better than the usual one: for a better score alone N+1 on shared storage gets no worse."""
-    first_things = slice(0, 3)
-    if one.rank()[first_things] < usual.rank()[first_things]:
+    if one.first_things() < usual.first_things():
         return one
     return one if one.rank() < usual.rank() and one.stranded() <= usual.stranded() else usual

@@ -44,6 +44,9 @@ LITTLE_EVERYWHERE = 0.1
 _SMALL = 24
 """Nodes of groups in which other ways are tried where N+1 on shared storage has been in the way, or instances stay down."""
 
+_EXCESS_DIGITS = 9
+FirstThings = tuple[int, int, float, int, int]
+"""Running instances that are down, all that are, broken limits, who is left on nodes to be emptied, nodes that fail N+1 of mirrors."""
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
@@ -86,8 +89,12 @@ class Walk:
 
     def leaves_behind(self) -> bool:
         """Return whether an instance that may move still has a node that is offline."""
+        return self._left_behind() > 0
+
+    def _left_behind(self) -> int:
+        """Return how many instances that may move still have a node that is offline or drained."""
         dark = np.append(self.state.offline, False)
-        return bool((dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]).any())
+        return int((dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]).sum())
 
     def is_small(self) -> bool:
         """Return whether there are so few nodes that several ways can be tried."""
@@ -97,11 +104,17 @@ class Walk:
         """Return whether N+1 on shared storage has been in the way in a group that is small enough to try other ways."""
         return bool(self.refused) and self.is_small()
 
-    def rank(self) -> tuple[int, int, float, float]:
-        """Return how good the placement is, the less the better: who is down, what is broken, then its cost."""
+    def first_things(self) -> FirstThings:
+        """Return how much is left of what comes before N+1 on shared storage and the score, the less the better."""
+        state, members = self.state, self.scorer.members
         down = self.down()
-        running = sum(self.state.facts.instances.models[instance].uses_memory for instance in down)
-        return running, len(down), excess_of(self.state, self.scorer.members), self.cost
+        running = sum(state.facts.instances.models[instance].uses_memory for instance in down)
+        excess = round(excess_of(state, members), _EXCESS_DIGITS)
+        return running, len(down), excess, self._left_behind(), int(state.fails_n1[self.scorer.online].sum())
+
+    def rank(self) -> tuple[FirstThings, float]:
+        """Return how good the placement is, the less the better: the first things, then its cost."""
+        return self.first_things(), self.cost
 
     def stranded(self) -> float:
         """Return MiB on shared storage that the failures of all nodes would strand, each by itself; 0 if that is not looked at."""
