@@ -246,6 +246,12 @@ options:
             description: Whether it can be moved while it runs. One that cannot is stopped and started elsewhere, as containers are.
             type: bool
             default: true
+          shares_cpus:
+            description:
+              - Whether a node may have fewer CPUs than it, as with containers. Other instances only go to nodes with as many CPUs as they
+                have.
+            type: bool
+            default: false
           stays:
             description: Why its disks keep it on its node, if its disk template is one that does. It is given as a reason.
             type: str
@@ -292,6 +298,12 @@ options:
             type: list
             elements: str
             default: []
+          hardware:
+            description:
+              - Of a V(pin), whether its instances cannot even be started elsewhere. Then other nodes hold no mirrors of them either, and
+                count for nothing when their node fails.
+            type: bool
+            default: false
           reason:
             description: The word by which instances that it keeps where they are count as left out.
             type: str

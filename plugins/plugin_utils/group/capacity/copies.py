@@ -25,6 +25,7 @@ from ...common.libraries import np
 from ..cluster.arrays import NOWHERE, InstanceFacts, Integers, collect_facts
 from ..cluster.model import Cluster, Instance
 from ..cluster.moves import Place
+from ..cluster.rules import with_cpus
 from ..cluster.state import ClusterState
 from ..metrics.limits import Limit
 from ..metrics.policy import policy_failures
@@ -107,8 +108,10 @@ def accepted(room: ClusterState, instance: Instance, groups: Sequence[int]) -> b
 def _sized(room: ClusterState, instance: Instance) -> ClusterState:
     """Return a state with an instance of other sizes at position 0, which shares all else."""
     sizes = collect_facts(Cluster((), (), ()), (instance,)).instances
-    changed = dataclasses.replace(room.facts.instances, **{name: getattr(sizes, name) for name in _SIZES})
-    return dataclasses.replace(room, facts=dataclasses.replace(room.facts, instances=changed))
+    slots, own = with_cpus(room.facts.slots, room.facts.cluster, instance, room.facts.instances.exclusion[0])
+    changed = dataclasses.replace(room.facts.instances, **{name: getattr(sizes, name) for name in _SIZES}, exclusion=(own,))
+    counts = np.pad(room.tag_counts, ((0, 0), (0, len(slots.names) - len(room.facts.slots.names))))
+    return dataclasses.replace(room, facts=dataclasses.replace(room.facts, instances=changed, slots=slots), tag_counts=counts)
 
 
 def commit(room: ClusterState, place: Place) -> None:

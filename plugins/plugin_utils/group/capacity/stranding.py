@@ -71,7 +71,8 @@ class Failures:
     def _sure(state: ClusterState, nodes: Integers, load: Floats, placed: Floats) -> Booleans:
         """Return of which nodes all instances find room in any order: one that did not would find less than its size left everywhere."""
         here = np.isin(state.primary, nodes) & state.facts.instances.restarts
-        plain = not state.facts.slots.soft and bool((state.facts.instances.pool[here] == ANYWHERE).all())
+        unlimited = not state.facts.slots.soft and not state.facts.slots.hardware.any()
+        plain = unlimited and bool((state.facts.instances.pool[here] == ANYWHERE).all())
         sure: Booleans = (load <= placed) & plain
         return sure
 

@@ -183,7 +183,8 @@ class RuleKind(StrEnum):
 class Rule:
     """A limit on where instances run, with what it is called, of those that it names or that have one of its tags; `nodes` are a pin's.
 
-    `reason` is the word under which instances that it keeps where they are count as left out.
+    `reason` is the word under which instances that it keeps where they are count as left out. A `hardware` pin is one that no operator can
+    lift: elsewhere its instances do not start, so that they are no mirrors there, and restart nowhere else when their node fails.
     """
 
     name: str
@@ -192,6 +193,7 @@ class Rule:
     nodes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     reason: str = "rule"
+    hardware: bool = False
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,8 @@ class Instance:
     networks: tuple[str, ...] = ()
     live: bool = True
     """Whether it can be moved while it runs; one that cannot is stopped, and started elsewhere, as containers are."""
+    shares_cpus: bool = False
+    """Whether a node may have fewer CPUs than it has virtual ones, as with containers; a virtual machine does not start there."""
     stays: str = ""
     """Why its disks keep it on its node, in the words of its source; empty where its disk template says enough."""
 
@@ -366,6 +370,8 @@ class Cluster:
     policy: Policy = field(default_factory=Policy)
     rules: tuple[Rule, ...] = ()
     manager: Manager = Manager.GANETI
+    more_cpus_than_node: bool = False
+    """Whether an instance may have more virtual CPUs than its node has CPUs, as htools let it."""
 
     def group_positions(self) -> dict[str, int]:
         """Return the position of each group by name."""

@@ -7,12 +7,15 @@
     slots = collect_slots(cluster, instances, exclusion)      # instances that have a tag in common are on different nodes
 
 An exclusion tag and a rule of anti-affinity let one primary come to a node. A pin lets none come to the other nodes, and any number to
-its own; pins to the same nodes are one slot. An affinity has no such limit: who is to be together is told by `together`.
+its own; pins to the same nodes are one slot. So are instances with more virtual CPUs than some nodes have CPUs, and whatever else a node
+must have so that an instance starts there: these slots are the hardware's. An affinity has no such limit: who is to be together is told
+by `together`.
 """
 
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +37,10 @@ class Slots:
     """[T]: those whose primaries are all to be on one node."""
     own_names: Mapping[tuple[int, int], str]
     """Of an instance and a slot that several rules share: the rules of this instance."""
+    hardware: npt.NDArray[np.bool_]
+    """[T]: those that say where an instance can run at all."""
+    cpus: npt.NDArray[np.int64]
+    """[T]: of those of virtual CPUs how many these are, 0 of others."""
 
     def name_for(self, instance: int, slot: int) -> str:
         """Return what a slot is called where one of its instances is spoken of."""
@@ -47,9 +54,9 @@ def collect_slots(cluster: Cluster, instances: Sequence[Instance], exclusion: Se
     of_instance = [tuple([known[tag] for tag in tags]) if tags else () for tags in exclusion]
     soft = len(names)
     limits = [np.ones((len(cluster.nodes), soft))]
-    together = [False] * soft
+    together, hardware, cpus = [False] * soft, [False] * soft, [0] * soft
     own_names = {}
-    for slot in _rule_slots(cluster, instances) if cluster.rules else ():
+    for slot in [*(_rule_slots(cluster, instances) if cluster.rules else ()), *_cpu_slots(cluster, instances)]:
         for member, rules in slot.members.items():
             of_instance[member] += (len(names),)
             if len(slot.rules) > 1:
@@ -57,8 +64,32 @@ def collect_slots(cluster: Cluster, instances: Sequence[Instance], exclusion: Se
         names.append("; ".join(slot.rules))
         limits.append(slot.limit[:, None])
         together.append(slot.together)
+        hardware.append(slot.hardware)
+        cpus.append(slot.cpus)
     limit = np.concatenate(limits, axis=1)
-    return Slots(tuple(names), tuple(of_instance), limit, soft, np.array(together, dtype=bool), own_names)
+    kinds = np.array([together, hardware], dtype=bool).reshape(2, -1)
+    return Slots(tuple(names), tuple(of_instance), limit, soft, kinds[0], own_names, kinds[1], np.array(cpus, dtype=np.int64))
+
+
+def with_cpus(slots: Slots, cluster: Cluster, instance: Instance, own: Sequence[int]) -> tuple[Slots, tuple[int, ...]]:
+    """Return the slots of an instance with other virtual CPUs than its slots `own` are for, and all slots, which may be one more."""
+    others = tuple(slot for slot in own if not slots.cpus[slot])
+    needed = _cpu_slots(cluster, [instance])
+    if not needed:
+        return slots, others
+    known = np.flatnonzero(slots.cpus == instance.vcpus)
+    if len(known):
+        return slots, (*others, int(known[0]))
+    (slot,) = needed
+    more = dataclasses.replace(
+        slots,
+        names=(*slots.names, *slot.rules),
+        limit=np.column_stack([slots.limit, slot.limit]),
+        together=np.append(slots.together, False),
+        hardware=np.append(slots.hardware, True),
+        cpus=np.append(slots.cpus, instance.vcpus),
+    )
+    return more, (*others, len(slots.names))
 
 
 def members_of(rules: Iterable[Rule], instances: Sequence[Instance]) -> list[tuple[int, ...]]:
@@ -130,17 +161,39 @@ def _pins(cluster: Cluster, members: Mapping[int, frozenset[int]]) -> dict[int, 
 
 @dataclass(frozen=True)
 class _RuleSlot:
-    """A slot: the rules that it stands for, limits [N], whether its members are to be together, and of each member its own rules."""
+    """A slot: the rules that it stands for, limits [N], whether its members are to be together, and of each member its own rules.
+
+    One of `hardware` says where its members can run at all.
+    """
 
     rules: tuple[str, ...]
     limit: npt.NDArray[np.float64]
     together: bool
     members: Mapping[int, Sequence[str]]
+    hardware: bool = False
+    cpus: int = 0
+
+
+def _cpu_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[_RuleSlot]:
+    """Return a slot for each number of virtual CPUs that some nodes have fewer CPUs than; nodes that tell none may have any."""
+    if cluster.more_cpus_than_node:
+        return []
+    cpus = np.array([node.total_cpus if node.total_cpus > 0 else np.inf for node in cluster.nodes])
+    least = cpus.min(initial=np.inf)
+    large: dict[int, list[int]] = {}
+    for position, instance in enumerate(instances):
+        if instance.vcpus > least and not instance.shares_cpus:
+            large.setdefault(instance.vcpus, []).append(position)
+    found = []
+    for count, members in sorted(large.items()):
+        names = (f"{count} virtual CPUs need a node with as many CPUs",)
+        found.append(_RuleSlot(names, np.where(cpus >= count, np.inf, 0.0), False, dict.fromkeys(members, names), True, count))
+    return found
 
 
 def _rule_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[_RuleSlot]:
     found = []
-    pins: dict[frozenset[str], dict[int, list[str]]] = {}
+    pins: dict[tuple[frozenset[str], bool], dict[int, list[str]]] = {}
     everywhere = frozenset(cluster.node_positions())
     for rule, members in zip(cluster.rules, members_of(cluster.rules, instances)):
         if rule.kind in (RuleKind.AFFINITY, RuleKind.ANTI_AFFINITY):
@@ -153,11 +206,11 @@ def _rule_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[_RuleSl
             # Who is nowhere yet may go anywhere, and is left there.
             home = instances[member].primary
             allowed = frozenset(rule.nodes) if rule.kind == RuleKind.PIN else frozenset({home}) if home else everywhere
-            names = pins.setdefault(allowed, {}).setdefault(member, [])
+            names = pins.setdefault((allowed, rule.hardware), {}).setdefault(member, [])
             if rule.name not in names:
                 names.append(rule.name)
-    for allowed, pinned in pins.items():
+    for (allowed, hardware), pinned in pins.items():
         column = np.array([np.inf if node.name in allowed else 0.0 for node in cluster.nodes])
         rules = tuple(dict.fromkeys(name for names in pinned.values() for name in names))
-        found.append(_RuleSlot(rules, column, False, pinned))
+        found.append(_RuleSlot(rules, column, False, pinned, hardware))
     return found

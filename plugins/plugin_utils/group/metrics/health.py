@@ -41,6 +41,7 @@ class ProblemKind(StrEnum):
     SHARED_N1 = "shared_n1"
     TAGS = "tags"
     RULE = "rule"
+    HARDWARE = "hardware"
     POLICY = "policy"
     POOL = "pool"
     CPUS = "cpus"
@@ -159,7 +160,8 @@ def _rules(state: ClusterState) -> Iterator[Problem]:
         here = [i for i in state.primaries(node).tolist() if slots.soft + slot in state.facts.instances.exclusion[i]]
         broken = "; ".join(dict.fromkeys(slots.name_for(i, slots.soft + slot) for i in here))
         says = f"{broken} does not hold on {state.facts.nodes.names[node]}: {', '.join(names[i] for i in here)}"
-        yield _on_node(state, ProblemKind.RULE, node, float(over[node, slots.soft + slot]), says)
+        kind = ProblemKind.HARDWARE if slots.hardware[slots.soft + slot] else ProblemKind.RULE
+        yield _on_node(state, kind, node, float(over[node, slots.soft + slot]), says)
     for slot in np.flatnonzero(slots.together).tolist():
         counts = state.tag_counts[:, slot]
         if (counts > 0).sum() > 1:

@@ -52,6 +52,8 @@ class Limit(IntEnum):
     SAME_NODE = 12
     RULE = 13
     """A rule of affinity, anti-affinity, or a pin."""
+    HARDWARE = 14
+    """The instance cannot run there: the node has too few CPUs, or lacks what else it needs."""
 
     @property
     def fail_mode(self) -> str:
@@ -74,6 +76,7 @@ _FAIL_MODES = {
     Limit.MIGRATION: "FailMig",
     Limit.SAME_NODE: "FailInternal",
     Limit.RULE: "FailTags",
+    Limit.HARDWARE: "FailCPU",
 }
 
 
@@ -111,9 +114,10 @@ TOLERANCE = 1e-6
 def rows(facts: Facts) -> tuple[Row, ...]:
     """Return what each row is about."""
     first = (*(row for row, _sign in _QUANTITIES.values()), Row(Limit.REDUNDANCY, hard=False))
-    tags, rules, pools = (Row(Limit.TAGS, hard=False),), (Row(Limit.RULE, hard=True),), (Row(Limit.POOL, hard=True),)
+    tags, rule, hardware = Row(Limit.TAGS, hard=False), Row(Limit.RULE, hard=True), Row(Limit.HARDWARE, hard=True)
     slots = facts.slots
-    return first + tags * slots.soft + rules * (len(slots.names) - slots.soft) + pools * len(facts.pool_names)
+    rules = tuple(hardware if is_hardware else rule for is_hardware in slots.hardware[slots.soft :].tolist())
+    return first + (tags,) * slots.soft + rules + (Row(Limit.POOL, hard=True),) * len(facts.pool_names)
 
 
 def tag_rows(facts: Facts) -> slice:
@@ -145,6 +149,16 @@ def joins(state: ClusterState, instance: int, nodes: Integers) -> Booleans:
             counts = state.tag_counts[:, slot]
             fits &= counts[nodes] >= (counts.max() if home == NOWHERE else counts[home])
     return fits
+
+
+def can_run(facts: Facts, instances: Integers | list[int], nodes: Integers) -> Booleans:
+    """Return [R, N]: whether each instance can run on each of `nodes` at all, by the hardware that it needs."""
+    able = np.ones((len(instances), len(nodes)), dtype=bool)
+    hardware = np.flatnonzero(facts.slots.hardware)
+    for row, instance in enumerate(np.asarray(instances).tolist() if len(hardware) else ()):
+        own = [slot for slot in facts.instances.exclusion[instance] if facts.slots.hardware[slot]]
+        able[row] = (facts.slots.limit[np.ix_(nodes, own)] > 0).all(axis=1)
+    return able
 
 
 def broken_rules(state: ClusterState, instance: int, nodes: Integers) -> tuple[tuple[str, ...], Booleans]:

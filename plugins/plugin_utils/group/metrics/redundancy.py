@@ -21,6 +21,7 @@ from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.model import PoolName
 from ..cluster.state import ClusterState
+from .limits import can_run
 
 PROOFS = 20_000
 """The effort of all exact proofs for one look at a group: about two seconds, wherever it is."""
@@ -173,7 +174,7 @@ def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Resta
     tag_counts = state.tag_counts.copy()
     for mirrored in np.flatnonzero((state.primary == node) & (state.secondary != NOWHERE)):
         tag_counts[state.secondary[mirrored], list(facts.exclusion[mirrored])] += 1
-    # Rules are not looked at: room is kept for all, and who may use it is seen when a node has failed.
+    # Rules are not looked at: room is kept for all, and who may use it is seen when a node has failed. Hardware is.
     soft = state.facts.slots.soft
     tags = np.zeros((len(instances), len(state.facts.slots.names)), dtype=bool)
     for row, instance in enumerate(instances):
@@ -187,7 +188,7 @@ def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Resta
     return _Restart(
         instances=instances,
         memory=facts.memory[instances],
-        allowed=reached & (conflicts == 0),
+        allowed=reached & (conflicts == 0) & can_run(state.facts, instances, targets),
         room=state.quantities[Quantity.MEMORY, targets] - state.peers[targets, node],
         tags=tags,
     )

@@ -27,6 +27,7 @@ from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
+from .limits import can_run
 from .redundancy import PROOFS, failure_strands_more, node_failures, stranded_beyond
 
 _PROOFS_AT_START = 50_000
@@ -163,12 +164,14 @@ class _Needs:
 
 
 def _barred(state: ClusterState, reserve: SharedReserve, instances: Integers) -> Integers:
-    """Return [len(instances)]: how many nodes an instance may not use for its tags or its pool, at most."""
+    """Return [len(instances)]: how many nodes an instance may not use for its tags, its pool or the hardware that it needs, at most."""
     facts, nodes = state.facts, reserve.nodes
     barred = np.zeros(len(instances), dtype=np.int64)
     pool = facts.instances.pool[instances]
     named = pool != ANYWHERE
     barred[named] = (~facts.nodes.pools[np.ix_(nodes, pool[named])]).sum(axis=0)
+    if facts.slots.hardware.any():
+        barred += (~can_run(facts, instances, nodes)).sum(axis=1)
     soft = facts.slots.soft
     if not soft:
         return barred

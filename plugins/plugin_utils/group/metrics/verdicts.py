@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from ...common.libraries import np, npt
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
-from .limits import Limit, capacity, counted_as_used, joins
+from .limits import Limit, can_run, capacity, counted_as_used, joins
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ def secondary_verdict(state: ClusterState, instance: int, primaries: Integers, s
     if not facts.two_nodes[instance]:
         trial.refuse(Limit.TEMPLATE, np.zeros(1), np.ones(same.shape, dtype=bool))
     over = _over(state, facts.as_secondary[:, instance], secondaries, rules)
+    _check_hardware(trial, state, instance, secondaries)
     _check_pool(trial, state, instance, secondaries)
     if facts.real[instance]:
         _check_storage(trial, state, instance, secondaries, over, rules)
@@ -146,10 +147,18 @@ def _over(state: ClusterState, need: Floats, nodes: Integers, rules: Rules) -> F
 def _check_rules(trial: _Trial, state: ClusterState, instance: int, primaries: Integers) -> None:
     slots = state.facts.slots
     own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
+    _check_hardware(trial, state, instance, primaries)
     if own:
         broken = (state.tag_counts[np.ix_(primaries, own)] >= slots.limit[np.ix_(primaries, own)]).sum(axis=1)
         trial.refuse(Limit.RULE, broken.astype(float))
         trial.refuse(Limit.RULE, np.ones(len(primaries)), ~joins(state, instance, primaries))
+
+
+def _check_hardware(trial: _Trial, state: ClusterState, instance: int, nodes: Integers) -> None:
+    """Refuse nodes that the instance cannot run on; what is short of it is CPUs, where that is it."""
+    if state.facts.slots.hardware.any():
+        short = state.facts.instances.models[instance].vcpus - state.facts.nodes.total_cpus[nodes]
+        trial.refuse(Limit.HARDWARE, np.maximum(short, 1.0), ~can_run(state.facts, [instance], nodes)[0])
 
 
 def _check_pool(trial: _Trial, state: ClusterState, instance: int, nodes: Integers) -> None:

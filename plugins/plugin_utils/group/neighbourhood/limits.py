@@ -19,7 +19,7 @@ from ...common.libraries import np
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
-from ..metrics.limits import REDUNDANCY, Bounds, joins, pool_rows
+from ..metrics.limits import REDUNDANCY, Bounds, can_run, joins, pool_rows
 from .board import Block, Board, KeptMemory, Needs
 
 
@@ -74,7 +74,7 @@ class MovedLimits:
         primary_at_t = hard & (soft | rescued[:, None])
         if kept is None:
             return {MoveKind.FAILOVER_TO_ANY: primary_at_t & passes}
-        hard_mirror, soft_mirror = stored, self._mirror_at(block, needs, targets, pressed)
+        hard_mirror, soft_mirror = stored & self._able(block, targets), self._mirror_at(block, needs, targets, pressed)
         usable = ~state.offline[s]
         failover = usable & (state.facts.nodes.accepts[p, s] | is_dark) & self._primary_at_s(block, kept, needs, rescued)
         copies = ~is_dark
@@ -93,6 +93,12 @@ class MovedLimits:
             MoveKind.REPLACE_PRIMARY: failover[:, None] & self._accepted(s, targets) & primary_at_t & (s_of_t | rescued[:, None]),
             MoveKind.FAILOVER_AND_REPLACE: failover[:, None] & to_t_of_s,
         }
+
+    def _able(self, block: Block, nodes: Integers) -> Booleans:
+        """Return [R, T], or [1, 1] when all are: whether instances can run on nodes."""
+        if not self._state.facts.slots.hardware.any():
+            return np.ones((1, 1), dtype=bool)
+        return can_run(self._state.facts, block.instances, nodes)
 
     def _accepted(self, homes: Integers, nodes: Integers) -> Booleans:
         """Return [R, T], or [1, 1] when all are: whether nodes accept instances that run on others."""

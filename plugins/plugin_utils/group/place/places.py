@@ -111,7 +111,7 @@ def places_for(state: ClusterState, instance: int, nodes: Integers, rules: Rules
     else:
         second = secondary_verdict(state, instance, primaries, secondaries, rules)
         fits = fits & second.fits
-    in_the_way = RulesInTheWay.of(state, instance, primaries) if (first.limit == Limit.RULE).any() else None
+    in_the_way = RulesInTheWay.of(state, instance, primaries) if np.isin(first.limit, (Limit.RULE, Limit.HARDWARE)).any() else None
     found = Places(primaries, secondaries, fits, first, second, nodes[down] if origin is None else nodes[:0], in_the_way)
     return found if origin is None else _moved(state, found, origin.home)
 

@@ -85,7 +85,7 @@ def verdict_reasons(nodes: Integers, verdict: Verdict, rules: RulesInTheWay | No
     reasons = []
     for row in np.flatnonzero(verdict.limit != Limit.NONE).tolist():
         node, limit = int(nodes[row]), Limit(int(verdict.limit[row]))
-        says = rules.says(row, node) if limit == Limit.RULE and rules is not None else ""
+        says = rules.says(row, node) if limit in (Limit.RULE, Limit.HARDWARE) and rules is not None else ""
         reasons.append(Reason(node, limit.name.lower(), float(verdict.short[row]), says))
     return tuple(reasons)
 

@@ -136,6 +136,7 @@ _INSTANCE = Table(
         Row("forthcoming", Truth(words=True), "Whether it takes nothing yet.", default=False),
         Row("load", _LOAD, "What it uses of CPU, memory, disk and network; 1 is the usual.", default=None),
         Row("networks", _NAMES, "The networks that it needs.", default=()),
+        Row("shares_cpus", Truth(words=True), "Whether a node may have fewer CPUs than it, as with containers.", default=False),
         Row("live", Truth(words=True), "Whether it can be moved while it runs.", default=True),
         Row("stays", Text(), "Why its disks keep it on its node.", default=""),
     ],
@@ -148,6 +149,7 @@ _RULE = Table(
         Row("instances", _STRINGS, "The instances that it is about.", default=()),
         Row("tags", _STRINGS, "Instances that have one of these tags belong to it, too.", default=()),
         Row("nodes", _STRINGS, "Of a pin the nodes that they may run on.", default=()),
+        Row("hardware", Truth(words=True), "Of a pin: whether its instances cannot even be started elsewhere.", default=False),
         Row("reason", _NAME, "The word by which instances that it keeps where they are count as left out.", default=Rule.reason),
     ],
 )
@@ -190,7 +192,15 @@ def parse_inline(data: t.Any, place: str = "cluster") -> Cluster:
 
 def _rule(values: Values, position: int) -> Rule:
     kind = RuleKind(values["type"])
-    return Rule(values["name"] or f"{kind} rule {position}", kind, values["instances"], values["nodes"], values["tags"], values["reason"])
+    return Rule(
+        values["name"] or f"{kind} rule {position}",
+        kind,
+        values["instances"],
+        values["nodes"],
+        values["tags"],
+        values["reason"],
+        values["hardware"],
+    )
 
 
 def parse_new_instances(data: Sequence[t.Any], cluster: Cluster, place: str = "instances") -> tuple[Instance, ...]:
@@ -244,6 +254,7 @@ def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
         load=USUAL_LOAD if values["load"] is None else Load(**values["load"]),
         networks=values["networks"],
         live=values["live"],
+        shares_cpus=values["shares_cpus"],
         stays=values["stays"],
     )
 
@@ -377,7 +388,9 @@ def write_inline(cluster: Cluster) -> dict[str, t.Any]:
 
 def _plain_rule(rule: Rule) -> dict[str, t.Any]:
     members = {"instances": list(rule.instances), "tags": list(rule.tags), "nodes": list(rule.nodes)}
-    return {"name": rule.name, "type": str(rule.kind), "reason": rule.reason} | {name: value for name, value in members.items() if value}
+    return {"name": rule.name, "type": str(rule.kind), "reason": rule.reason, "hardware": rule.hardware} | {
+        name: value for name, value in members.items() if value
+    }
 
 
 def _plain_group(group: Group) -> dict[str, t.Any]:

@@ -109,6 +109,7 @@ def read_request(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Request:
     )
     most_data = _mib(arguments, mistakes)
     mistakes.check()
+    cluster = dataclasses.replace(cluster, more_cpus_than_node=mode == Mode.HTOOLS)
     return Request(
         cluster=cluster,
         groups=groups,

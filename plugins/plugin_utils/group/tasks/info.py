@@ -29,6 +29,7 @@ _COUNTED = {
     "offline_sec": ProblemKind.OFFLINE_SECONDARY,
     "gn1_fail": ProblemKind.SHARED_N1,
     "rules": ProblemKind.RULE,
+    "hardware": ProblemKind.HARDWARE,
     "policy": ProblemKind.POLICY,
     "pool": ProblemKind.POOL,
     "cpus": ProblemKind.CPUS,
@@ -36,8 +37,10 @@ _COUNTED = {
     "memory": ProblemKind.MEMORY,
 }
 """What health counts, by hcheck's words where it has one."""
-_SELDOM = ("unreachable", "rules", "cpus", "spindle_use", "memory")
-_NODE_PROBLEMS = frozenset({ProblemKind.UNREACHABLE, ProblemKind.N1, ProblemKind.RULE, ProblemKind.TAGS, ProblemKind.SHARED_N1})
+_SELDOM = ("unreachable", "rules", "hardware", "cpus", "spindle_use", "memory")
+_NODE_PROBLEMS = frozenset(
+    {ProblemKind.UNREACHABLE, ProblemKind.N1, ProblemKind.RULE, ProblemKind.HARDWARE, ProblemKind.TAGS, ProblemKind.SHARED_N1}
+)
 """Problems that are counted once a node, as hcheck does."""
 _PROOFS = 100_000
 """The effort of proofs for each group."""

@@ -253,6 +253,7 @@ def _instance(values: Values, storages: _Storages, config: Config | None, load: 
         tags=_tags(values),
         load=load,
         live=values["type"] != "lxc",
+        shares_cpus=values["type"] == "lxc",
         stays=why,
     )
 
