@@ -252,6 +252,12 @@ options:
                 have.
             type: bool
             default: false
+          replicated:
+            description:
+              - Whether the nodes that it may go to have replicas of its disks, so that a move copies next to nothing. A V(pin) says which
+                nodes these are.
+            type: bool
+            default: false
           stays:
             description: Why its disks keep it on its node, if its disk template is one that does. It is given as a reason.
             type: str

@@ -128,7 +128,7 @@ class InstanceFacts:
     restarts: Booleans
     """Whether it runs on storage that others reach, so that it can be started anywhere when its node fails."""
     along: Booleans
-    """Whether its disks lie within its only node, and are copied when it moves."""
+    """Whether its disks lie within its only node, and are copied as a whole when it moves."""
     stopped_to_move: Booleans
     """Whether it runs, and is stopped and started again to be moved."""
     spindles_known: Booleans
@@ -304,7 +304,7 @@ def _instance_facts(
         two_nodes=_truths([instance.disk_template is DiskTemplate.DRBD for instance in instances]),
         restarts=basics.running
         & _truths([instance.disk_template in MIRRORED_OUTSIDE and not instance.takes_disk_along for instance in instances]),
-        along=_truths([instance.takes_disk_along for instance in instances]),
+        along=_truths([instance.takes_disk_along and not instance.replicated for instance in instances]),
         stopped_to_move=_truths([instance.runs and not instance.live for instance in instances]),
         spindles_known=_truths([spindles is not None for spindles in basics.spindles]),
         stays=stays,

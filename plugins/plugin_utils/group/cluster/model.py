@@ -305,6 +305,8 @@ class Instance:
     """Whether it can be moved while it runs; one that cannot is stopped, and started elsewhere, as containers are."""
     shares_cpus: bool = False
     """Whether a node may have fewer CPUs than it has virtual ones, as with containers; a virtual machine does not start there."""
+    replicated: bool = False
+    """Whether the nodes that it may go to have a replica of its disks, so that next to nothing is copied."""
     stays: str = ""
     """Why its disks keep it on its node, in the words of its source; empty where its disk template says enough."""
 

@@ -137,6 +137,7 @@ _INSTANCE = Table(
         Row("load", _LOAD, "What it uses of CPU, memory, disk and network; 1 is the usual.", default=None),
         Row("networks", _NAMES, "The networks that it needs.", default=()),
         Row("shares_cpus", Truth(words=True), "Whether a node may have fewer CPUs than it, as with containers.", default=False),
+        Row("replicated", Truth(words=True), "Whether the nodes that it may go to have replicas of its disks.", default=False),
         Row("live", Truth(words=True), "Whether it can be moved while it runs.", default=True),
         Row("stays", Text(), "Why its disks keep it on its node.", default=""),
     ],
@@ -255,6 +256,7 @@ def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
         networks=values["networks"],
         live=values["live"],
         shares_cpus=values["shares_cpus"],
+        replicated=values["replicated"],
         stays=values["stays"],
     )
 

@@ -23,6 +23,8 @@ class Cluster(Moves):
         self.rules: list[dict] = []
         self.ha_groups: list[dict] = []
         self.options: dict = {}
+        self.mappings: dict[str, list[dict]] = {"pci": [], "usb": []}
+        self.quorate = True
         self.version = "9.1"
         self.tokens = {"auditor@pve!bareon": ("s3cret", {"/": AUDITOR}), "mover@pve!bareon": ("m0ve", {"/": MOVER})}
         self.passwords = {"auditor@pve": ("word", {"/": AUDITOR})}
@@ -181,9 +183,32 @@ class Cluster(Moves):
     def _cluster_options(self, _names, _given, _user, rights):
         return self.options if may(rights, "/", "Sys.Audit") else {}
 
+    def _cluster_status(self, *_):
+        nodes = [{"id": f"node/{name}", "name": name, "type": "node", "online": int(one.online)} for name, one in self.machines.items()]
+        return [{"id": "cluster", "name": "standin", "type": "cluster", "quorate": int(self.quorate), "nodes": len(nodes)}, *nodes]
+
+    def _replication(self, _names, _given, _user, rights):
+        jobs = ((guest, number, target) for guest in self.guests.values() for number, target in enumerate(guest.replicas))
+        return [
+            {"id": f"{guest.vmid}-{number}", "type": "local", "guest": guest.vmid, "jobnum": number, "source": guest.node, "target": target}
+            for guest, number, target in jobs
+            if may(rights, f"/vms/{guest.vmid}", "VM.Audit")
+        ]
+
+    def _pci(self, *_):
+        return self.mappings["pci"]
+
+    def _usb(self, *_):
+        return self.mappings["usb"]
+
+    def _machine_types(self, names, *_):
+        versions = self.machines[names["node"]].machines
+        return [{"id": f"pc-{kind}-{one}", "type": kind, "version": one} for kind in ("i440fx", "q35") for one in versions]
+
     def _ha_resources(self, *_):
         return [
             {"sid": guest.sid, "type": guest.sid[:2], "state": guest.ha, "digest": "0"}
+            | ({} if guest.rebalanced else {"auto-rebalance": 0})
             | ({"group": guest.config["ha-group"]} if "ha-group" in guest.config else {})
             for guest in self.guests.values()
             if guest.ha
@@ -204,7 +229,7 @@ class Cluster(Moves):
         return {
             "manager_status": {"master_node": next(iter(self.machines)), "node_status": states},
             "lrm_status": {},
-            "quorum": {"quorate": "1"},
+            "quorum": {"quorate": str(int(self.quorate))},
         }
 
     def _ha_current(self, *_):
@@ -239,6 +264,11 @@ _NAMES = {
     ("GET", "/version"): "_version",
     ("GET", "/cluster/resources"): "_resources",
     ("GET", "/cluster/options"): "_cluster_options",
+    ("GET", "/cluster/status"): "_cluster_status",
+    ("GET", "/cluster/replication"): "_replication",
+    ("GET", "/cluster/mapping/pci"): "_pci",
+    ("GET", "/cluster/mapping/usb"): "_usb",
+    ("GET", "/nodes/{node}/capabilities/qemu/machines"): "_machine_types",
     ("GET", "/cluster/ha/resources"): "_ha_resources",
     ("GET", "/cluster/ha/groups"): "_list_ha_groups",
     ("GET", "/cluster/ha/rules"): "_ha_rules",

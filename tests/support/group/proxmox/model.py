@@ -39,6 +39,10 @@ class Guest:
     fails: str = ""
     """How its migrations fail."""
     lock: str = ""
+    replicas: list = field(default_factory=list)
+    """The nodes that its disks are replicated to."""
+    rebalanced: bool = True
+    """Whether HA may balance it, if HA balances at all."""
 
     @property
     def sid(self) -> str:
@@ -60,6 +64,8 @@ class Machine:
     storages: dict = field(default_factory=lambda: {"ceph": {"shared": 1}, "local-lvm": {"shared": 0}, "local": {"content": "iso"}})
     cpu_model: str = "Intel(R) Xeon(R) Gold 6130"
     flags: str = "fpu sse2 avx2 avx512f"
+    machines: tuple = ("9.2", "10.0", "10.1")
+    """The versions of QEMU's machines that it has."""
 
 
 def may(rights: dict[str, set[str]], where: str, privilege: str) -> bool:

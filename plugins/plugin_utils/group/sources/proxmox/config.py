@@ -69,6 +69,10 @@ class Config:
     balloon: int
     """The MiB that it keeps when memory is short; 0 where that is all of it."""
     snapshots: bool
+    mappings: tuple[tuple[str, str], ...]
+    """The mapped devices, by kind (pci, usb) and name."""
+    machine: str
+    hugepages: str
 
     @property
     def storages(self) -> tuple[str, ...]:
@@ -107,6 +111,7 @@ def read_config(documents: Mapping[str, t.Any], guest: Values, mistakes: Mistake
     given = documents[path] if isinstance(documents[path], Mapping) else {}
     disks, images, made = [], [], []
     devices = list(_running_ties(guest, given))
+    mappings = []
     bound = _why_all_stay(guest, given)
     for name, value in given.items():
         if not isinstance(value, str):
@@ -126,12 +131,24 @@ def read_config(documents: Mapping[str, t.Any], guest: Values, mistakes: Mistake
                 disks.append(ConfiguredDisk(str(name), storage, _mib(options.get("size", "0")), why, rest))
             elif volume != "none" and options.get("shared") != "1":
                 devices.append(f"{name} is {volume}")
+        elif mapped := _mapped(str(name), value):
+            mappings.append(mapped)
         elif found := _DEVICE.fullmatch(str(name)):
             devices += _device(str(name), found[1], value)
     kind, options = _property(str(given.get("cpu") or ""), "cputype")
     flags = tuple(flag[1:] for flag in options.get("flags", "").split(";") if flag.startswith("+"))
+    machine, _options = _property(str(given.get("machine") or ""), "type")
     return Config(
-        tuple(disks), tuple(images), tuple(made), tuple(devices), Processor(kind, flags), _balloon(given), bool(given.get("parent"))
+        disks=tuple(disks),
+        images=tuple(images),
+        made=tuple(made),
+        devices=tuple(devices),
+        cpu=Processor(kind, flags),
+        balloon=_balloon(given),
+        snapshots=bool(given.get("parent")),
+        mappings=tuple(mappings),
+        machine=machine,
+        hugepages=str(given.get("hugepages") or ""),
     )
 
 
@@ -145,11 +162,17 @@ def _property(value: str, *keys: str) -> tuple[str, dict[str, str]]:
 
 def _device(name: str, kind: str | None, value: str) -> Sequence[str]:
     """Return in words what a device ties its guest by, nothing if by nothing."""
-    volume, options = _property(value, "host")
+    volume, _options = _property(value, "host")
     if kind is not None and _HARMLESS.get(kind) == volume:
         return ()
-    mapping = options.get("mapping") or (volume.removeprefix("mapping=") if volume.startswith("mapping=") else "")
-    return (f"{name} is passed through{f' by the mapping {mapping}' if mapping else ''}",)
+    return (f"{name} is passed through",)
+
+
+def _mapped(name: str, value: str) -> tuple[str, str] | None:
+    """Return the kind and the name of a mapped device, None of any other."""
+    kind = {"hostpci": "pci", "usb": "usb"}.get(name.rstrip("0123456789"))
+    options = dict(option.partition("=")[::2] for option in value.split(","))
+    return (kind, options["mapping"]) if kind and options.get("mapping") else None
 
 
 def _running_ties(guest: Values, given: Mapping[str, t.Any]) -> Sequence[str]:

@@ -10,6 +10,8 @@
     /nodes/NODE/storage/STORAGE/content                    whose disks lie on a storage, where there is no config
     /nodes/NODE/qemu/ID/rrddata, /nodes/NODE/lxc/ID/rrddata  what a guest has used
     /nodes/NODE/status                                     a node's CPU flags
+    /cluster/status                                        whether there is a quorum
+    /cluster/replication, /cluster/mapping/..., /nodes/NODE/capabilities/qemu/machines   see requirements.py
     /cluster/options, /cluster/ha/...                      see rules.py
 
 The cluster is one group without a policy. A guest whose disks are all shared has the disk template `ext`, one with a local disk
@@ -20,6 +22,7 @@ names need not be unique. Templates are left out. Bytes become MiB; memory is th
 from __future__ import annotations
 
 import collections
+import dataclasses
 import math
 import typing as t
 from collections.abc import Mapping, Sequence
@@ -50,7 +53,8 @@ from ...cluster.model import (
 )
 from .config import Config, read_config
 from .guests import Guests
-from .rules import in_maintenance, read_rules
+from .requirements import read_replicas
+from .rules import check_quorum, in_maintenance, read_rules
 
 GROUP = "proxmox"
 RESOURCES = "/cluster/resources"
@@ -185,7 +189,8 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
     names = [machine["node"] for machine in machines.values()]
     storages = _storages(documents, names, mistakes)
     configs = {guest["vmid"]: read_config(documents, guest, mistakes) for guest in guests.values()}
-    drained = in_maintenance(documents, mistakes)
+    check_quorum(documents, mistakes)
+    drained, replicas = in_maintenance(documents, mistakes), read_replicas(documents, mistakes)
     used: collections.Counter[str] = collections.Counter()
     for guest in guests.values():
         used[guest["node"]] += _used(guest)
@@ -194,7 +199,9 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
     points = _points(documents, list(guests.values()), reading.load, mistakes)
     for guest in guests.values():
         load = _load(guest, points.get(guest["vmid"], ()), reading.load)
-        instances.append(_instance(guest, storages, configs[guest["vmid"]], load, reading))
+        instance = _instance(guest, storages, configs[guest["vmid"]], load, reading)
+        is_replicated = guest["vmid"] in replicas and guest["status"] == "running"
+        instances.append(dataclasses.replace(instance, replicated=True) if is_replicated else instance)
     known = Guests(
         names={guest["vmid"]: instance.name for guest, instance in zip(guests.values(), instances)},
         values={guest["vmid"]: guest for guest in guests.values()},
@@ -203,6 +210,7 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
         reached={name: storages.reached(name) for name in names},
         offered=storages.offered,
         shared=storages.shared,
+        replicas=replicas,
     )
     rules = read_rules(documents, known, names, mistakes)
     group = Group(GROUP, GROUP, policy=NO_POLICY)

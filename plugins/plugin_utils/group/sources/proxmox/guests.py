@@ -28,6 +28,8 @@ class Guests:
     """Those that are for anything."""
     shared: frozenset[str]
     """The storages that are the same on every node."""
+    replicas: Mapping[int, tuple[str, ...]]
+    """The nodes that guests are replicated to."""
 
     def of(self, resources: str) -> tuple[str, ...]:
         """Return the guests that a list such as `vm:100,ct:200` names, as far as they are known."""

@@ -7,7 +7,7 @@
     /cluster/ha/rules                     HA rules (9): node affinity, resource affinity
     /cluster/ha/groups, /cluster/ha/resources   HA groups (8), and who is managed by HA
     /cluster/ha/status/manager_status     nodes in maintenance
-    /cluster/options                      whether HA's own scheduler is dynamic: it then places its guests itself
+    /cluster/options                      whether HA balances its guests itself (ha-auto-rebalance, since release 9.2)
     /nodes/NODE/status                    CPU flags: see processors.py
     guests' tags                          those of ProxLB: plb_affinity_NAME, plb_anti_affinity_NAME, plb_ignore_NAME, plb_pin_NODE
     guests' configurations and locks      devices, ISO images and storages that a node has and another has not
@@ -29,6 +29,7 @@ from ....common.lenient import NAME, TRUTH
 from ...cluster.model import Rule, RuleKind
 from .guests import Guests
 from .processors import processor_rules
+from .requirements import Mapped, read_mappings, requirement_rules
 
 _RULES = ListOf(
     Table(
@@ -60,12 +61,36 @@ _GROUPS = ListOf(
     "HA groups",
 )
 _RESOURCES = ListOf(
-    Table("an HA resource", [Row("sid", NAME, required=True), Row("group", NAME), Row("failback", TRUTH, default=True)], others=True),
+    Table(
+        "an HA resource",
+        [
+            Row("sid", NAME, required=True),
+            Row("group", NAME),
+            Row("failback", TRUTH, default=True),
+            Row("auto-rebalance", TRUTH, default=True),
+        ],
+        others=True,
+    ),
     "HA resources",
 )
+_YES = ("1", "true", "yes", "on")
 _STATES = Table("states of nodes", [Row("node_status", Anything())], others=True)
-_MANAGER = Table("the manager's status", [Row("manager_status", _STATES)], others=True)
+_MANAGER = Table("the manager's status", [Row("manager_status", _STATES), Row("quorum", Anything())], others=True)
+_CLUSTER = ListOf(
+    Table("a part of the cluster", [Row("type", NAME, default=""), Row("quorate", TRUTH, default=True)], others=True), "parts"
+)
 _OPTIONS = Table("the options", [Row("crs", Anything())], others=True)
+
+
+def check_quorum(documents: Mapping[str, t.Any], mistakes: Mistakes) -> None:
+    """Refuse a cluster without quorum: it carries nothing out, and what its nodes say of each other is old."""
+    path = "/cluster/ha/status/manager_status"
+    quorum = _MANAGER.read_nested(documents[path], path, mistakes)["quorum"] if documents.get(path) is not None else None
+    lost = isinstance(quorum, Mapping) and str(quorum.get("quorate", "1")) == "0"
+    for entry in _listed(documents, "/cluster/status", _CLUSTER, mistakes):
+        lost = lost or (entry["type"] == "cluster" and not entry["quorate"])
+    if lost:
+        mistakes.add("/cluster/status", "the cluster has no quorum, so that nothing can be moved; bring nodes back first")
 
 
 def in_maintenance(documents: Mapping[str, t.Any], mistakes: Mistakes) -> frozenset[str]:
@@ -84,7 +109,8 @@ def read_rules(documents: Mapping[str, t.Any], guests: Guests, nodes: Sequence[s
         *_ha_groups(documents, guests, mistakes),
         *_scheduled(documents, guests, mistakes),
         *_tagged(guests, nodes),
-        *_tied(guests),
+        *_tied(guests, mappings := read_mappings(documents, mistakes)),
+        *requirement_rules(documents, guests, nodes, mappings, mistakes),
         *_storages(guests, nodes),
         *processor_rules(documents, guests, nodes, mistakes),
     ]
@@ -144,15 +170,16 @@ def _ha_groups(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistake
 
 
 def _scheduled(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistakes) -> Iterator[Rule]:
-    """Yield the rule that leaves guests to HA where its scheduler moves them by itself."""
+    """Yield the rule that leaves guests to HA where it balances them by itself, but for those that it is not to balance."""
     path = "/cluster/options"
     if documents.get(path) is None:
         return
     crs = _OPTIONS.read_nested(documents[path], path, mistakes)["crs"]
     said = dict(part.strip().partition("=")[::2] for part in crs.split(",")) if isinstance(crs, str) else crs
-    if isinstance(said, Mapping) and said.get("ha") == "dynamic":
-        managed = [name for r in _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes) for name in guests.of(r["sid"])]
-        yield Rule("HA's own scheduler (crs: ha=dynamic), which places its guests itself", RuleKind.IGNORE, tuple(managed))
+    if isinstance(said, Mapping) and said.get("ha") in ("static", "dynamic") and str(said.get("ha-auto-rebalance")).lower() in _YES:
+        resources = _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes)
+        managed = [name for resource in resources if resource["auto-rebalance"] for name in guests.of(resource["sid"])]
+        yield Rule("HA, which balances it itself (crs: ha-auto-rebalance),", RuleKind.IGNORE, tuple(managed), reason="ha")
 
 
 def _tagged(guests: Guests, nodes: Sequence[str]) -> Iterator[Rule]:
@@ -175,20 +202,31 @@ def _tagged(guests: Guests, nodes: Sequence[str]) -> Iterator[Rule]:
         yield Rule(f"tag {tag}", kind, tuple(members), tags=(tag,))
 
 
-def _tied(guests: Guests) -> Iterator[Rule]:
-    """Yield a rule for each guest that cannot be moved for what it has of its machine, or for what is done to it."""
+def _tied(guests: Guests, mappings: Mapping[tuple[str, str], Mapped]) -> Iterator[Rule]:
+    """Yield a rule for each guest that cannot be moved for what it has of its machine, or for what is done to it.
+
+    Mapped devices tie it while it runs, unless they can be taken along; a stopped one starts wherever they are.
+    """
     for number, values in guests.values.items():
         name, config = guests.names[number], guests.configs[number]
         whys = [f"is locked ({values['lock']})"] if values["lock"] else []
         if config is not None:
             whys += list(config.devices)
+            known = {mapped: mappings.get(mapped) for mapped in config.mappings}
+            tying = [name for (_kind, name), one in known.items() if one is None or (values["status"] != "stopped" and not one.live)]
+            whys += [f"it has the mapped device {device}" for device in tying]
             here = guests.reached.get(values["node"], frozenset())
             # A node that lists nothing does not answer.
             gone = [disk for disk in config.disks if here and disk.storage not in here]
             whys += [f"{disk.name} lies on {disk.storage}, which its node does not offer" for disk in gone]
             whys += [f"an ISO image on {storage} is in its drive" for storage in config.images if storage not in guests.shared]
         if whys:
-            yield Rule(f"{name}: {', '.join(whys)}", RuleKind.IGNORE, (name,))
+            yield Rule(f"{name}: {', '.join(whys)}", RuleKind.IGNORE, (name,), reason=_reason(values, whys))
+
+
+def _reason(values: Values, whys: Sequence[str]) -> str:
+    """Return the word by which a guest that is tied is counted: its lock, or its devices."""
+    return "locked" if values["lock"] and len(whys) == 1 else "devices"
 
 
 def _storages(guests: Guests, nodes: Sequence[str]) -> Iterator[Rule]:

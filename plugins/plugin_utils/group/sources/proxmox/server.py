@@ -27,6 +27,7 @@ from ....common.errors import Mistakes, Unavailable
 from ....common.kinds import Name
 from ....common.urls import join_url
 from .documents import RESOURCES
+from .requirements import KINDS
 
 RIGHTS: Mapping[str, tuple[str, ...]] = {
     "VM.Audit": ("/", "/vms"),
@@ -108,10 +109,12 @@ def fetch_proxmox(access: Access, wanted: Wanted) -> dict[str, t.Any]:
     """Return the documents of a cluster by path; raise Unavailable when it cannot be asked, or not by this user."""
     server = _Server.of(access)
     server.check_rights()
-    documents = server.get_all([RESOURCES, "/version", "/cluster/options", "/cluster/ha/resources", "/cluster/ha/status/manager_status"])
+    usual = (RESOURCES, "/version", "/cluster/status", "/cluster/options", "/cluster/replication")
+    documents = server.get_all([*usual, "/cluster/ha/resources", "/cluster/ha/status/manager_status"])
     release = str((documents.pop("/version") or {}).get("version") or "")
     # Release 9 has turned the groups of 8 into rules; each refuses the other's path.
     documents |= server.get_all(["/cluster/ha/groups" if release.startswith(("7", "8")) else "/cluster/ha/rules"])
+    documents |= server.get_all([] if release.startswith("7") else [f"/cluster/mapping/{kind}" for kind in KINDS])
     resources = [entry for entry in documents[RESOURCES] or () if isinstance(entry, Mapping)]
     _check_names(resources)
     nodes = [str(entry.get("node")) for entry in resources if entry.get("type") == "node" and entry.get("status") == "online"]
@@ -120,7 +123,8 @@ def fetch_proxmox(access: Access, wanted: Wanted) -> dict[str, t.Any]:
         for entry in resources
         if entry.get("type") in ("qemu", "lxc") and not entry.get("template") and entry.get("node") in nodes
     ]
-    documents |= server.get_all(join_url("", "nodes", node, name) for node in nodes for name in ("storage", "status"))
+    told = (("storage",), ("status",), ("capabilities", "qemu", "machines"))
+    documents |= server.get_all(join_url("", "nodes", node, *names) for node in nodes for names in told)
     documents |= server.get_all(f"{guest}/config" for guest in guests)
     if wanted.window:
         documents |= server.get_all((f"{guest}/rrddata" for guest in guests), timeframe=wanted.window, cf="AVERAGE")

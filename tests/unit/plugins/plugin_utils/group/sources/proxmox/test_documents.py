@@ -242,8 +242,8 @@ def test_names_may_be_alike():
         ({"usb1": "host=046d:c52b"}, "100-web: usb1 is passed through"),
         ({"ide2": "local:iso/debian.iso,media=cdrom"}, "100-web: an ISO image on local is in its drive"),
         ({"ide2": "cdrom,media=cdrom"}, "100-web: ide2 is a drive of its node"),
-        ({"hostpci0": "mapping=gpu,pcie=1"}, "100-web: hostpci0 is passed through by the mapping gpu"),
-        ({"usb0": "mapping=dongle"}, "100-web: usb0 is passed through by the mapping dongle"),
+        ({"hostpci0": "mapping=gpu,pcie=1"}, "100-web: it has the mapped device gpu"),
+        ({"usb0": "mapping=dongle"}, "100-web: it has the mapped device dongle"),
         ({"virtiofs0": "share"}, "100-web: virtiofs0 is passed through"),
         ({"ivshmem": "size=32"}, "100-web: ivshmem is passed through"),
         ({"amd-sev": "type=std"}, "100-web: its memory is encrypted (amd-sev)"),
@@ -317,12 +317,31 @@ def test_tags_of_proxlb():
     }
 
 
-@pytest.mark.parametrize("crs", [{"ha": "dynamic"}, "ha=dynamic,ha-rebalance-on-start=1"])
-def test_guests_of_a_dynamic_scheduler_are_left_to_it(crs):
-    documents = {**RECORDED, "/cluster/options": {"crs": crs}, "/cluster/ha/resources": [{"sid": "vm:100"}]}
-    (rule,) = parse_proxmox(documents).rules
-    assert (rule.kind, rule.instances) == (RuleKind.IGNORE, ("100-web",))
-    assert "crs: ha=dynamic" in rule.name
+@pytest.mark.parametrize(
+    ("crs", "left"),
+    [
+        ({"ha": "static", "ha-auto-rebalance": 1}, True),
+        ("ha=static,ha-auto-rebalance=1,ha-auto-rebalance-threshold=0.2", True),
+        ("ha=dynamic,ha-auto-rebalance=1", True),
+        ("ha=dynamic,ha-rebalance-on-start=1", False),
+        ({"ha": "dynamic", "ha-auto-rebalance": 0}, False),
+        ("ha=basic,ha-auto-rebalance=1", False),
+    ],
+)
+def test_guests_that_ha_balances_are_left_to_it(crs, left):
+    resources = [{"sid": "vm:100"}, {"sid": "vm:101", "auto-rebalance": 0}]
+    rules = parse_proxmox({**RECORDED, "/cluster/options": {"crs": crs}, "/cluster/ha/resources": resources}).rules
+    assert [(rule.kind, rule.instances, rule.reason) for rule in rules] == ([(RuleKind.IGNORE, ("100-web",), "ha")] if left else [])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"/cluster/status": [{"type": "cluster", "quorate": 0}]}, {"/cluster/ha/status/manager_status": {"quorum": {"quorate": "0"}}}],
+)
+def test_without_quorum_nothing_is_planned(told):
+    with pytest.raises(InputError) as caught:
+        parse_proxmox({**RECORDED, **told})
+    assert [mistake.place for mistake in caught.value.mistakes] == ["/cluster/status"]
 
 
 def test_a_running_machine_does_not_go_where_its_cpu_is_not():

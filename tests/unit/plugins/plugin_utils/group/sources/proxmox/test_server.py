@@ -16,6 +16,8 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, NodeState, RuleKind
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
 
 from tests.support.group.proxmox.api import CALLS, Refused, find_call, verify
 from tests.support.group.proxmox.cluster import Cluster, small_cluster
@@ -264,3 +266,70 @@ def test_an_answer_that_drips_is_not_waited_for():
 def test_a_timeout_is_more_than_nothing(timeout):
     with pytest.raises(InputError, match="source.timeout"):
         read(small_cluster(), timeout=timeout)
+
+
+DISK = {"scsi0": "ceph:vm-100-disk-0,size=10G"}
+
+
+def allowed(guest, **options):
+    """Return the nodes that the first guest of three nodes may be on by its pins, and whether it stays where it is."""
+    machines = {f"pve{number}": Machine(**options.pop(f"pve{number}", {})) for number in (1, 2, 3)}
+    cluster = read(Cluster(machines, [guest], **options))
+    pins = [rule for rule in cluster.rules if rule.kind == RuleKind.PIN]
+    nodes = set(machines).intersection(*(rule.nodes for rule in pins)) if pins else set(machines)
+    return nodes, {rule.hardware for rule in pins}, bool([rule for rule in cluster.rules if rule.kind == RuleKind.IGNORE])
+
+
+OLD = {"machines": ("8.2", "9.0")}
+
+
+@pytest.mark.parametrize(
+    ("config", "status", "nodes", "hardware"),
+    [
+        ({"machine": "pc-q35-10.1"}, "stopped", {"pve1", "pve3"}, {True}),
+        ({"machine": "pc-q35-10.1+pve0,viommu=intel"}, "running", {"pve1", "pve3"}, {True}),
+        ({"machine": "q35"}, "running", {"pve1", "pve3"}, {False}),
+        ({"machine": "q35"}, "stopped", {"pve1", "pve2", "pve3"}, set()),
+        ({}, "running", {"pve1", "pve3"}, {False}),
+    ],
+)
+def test_a_machine_does_not_go_to_an_older_qemu(config, status, nodes, hardware):
+    guest = Guest(100, "pve1", status=status, config={**DISK, **config})
+    assert allowed(guest, pve2=OLD) == (nodes, hardware, False)
+
+
+def test_large_pages_need_a_cpu_that_has_them():
+    guest = Guest(100, "pve1", config={**DISK, "hugepages": "1024"})
+    large = {"flags": "fpu sse2 avx2 avx512f pdpe1gb"}
+    assert allowed(guest, pve1=large, pve3=large) == ({"pve1", "pve3"}, {True}, False)
+    assert allowed(Guest(100, "pve1", config={**DISK, "hugepages": "2"}), pve1=large) == ({"pve1", "pve2", "pve3"}, set(), False)
+
+
+@pytest.mark.parametrize(
+    ("status", "live", "stays"), [("stopped", 0, False), ("running", 0, True), ("running", 1, False)], ids=["stopped", "runs", "live"]
+)
+def test_mapped_devices_are_where_their_nodes_are(status, live, stays):
+    mapping = {"id": "gpu", "map": ["node=pve1,path=0000:01:00.0,id=10de:1eb8", "node=pve3,path=0000:81:00.0,id=10de:1eb8"]}
+    mappings = {"pci": [mapping | {"live-migration-capable": live}], "usb": []}
+    guest = Guest(100, "pve1", status=status, config={**DISK, "hostpci0": "mapping=gpu,pcie=1"})
+    assert allowed(guest, mappings=mappings) == ({"pve1", "pve3"}, {True}, stays)
+
+
+def test_a_replica_is_the_cheap_target():
+    guest = Guest(100, "pve1", config={"scsi0": "local-lvm:vm-100-disk-0,size=100G"}, replicas=["pve3"])
+    assert allowed(guest)[0] == {"pve1", "pve3"}
+    cluster = read(Cluster({f"pve{number}": Machine() for number in (1, 2, 3)}, [guest]), local_disks=True)
+    plan = run_evacuate(Loaded(cluster, {}), {"nodes": ["pve1"]})["plan"]
+    assert [(move["to"], move["data"]) for move in plan["moves"]] == [(["pve3"], 0)]
+
+
+def test_ha_balances_only_what_it_is_told_to():
+    machines = {f"pve{number}": Machine() for number in (1, 2)}
+    guests = [Guest(100, "pve1", ha="started"), Guest(101, "pve1", ha="started", rebalanced=False), Guest(102, "pve1")]
+    told = read(Cluster(machines, guests, options={"crs": {"ha": "static", "ha-auto-rebalance": 1}}))
+    assert [(rule.instances, rule.reason) for rule in told.rules] == [(("100",), "ha")]
+
+
+def test_a_cluster_without_quorum_is_refused():
+    with pytest.raises(InputError, match="no quorum"):
+        read(small_cluster(quorate=False))
