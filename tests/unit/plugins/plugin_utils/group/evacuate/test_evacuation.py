@@ -60,8 +60,8 @@ def test_emptying_a_node_does_not_avoid_the_mirrors_of_its_instances(bench):
 def test_running_instances_get_the_better_places(bench):
     """In the own group there is a CPU for one of the two only; the larger one is stopped."""
     nodes = [bench.node("a"), bench.node("b", total_cpus=0.25), bench.node("c", "h"), bench.node("d", "h")]
-    stopped = bench.instance("stopped", "a", memory=500, disk_template=DiskTemplate.EXT, status=Status.ADMIN_DOWN)
-    running = bench.instance("running", "a", memory=100, disk_template=DiskTemplate.EXT)
+    stopped = bench.instance("stopped", "a", memory=500, disk_template=DiskTemplate.EXT, status=Status.ADMIN_DOWN, shares_cpus=True)
+    running = bench.instance("running", "a", memory=100, disk_template=DiskTemplate.EXT, shares_cpus=True)
     groups = [open_group("g"), open_group("h")]
     found = run(bench, nodes, [stopped, running], groups, nodes=["a"], across_groups="true")
     assert homes(found)["running"] == ["b"]

@@ -15,7 +15,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.lim
 
 SAN = PoolName(PoolKind.EXTERNAL, "san")
 TAGS = ["htools:iextags:s"]
-FITS = {"memory": 1000, "disk": 10000, "vcpus": 40, "spindle_use": 32}
+FITS = {"shares_cpus": True, "memory": 1000, "disk": 10000, "vcpus": 40, "spindle_use": 32}
 
 
 def broken(bench, node=None, here=(), **fields):
@@ -91,7 +91,7 @@ def test_nodes_that_are_offline_have_no_limits(bench):
 
 
 def test_the_bounds_of_hard_limits_let_soft_ones_be_broken(bench):
-    state = bench.state([bench.node("a")], [], [bench.instance("wide", vcpus=41), bench.instance("big", memory=1001)])
+    state = bench.state([bench.node("a")], [], [bench.instance("wide", vcpus=41, shares_cpus=True), bench.instance("big", memory=1001)])
     bounds = Bounds.of_start(state)
     hard = bounds.hard()
     state.place(0, 0)

@@ -116,7 +116,7 @@ def test_no_arrangement_strands_less(bench, data):
         *(bench.node(f"n{n}", total_memory=float(room), free_memory=room, total_cpus=1.0) for n, room in enumerate(rooms)),
     ]
     instances = [
-        shared(bench, f"i{n}", "failing", memory=memory, vcpus=cpu, tags=(tag,) if tag else ())
+        shared(bench, f"i{n}", "failing", memory=memory, vcpus=cpu, shares_cpus=True, tags=(tag,) if tag else ())
         for n, (memory, cpu, tag) in enumerate(zip(memories, cpus, tags))
     ]
     (failure,) = node_failures(bench.state(nodes, instances, tags=["htools:iextags:s"]), 0)

@@ -55,7 +55,7 @@ def on_primary(bench, node, new, instances=(), rules=EXACT, **fields):
 )
 def test_first_limit_that_fails_and_by_how_much(bench, fields, limit, short):
     there = bench.instance("there", "n", memory=0, disk=0, vcpus=0, spindle_use=0, tags=("s:1", "s:2"))
-    found = on_primary(bench, bench.node("n"), bench.instance("new", **fields), [there], tags=["htools:iextags:s"])
+    found = on_primary(bench, bench.node("n"), bench.instance("new", shares_cpus=True, **fields), [there], tags=["htools:iextags:s"])
     assert found == (limit, short)
 
 
@@ -96,7 +96,7 @@ def test_only_drbd_has_a_secondary(bench):
 
 
 def test_soft_limits_can_be_left_out_and_hard_ones_not(bench):
-    new = bench.instance("new", vcpus=100)
+    new = bench.instance("new", vcpus=100, shares_cpus=True)
     assert on_primary(bench, bench.node("n"), new)[0] == Limit.CPUS
     assert on_primary(bench, bench.node("n"), new, rules=EXACT.hard())[0] == Limit.NONE
     assert on_primary(bench, bench.node("n"), bench.instance("new", memory=5000), rules=EXACT.hard())[0] == Limit.MEMORY

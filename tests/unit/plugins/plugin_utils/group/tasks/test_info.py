@@ -44,7 +44,7 @@ def test_sound_cluster_has_no_problems(bench):
         ({}, [("i", "a", "", {"tags": ("s:1",)}), ("j", "a", "", {"tags": ("s:1",)})], [("tags", "a", "", 1)]),
         ({"b": {"group": "h"}}, [("i", "a", "b", {})], [("split", "a", "i", 0)]),
         ({}, [("i", "a", "", {"memory": 127})], [("policy", "a", "i", -1)]),
-        ({"a": {"total_cpus": 1.0}}, [("i", "a", "", {"vcpus": 5})], [("cpus", "a", "", 1)]),
+        ({"a": {"total_cpus": 1.0}}, [("i", "a", "", {"vcpus": 5, "shares_cpus": True})], [("cpus", "a", "", 1)]),
         ({}, [("i", "a", "", {"spindle_use": 33})], [("spindle_use", "a", "", 1), ("policy", "a", "i", 21)]),
         (
             {"b": {"total_memory": 100.0, "free_memory": 100}},
