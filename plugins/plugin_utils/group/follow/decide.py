@@ -86,9 +86,9 @@ def decide(condition: Condition, known: GroupRecord, rules: Rules, now: datetime
     return uneven(known, rules, now)
 
 
-def polled(condition: Condition, known: GroupRecord) -> GroupRecord:
-    """Return the record of a group after one more look at it: in how many runs in a row each kind has been wrong."""
-    return dataclasses.replace(known, urgent={kind: known.urgent.get(kind, 0) + 1 for kind in condition.wrong})
+def polled(condition: Condition, known: GroupRecord, rules: Rules) -> GroupRecord:
+    """Return the record of a group after one more look at it: in how many runs in a row each kind has been wrong, as far as that counts."""
+    return dataclasses.replace(known, urgent={kind: min(known.urgent.get(kind, 0) + 1, rules.urgent_polls) for kind in condition.wrong})
 
 
 def uneven(known: GroupRecord, rules: Rules, now: datetime) -> Decision:

@@ -157,7 +157,8 @@ class _Run:
     def _polled(self, record: Record) -> Record:
         """Return the record after one more look at what is wrong with each group."""
         for group in self._groups:
-            record = record.with_group(self._name(group), polled(self._conditions[group], record.group(self._name(group))))
+            known = polled(self._conditions[group], record.group(self._name(group)), self._wanted.rules)
+            record = record.with_group(self._name(group), known)
         return record
 
     def _noted(self, record: Record, decisions: Mapping[int, Decision]) -> Record:
@@ -231,6 +232,8 @@ class _Run:
                 now[group] = self._not_repaired(record.group(self._name(group)))
         if made:
             return _Chosen(self._waiting(now, Why.REPAIRS), self._with_plan(record, Purpose.REPAIR, made), tuple(made))
+        if any(decision.why == Why.CONFIRM and self._conditions[group].is_urgent for group, decision in now.items()):
+            return _Chosen(self._waiting(now, Why.REPAIRS), record)
         return self._balanced(record, now)
 
     def _not_repaired(self, known: GroupRecord) -> Decision:

@@ -49,18 +49,21 @@ def test_what_is_wrong_waits_for_a_second_look_and_nothing_else():
     condition = Condition(0.0, 1.0, (0.0, 1.0), ("n1",))
     for polls, actions in ((1, [Action.REPAIR]), (2, [Action.WAIT, Action.REPAIR]), (3, [Action.WAIT, Action.WAIT, Action.REPAIR])):
         known = GroupRecord(acted=EARLIER)
+        asked = dataclasses.replace(rules(60, 60, NIGHT), urgent_polls=polls)
         for number, action in enumerate(actions, start=1):
-            known = polled(condition, known)
-            decision = decide(condition, known, dataclasses.replace(rules(60, 60, NIGHT), urgent_polls=polls), NOW)
+            known = polled(condition, known, asked)
+            decision = decide(condition, known, asked, NOW)
             assert (decision.action, decision.known.urgent) == (action, {"n1": number})
 
 
 def test_the_worst_must_be_confirmed_and_what_is_gone_counts_anew():
     now, later = Condition(0.0, 1.0, (0.0, 1.0), ("n1",)), Condition(0.0, 1.0, (1.0, 1.0), ("down", "n1"))
-    known = polled(later, polled(now, GroupRecord()))
+    asked = dataclasses.replace(rules(), urgent_polls=2)
+    known = polled(later, polled(now, GroupRecord(), asked), asked)
     assert known.urgent == {"down": 1, "n1": 2}
-    assert decide(later, known, dataclasses.replace(rules(), urgent_polls=2), NOW).why == Why.CONFIRM
-    assert polled(now, polled(Condition(0.0, 1.0, (0.0, 0.0)), known)).urgent == {"n1": 1}
+    assert decide(later, known, asked, NOW).why == Why.CONFIRM
+    assert polled(now, polled(Condition(0.0, 1.0, (0.0, 0.0)), known, asked), asked).urgent == {"n1": 1}
+    assert polled(now, polled(now, polled(now, known, asked), asked), asked).urgent == {"n1": 2}, "more looks say no more"
 
 
 def test_a_peak_that_is_over_counts_no_more():
