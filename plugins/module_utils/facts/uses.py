@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..storage.fstab import without_escapes
@@ -45,11 +45,18 @@ Uses = Iterator[tuple[str, str]]
 
 def read_uses(host: Host, tree: Tree, disks: Iterable[Disk] = ()) -> Tree:
     """Return the tree with `uses` known, of all its devices."""
+    elsewhere = {process: host.read(f"/proc/{process}/mountinfo") or "" for process in _other_namespaces(host)}
     found: dict[str, dict[str, None]] = {}
-    for name, words in _other_paths(tree, disks):
-        found.setdefault(name, {})[words] = None
-    for read in (_mounts_elsewhere, _logs_of_mounts, _exports_by_nvmet, _exports_by_lio, _journals, _registered_with_bcache):
-        for name, words in read(host, tree):
+    for uses in (
+        _other_paths(tree, disks),
+        _mounts_elsewhere(host, tree, elsewhere),
+        _logs_of_mounts(host, tree, (host.read("/proc/self/mountinfo") or "", *elsewhere.values())),
+        _exports_by_nvmet(host, tree),
+        _exports_by_lio(host, tree),
+        _journals(host, tree),
+        _registered_with_bcache(host, tree),
+    ):
+        for name, words in uses:
             found.setdefault(name, {})[words] = None
     return tree.with_devices(replace(tree.devices[name], uses=tuple(words)) for name, words in found.items())
 
@@ -62,11 +69,14 @@ def _other_paths(tree: Tree, disks: Iterable[Disk]) -> Uses:
                 yield disk.device.name, f"perhaps a second path to {tree.devices[name].dev}, which is in use"
 
 
-def _mounts_elsewhere(host: Host, tree: Tree) -> Uses:
-    """Give what is mounted in other mount namespaces and not in this one: services have copies of all that is mounted here."""
+def _mounts_elsewhere(host: Host, tree: Tree, elsewhere: Mapping[str, str]) -> Uses:
+    """Give what is mounted in other mount namespaces and not in this one: services have copies of all that is mounted here.
+
+    `elsewhere` is mountinfo by a process of each of them.
+    """
     numbers = {str(device.row["maj:min"]): device for device in tree.devices.values() if device.row.get("maj:min")}
-    for process in _other_namespaces(host):
-        mounts = parse_mounts(host.read(f"/proc/{process}/mountinfo") or "")
+    for process, mountinfo in elsewhere.items():
+        mounts = parse_mounts(mountinfo)
         for key, targets in mounts.targets.items():
             device = numbers.get(key)
             if key.startswith("/dev/") and mounts.types[key] == "btrfs":
@@ -101,10 +111,10 @@ def _of_one_filesystem(tree: Tree, device: t.Optional[Device]) -> Iterator[Devic
         yield from (other for other in tree.devices.values() if other is not device and other.filesystem == device.filesystem)
 
 
-def _logs_of_mounts(host: Host, tree: Tree) -> Uses:
+def _logs_of_mounts(host: Host, tree: Tree, mountinfos: Iterable[str]) -> Uses:
     """Give the logs and realtime sections of XFS that are mounted, here or in another mount namespace."""
-    for process in ("self", *_other_namespaces(host)):
-        for line in (host.read(f"/proc/{process}/mountinfo") or "").splitlines():
+    for mountinfo in mountinfos:
+        for line in mountinfo.splitlines():
             before, _dash, after = line.partition(" - xfs ")
             for option, node in _LOG.findall(after):
                 device = _by_path(host, tree, without_escapes(node))
