@@ -154,6 +154,8 @@ class Present:
     """By device name what there is of each ext4 with a torn superblock; only where the layout has some."""
     salt: str = ""
     """What follows from the identity of the host, for the identities of new tables; empty where it has none."""
+    unflushed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the name of a cache of bcache the names of the devices some of whose data are in that cache alone."""
     superblocks: Mapping[str, Superblock] = field(default_factory=dict)
     """By device name those of the members of each array that runs without some of them, and of these."""
 

@@ -23,7 +23,7 @@ from ..facts.tree import Device, Tree
 from ..facts.twins import twin_notes
 from ..facts.uses import read_uses
 from ..schema.model import DesiredZpool, Layout
-from ..storage import zfs
+from ..storage import bcache, zfs
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.cache import name_of
 from ..storage.derived import host_salt
@@ -87,6 +87,7 @@ def read_present(host: Host, layout: Layout) -> Present:
         zpools,
         torn,
         salt,
+        read_unflushed(host, tree),
         superblocks,
     )
 
@@ -242,6 +243,21 @@ def _said_of_subvolumes(host: Host, device: Device) -> t.Optional[str]:
     script = _IN_A_MOUNT_OF_ITS_OWN.format(said)
     outcome = host.run(["unshare", "--mount", "--", "sh", "-c", script, "sh", str(device.dev)])
     return outcome.stdout if outcome is not None and outcome.code == 0 else None
+
+
+def read_unflushed(host: Host, tree: Tree) -> dict[str, tuple[str, ...]]:
+    """Return by cache of bcache the devices that it has data of which are nowhere else. One that cannot be read may have them of all."""
+    found: dict[str, t.Optional[bcache.Superblock]] = {}
+    for device in tree.devices.values():
+        if device.dev is not None and any(signature.type == bcache.TYPE for signature in device.signatures):
+            try:
+                found[device.name] = bcache.parse_superblock(host.read_bytes(device.dev, bcache.OFFSET, bcache.SIZE))
+            except OSError:
+                found[device.name] = None
+    dirty = {name: superblock.set_uuid for name, superblock in found.items() if superblock is not None and superblock.dirty}
+    caches = {name: superblock for name, superblock in found.items() if superblock is None or not superblock.backing}
+    on = {name: tuple(each for each, uuid in dirty.items() if cache is None or cache.set_uuid == uuid) for name, cache in caches.items()}
+    return {name: devices for name, devices in on.items() if devices}
 
 
 def _read_zpools(host: Host, tree: Tree, layout: Layout) -> tuple[Zpool, ...]:

@@ -186,12 +186,17 @@ def _spanning(present: Present, destroyed: Destroyed) -> Iterator[tuple[str, lis
         pool = present.zpool_on(device)
         is_leaving = pool is not None and _leaving(pool, device, names) is not None
         found = [_members_of_group(present, device), *([] if is_leaving else [_members_of_filesystem(present, device)])]
+        found.append((f"data of the bcache on {', '.join(_nodes(present, name))}", list(present.unflushed.get(name, ()))))
         if name not in roots and device.partition is None:
             found.append((_title(device), list(device.parents)))
         for what, members in found:
             staying = [member for member in members if member not in given and member in present.tree.devices]
             if staying:
                 yield what, staying
+
+
+def _nodes(present: Present, cache: str) -> Iterator[str]:
+    return (str(present.tree.devices[name].dev) for name in present.unflushed.get(cache, ()))
 
 
 def _busy(tree: Tree, device: Device) -> Iterator[str]:

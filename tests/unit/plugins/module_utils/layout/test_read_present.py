@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.signatures import Signature
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.stacks import Superblock
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Device, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.partitions import describe
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.read_present import read_present
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.read_present import read_present, read_unflushed
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.btrfs import list_commands
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
@@ -216,3 +218,22 @@ def test_subvolumes_are_read_where_the_layout_has_some():
     assert read_present(host, layout(SDA, "/dev/nvme0n1")).subvolumes == {}
     assert read_present(host, wanted).subvolumes == {"ff399c7b-fbf1-4f03-ad68-5109cdb485ea": {"@": None}}
     assert read_present(machine(), wanted).subvolumes == {}
+
+
+def test_caches_of_bcache_with_data_that_are_nowhere_else():
+    def superblock(version, state=0, of="1"):
+        identities = bytes(16) + of.encode() * 16
+        magic = bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81")
+        return bytes(16) + version.to_bytes(8, "little") + magic + identities + bytes(32) + (state << 61).to_bytes(8, "little") + bytes(8)
+
+    written = {
+        "sda": superblock(3),
+        "sdb": superblock(1, 2),
+        "sdc": superblock(1, 1),
+        "sdd": superblock(3, of="2"),
+        "sde": OSError(5, "Input/output error"),
+    }
+    devices = {name: Device(name, f"/dev/{name}", "disk", MIB, signatures=(Signature("bcache"),)) for name in written}
+    host = RecordedHost({"bytes": {f"/dev/{name}": {4096: raw} for name, raw in written.items()}})
+    # One that cannot be read may be the cache of anything.
+    assert read_unflushed(host, Tree(devices)) == {"sda": ("sdb",), "sde": ("sdb",)}

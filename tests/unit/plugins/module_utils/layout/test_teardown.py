@@ -90,3 +90,12 @@ def test_what_is_used_out_of_sight_is_called_by_its_use():
     disk = Device("sda", "/dev/sda", "disk", MIB, uses=("exported by LIO as iblock_0/data",), claimed=True)
     (said,) = teardown_refusals(Present(Tree({"sda": disk}), ()), Destroyed((disk,)))
     assert "exported by LIO as iblock_0/data" in said
+
+
+def test_a_cache_of_bcache_goes_only_with_the_device_whose_data_it_has():
+    cache, backing = (Device(name, f"/dev/{name}", "disk", MIB, signatures=(Signature("bcache"),)) for name in ("sda", "sdb"))
+    present = Present(Tree({"sda": cache, "sdb": backing}), (), unflushed={"sda": ("sdb",)})
+    (said,) = teardown_refusals(present, Destroyed((cache,)))
+    assert said.startswith("data of the bcache on /dev/sdb is also on /dev/sdb")
+    assert not list(teardown_refusals(present, Destroyed((cache, backing))))
+    assert not list(teardown_refusals(present, Destroyed((backing,))))
