@@ -97,8 +97,8 @@ def _legs(host: Host, device: Device) -> t.Optional[Legs]:
 
 def _stopped_array(uuid: str, members: tuple[str, ...], array: t.Optional[Array], signature: Signature) -> Device:
     kind, title = (array.level, array.name) if array is not None else ("raid", signature.label)
-    metadata = array.metadata if array is not None else None
-    return Device(f"md:{uuid}", None, kind, 0, members, title=title or signature.label, uuid=uuid, metadata=metadata)
+    metadata, slots = (array.metadata, array.devices or None) if array is not None else (None, None)
+    return Device(f"md:{uuid}", None, kind, 0, members, title=title or signature.label, uuid=uuid, metadata=metadata, slots=slots)
 
 
 def _array(outcome: t.Optional[Outcome]) -> t.Optional[Array]:

@@ -16,6 +16,7 @@ from .partitions import describe_one
 from .present import Present, Zpool, ZpoolPart
 
 _ARRAYS = ("raid", "linear", "md")
+_WITHOUT_COPIES = ("raid0", "linear")
 _SEVERAL_DEVICES = frozenset({"btrfs", "zfs_member", "bcachefs"})
 """Filesystems that can be on several devices at once, all of one UUID."""
 
@@ -124,6 +125,7 @@ def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[st
         yield from _unknown_group(present, present.tree.devices[name])
         if name not in own and name not in own_groups:
             yield from _incomplete_group(present, present.tree.devices[name])
+            yield from _incomplete_array(present.tree.devices[name])
     for what, staying in _spanning(present, destroyed):
         yield _spans_words(present, what, staying)
 
@@ -168,6 +170,17 @@ def _incomplete_group(present: Present, device: Device) -> Iterator[str]:
             f"{device.dev} would be destroyed, but is of the volume group {volume.group}, of which {others} not attached; "
             "what is on these would be lost as well. Attach them, or if they are gone for good, say so to LVM "
             f"(vgreduce --removemissing {volume.group})"
+        )
+
+
+def _incomplete_array(device: Device) -> Iterator[str]:
+    """Give a refusal for an array without redundancy that lacks a member: that member's data are nothing without the others."""
+    lacking = (device.slots or 0) - len(device.parents)
+    if device.kind in _WITHOUT_COPIES and lacking > 0:
+        yield (
+            f"{_title(device)} would be destroyed, and {lacking} of its {device.slots} members {'is' if lacking == 1 else 'are'} not "
+            "attached: what is on these would be lost as well. Attach them, or if they are gone for good, clear what is here by hand "
+            "(mdadm --zero-superblock)"
         )
 
 

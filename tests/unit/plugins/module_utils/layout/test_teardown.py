@@ -99,3 +99,12 @@ def test_a_cache_of_bcache_goes_only_with_the_device_whose_data_it_has():
     assert said.startswith("data of the bcache on /dev/sdb is also on /dev/sdb")
     assert not list(teardown_refusals(present, Destroyed((cache, backing))))
     assert not list(teardown_refusals(present, Destroyed((backing,))))
+
+
+@pytest.mark.parametrize(("level", "slots", "refused"), [("raid0", 2, True), ("raid0", 1, False), ("linear", 3, True), ("raid1", 2, False)])
+def test_a_stripe_that_lacks_a_member_is_not_destroyed_on_the_others(level, slots, refused):
+    disk = Device("sda", "/dev/sda", "disk", MIB, signatures=(Signature("linux_raid_member", "u"),))
+    array = Device("md:u", None, level, 0, ("sda",), title="nas:data", uuid="u", slots=slots)
+    said = list(teardown_refusals(Present(Tree({"sda": disk, "md:u": array}), ()), Destroyed((disk,))))
+    assert bool(said) is refused
+    assert not refused or "nas:data" in said[0]
