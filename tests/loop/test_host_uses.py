@@ -25,7 +25,10 @@ from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     attempt,
     digest,
     new_disk,
+    result_of,
     schema,
+    stand_in,
+    start,
 )
 
 
@@ -136,3 +139,23 @@ def test_a_disk_keeps_the_identities_that_it_got_and_another_host_gives_others(l
     other = as_host("2")
     assert other["changed"]
     assert not set(uuids(other)) & set(uuids(one))
+
+
+def test_a_run_waits_for_another_one_or_says_who_it_is(loops, tmp_path):
+    disk, other = (schema(new_disk(loops), {"name": "one", "size": 200, **EXT4}) for _disk in range(2))
+    gate, tools = tmp_path / "gate", tmp_path / "tools"
+    os.mkfifo(gate)
+    tools.mkdir()
+    stand_in(tools, "mkfs.ext4", f'cat {gate} >/dev/null; PATH="${{PATH#*:}}" exec mkfs.ext4 "$@"')
+    # Other runs on this host may have the lock at first; this one has it when its tool waits at the gate.
+    first = start({"schema": disk, "lock_timeout": 600}, tools=tools)
+    with gate.open("w", encoding="utf-8"):
+        holder = json.loads(pathlib.Path("/run/bareon-disk-layout.lock").read_text(encoding="utf-8"))
+        assert (holder["pid"], holder["command"]) == (first.pid, "disk_layout")
+        refused = result_of(start({"schema": other}))
+        assert refused["failed"]
+        for part in (f"process {first.pid}", holder["since"], holder["from"], "nothing was changed"):
+            assert part in refused["msg"]
+        waiting = start({"schema": other, "lock_timeout": 600})
+    assert not result_of(first).get("failed")
+    assert result_of(waiting)["changed"]
