@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..plugin_utils.common.action import PlanningAction, failure, folder_of_run
 from ..plugin_utils.common.errors import InputError, Mistake, Unavailable
-from ..plugin_utils.common.facts import refuse_undocumented
+from ..plugin_utils.common.facts import host_of, refuse_undocumented
 from ..plugin_utils.disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils.disk.known_hardware import FACT, known_hardware
 from ..plugin_utils.disk.learnt import Shelf
@@ -91,7 +91,7 @@ class ActionModule(PlanningAction):
         )
         if gathered.get("failed"):
             raise Unavailable(f"could not gather the facts of the disks: {gathered.get('msg', 'no reason given')}")
-        refuse_undocumented(str(task_vars.get("inventory_hostname", "host")), gathered, (FACT,))
+        refuse_undocumented(host_of(task_vars), gathered, (FACT,))
         if FACT not in gathered.get("ansible_facts", {}):
             raise Unavailable(f"could not gather the facts of the disks: the host answers without {FACT}")
         return gathered["ansible_facts"][FACT]

@@ -30,7 +30,7 @@ class ActionModule(PlanningAction):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Refuse facts with names of options, then return the options. They can be secrets, so Ansible does not show them."""
         names = {option: f"{arguments['prefix']}{option}" for option in arguments["options"]}
-        refuse_facts(str(task_vars["inventory_hostname"]), task_vars.get("ansible_facts", {}), set(names.values()))
+        refuse_facts(task_vars, set(names.values()))
         return {"options": self._values(names, without_facts(self._task, task_vars)), "_ansible_no_log": True}
 
     def _values(self, names: Mapping[str, str], variables: dict[str, t.Any]) -> dict[str, t.Any]:

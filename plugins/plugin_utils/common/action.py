@@ -21,6 +21,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils import color
 
 from .errors import InputError, Mistake, NoSolution, Unavailable, describe_unwritable, suggest
+from .facts import refuse_facts
 from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .options import refuse_unreadable
 from .plain import plain, plain_input
@@ -142,6 +143,7 @@ class PlanningAction(ActionBase):
     def _planned(self, task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         try:
             refuse_missing()
+            refuse_facts(task_vars)
             return self.plan(self._validated_arguments(), task_vars)
         except (InputError, MissingLibraries, Unavailable) as error:
             return failure(str(error))

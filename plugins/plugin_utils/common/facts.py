@@ -4,7 +4,7 @@
 
 """Facts of hosts are data: none of them may have the name of a variable that a play or a role reads as an option.
 
-Ansible makes a variable of each fact, and a fact outranks role defaults and the inventory.
+Ansible makes a variable of each fact, and a fact outranks role defaults, the inventory, and even some names of Ansible itself.
 """
 
 from __future__ import annotations
@@ -19,40 +19,53 @@ DOCUMENTED = frozenset({"bareon_hardware", "bareon_node"})
 
 _PREFIXES = ("bareon_", "disk_layout_", "__disk_layout_", "group_moves_", "__group_moves_", "follow_")
 """What the names of options, and of results that plays and roles register, begin with."""
+_OF_ANSIBLE = frozenset(
+    {
+        *("inventory_hostname", "inventory_hostname_short", "inventory_dir", "inventory_file", "group_names", "role_name", "role_path"),
+        *("omit", "lookup", "query", "q", "now", "undef", "range", "dict", "namespace", "item"),
+    }
+)
+"""Names of Ansible that a fact can hide: a host that is called otherwise, or that says what is left out, could choose files."""
 _ANSIBLE = "ansible_"
 """Ansible lists facts without it, and makes variables of them with it."""
 _MOST_CHARACTERS = 80
+_MOST_NAMES = 8
 
 
-def refuse_facts(host: str, facts: t.Any, options: Collection[str] = ()) -> None:
-    """Raise InputError for facts with reserved names: those of `options`, and those with a prefix of the collection."""
+def host_of(variables: Mapping[str, t.Any]) -> str:
+    """Return the name of a task's host for a message; `host` if a fact hides it."""
+    hidden = "inventory_hostname" in (variables.get("ansible_facts") or {})
+    return "host" if hidden else str(variables.get("inventory_hostname", "host"))
+
+
+def refuse_facts(variables: Mapping[str, t.Any], options: Collection[str] = ()) -> None:
+    """Raise InputError if facts among a host's variables have reserved names: those of `options`, of the collection or of Ansible."""
+    facts = variables.get("ansible_facts") or {}
     if not isinstance(facts, Mapping):
-        raise InputError([Mistake(host, "its facts are no mapping")])
-    found = list(_reserved(facts, options))
-    if found:
-        raise InputError(
-            Mistake(f"{host}.ansible_facts.{shortened(key)}", "is the name of a variable of the operator, which no fact may have")
-            for key in found
-        )
+        raise InputError([Mistake(host_of({}), "its facts are no mapping")])
+    _refuse(host_of(variables), list(_reserved(facts, options)), "has the name of a variable of the operator, and no fact may have it")
 
 
 def refuse_undocumented(host: str, result: Mapping[str, t.Any], documented: Collection[str]) -> None:
     """Raise InputError for facts in a module's result that the module does not return."""
     facts = result.get("ansible_facts", {})
     if not isinstance(facts, Mapping):
-        raise InputError([Mistake(f"{host}.ansible_facts", "is no mapping; the answer of the host is not that of the module")])
-    foreign = [key for key in facts if key not in documented]
-    if foreign:
-        raise InputError(
-            Mistake(f"{host}.ansible_facts.{shortened(key)}", "is no fact of the module; the answer of the host is not that of the module")
-            for key in foreign
-        )
+        raise InputError([Mistake(f"{host}.ansible_facts", "is no mapping; the module did not write this answer")])
+    _refuse(host, [str(key) for key in facts if key not in documented], "is no fact of the module; the module did not write this answer")
+
+
+def _refuse(host: str, names: list[str], says: str) -> None:
+    mistakes = [Mistake(f"{host}.ansible_facts.{shortened(name)}", says) for name in names[:_MOST_NAMES]]
+    if len(names) > _MOST_NAMES:
+        mistakes.append(Mistake(f"{host}.ansible_facts", f"has {len(names) - _MOST_NAMES} more of these"))
+    if mistakes:
+        raise InputError(mistakes)
 
 
 def _reserved(facts: Mapping[t.Any, t.Any], options: Collection[str]) -> Iterator[str]:
     for key in facts:
         name = str(key).removeprefix(_ANSIBLE)
-        if name not in DOCUMENTED and (name in options or name.startswith(_PREFIXES)):
+        if name not in DOCUMENTED and (name in options or name in _OF_ANSIBLE or name.startswith(_PREFIXES)):
             yield str(key)
 
 

@@ -13,13 +13,13 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from .action import failure
 from .errors import InputError
-from .facts import refuse_undocumented
+from .facts import host_of, refuse_facts, refuse_undocumented
 
 
 def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, facts: tuple[str, ...] = ()) -> dict[str, t.Any]:
     """Return a module's result, or a failure in its place if its facts are not those that the module returns."""
     try:
-        refuse_undocumented(str((task_vars or {}).get("inventory_hostname", "host")), result, facts)
+        refuse_undocumented(host_of(task_vars or {}), result, facts)
     except InputError as error:
         # A play that goes on where a host does not answer can tell this from it.
         return failure(str(error)) | {
@@ -36,5 +36,9 @@ class HostAction(NormalAction):
     """The facts that the module returns."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Run the module; fail if the host answers with facts that are not the module's."""
+        """Run the module; fail if the host has facts with names of options, or answers with facts that are not the module's."""
+        try:
+            refuse_facts(task_vars or {})
+        except InputError as error:
+            return failure(str(error))
         return checked(super().run(tmp, task_vars), task_vars, self.FACTS)

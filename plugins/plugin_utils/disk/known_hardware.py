@@ -34,9 +34,8 @@ def present_hardware(variables: Mapping[str, t.Any], template: Callable[[t.Any],
 
 
 def _gathered(variables: Mapping[str, t.Any]) -> t.Any:
-    facts = variables.get("ansible_facts") or {}
-    refuse_facts(str(variables.get("inventory_hostname", "host")), facts)
-    return facts.get(FACT)
+    refuse_facts(variables)
+    return (variables.get("ansible_facts") or {}).get(FACT)
 
 
 def _said(variables: Mapping[str, t.Any], template: Callable[[t.Any], t.Any]) -> t.Any:

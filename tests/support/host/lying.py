@@ -15,7 +15,6 @@ import random
 import typing as t
 from pathlib import Path
 
-HOST = "web1"
 _PROGRAM = """#!/bin/sh
 # Says which module it was to run, and prints what is written for it.
 name="${*##*AnsiballZ_}"
@@ -41,10 +40,10 @@ _DISKS = [
 ]
 _TOOLS = ("sfdisk", "tar", "mkfs.ext4", "mkfs.xfs", "mkfs.vfat", "lvm", "mdadm", "cryptsetup", "restorecon")
 _SAID = "\n".join([*(f"tool /usr/sbin/{tool}" for tool in _TOOLS), "system debian", "running systemd", "target is unpacked", ""])
-_CONTAINER = {"name": "vault", "device": "/dev/qqa1", "uuid": "1", "unlock": [{"method": "recovery"}], "mountpoints": []}
+_CONTAINER = {"name": "vault", "device": "/dev/qqa1", "uuid": "1", "unlock": [{"method": "recovery"}], "slots": []}
 HONEST: dict[str, dict[str, t.Any]] = {
     "disk_facts": {"changed": False, "ansible_facts": {"bareon_hardware": {"ram": 8192, "firmware": "uefi", "disks": _DISKS}}},
-    "node_facts": {"changed": False, "ansible_facts": {"bareon_node": {"cpus": 8, "memory": 8192, "numa": {}, "gpus": {}, "nics": {}}}},
+    "node_facts": {"changed": False, "ansible_facts": {"bareon_node": {"cpus": 8, "memory": 8192, "numa": {}, "gpus": [], "nics": []}}},
     "setup": {
         "changed": False,
         "ansible_facts": {"ansible_processor_vcpus": 8, "ansible_memtotal_mb": 8192, "ansible_distribution": "Debian"},
@@ -55,8 +54,8 @@ HONEST: dict[str, dict[str, t.Any]] = {
     "disk_layout": {
         "changed": True,
         "steps": [],
-        "schema": {"parteds": [], "fss": []},
-        "filesystems": [],
+        "schema": {"parteds": [], "fss": [{"device": "/dev/qqa2", "mount": "/srv/data", "fs_type": "ext4"}]},
+        "filesystems": [{"device": "/dev/qqa2", "uuid": "8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f11", "mountpoints": []}],
         "containers": [_CONTAINER],
         "arrays": [],
     },
