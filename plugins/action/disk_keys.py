@@ -13,6 +13,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ..plugin_utils.common.action import failure
+from ..plugin_utils.common.errors import InputError
+from ..plugin_utils.common.facts import refuse_facts
 from ..plugin_utils.common.host_action import checked
 from ..plugin_utils.disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery
 
@@ -39,6 +41,7 @@ class ActionModule(ActionBase):
             return checked(answer, task_vars)
 
         try:
+            refuse_facts(task_vars or {})
             if "schema" in arguments:
                 arguments["containers"] = as_in_schema(arguments.get("containers"), arguments.pop("schema"))
             asked = with_recovery(arguments.get("containers"))
@@ -46,5 +49,5 @@ class ActionModule(ActionBase):
             if folder is not None and not self._task.check_mode:
                 folder.check(asked)
             return result | change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
-        except (Refused, TypeError) as problem:
+        except (InputError, Refused, TypeError) as problem:
             return result | failure(str(problem))

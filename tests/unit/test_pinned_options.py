@@ -40,6 +40,17 @@ def test_no_task_of_a_role_reads_an_option_by_its_own_name(role: str) -> None:
     assert not read, "a fact could have its name; read it from the pinned options"
 
 
+def test_every_module_has_an_action_that_checks_facts() -> None:
+    """A module without an action of ours would have facts of any name become variables."""
+    lacking = []
+    for module in sorted((ROOT / "plugins" / "modules").glob("*.py")):
+        action = ROOT / "plugins" / "action" / module.name
+        text = action.read_text(encoding="utf-8") if action.exists() else ""
+        if not any(check in text for check in ("HostAction", "PlanningAction", "refuse_facts(")):
+            lacking.append(module.stem)
+    assert not lacking
+
+
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)
 def test_a_playbook_pins_its_options_first(playbook: Path) -> None:
     for play in yaml.safe_load(playbook.read_text(encoding="utf-8")):

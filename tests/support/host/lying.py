@@ -40,7 +40,13 @@ _DISKS = [
 ]
 _TOOLS = ("sfdisk", "tar", "mkfs.ext4", "mkfs.xfs", "mkfs.vfat", "lvm", "mdadm", "cryptsetup", "restorecon")
 _SAID = "\n".join([*(f"tool /usr/sbin/{tool}" for tool in _TOOLS), "system debian", "running systemd", "target is unpacked", ""])
-_CONTAINER = {"name": "vault", "device": "/dev/qqa1", "uuid": "1", "unlock": [{"method": "recovery"}], "slots": []}
+CONTAINER = {
+    "name": "vault-crypt",
+    "device": "/dev/qqa1",
+    "uuid": "8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f12",
+    "unlock": [{"method": "recovery"}],
+}
+"""An encrypted container, as disk_layout returns it."""
 HONEST: dict[str, dict[str, t.Any]] = {
     "disk_facts": {"changed": False, "ansible_facts": {"bareon_hardware": {"ram": 8192, "firmware": "uefi", "disks": _DISKS}}},
     "node_facts": {"changed": False, "ansible_facts": {"bareon_node": {"cpus": 8, "memory": 8192, "numa": {}, "gpus": [], "nics": []}}},
@@ -56,10 +62,17 @@ HONEST: dict[str, dict[str, t.Any]] = {
         "steps": [],
         "schema": {"parteds": [], "fss": [{"device": "/dev/qqa2", "mount": "/srv/data", "fs_type": "ext4"}]},
         "filesystems": [{"device": "/dev/qqa2", "uuid": "8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f11", "mountpoints": []}],
-        "containers": [_CONTAINER],
+        "containers": [],
         "arrays": [],
     },
-    "disk_keys": {"changed": True, "steps": [], "containers": [_CONTAINER], "recovery_keys": {}},
+    "disk_keys": {
+        "changed": False,
+        "steps": [],
+        "recovery_needed": [],
+        "recovery_slots": {},
+        "added": {},
+        "diff": {"before": "", "after": ""},
+    },
     "other": {"changed": True},
 }
 """What a module prints where nobody lies, by its name; `other` is for the rest of them."""
