@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import typing as t
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,5 +56,8 @@ def _read(value: t.Any, *, expression: bool) -> Iterator[str]:
     elif isinstance(value, str):
         template = "{{" in value or "{%" in value
         if template or expression:
-            tree = Environment(autoescape=True).parse(value if template else f"{{{{ {value} }}}}")
+            with warnings.catch_warnings():
+                # Patterns have backslashes that mean nothing to Python.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                tree = Environment(autoescape=True).parse(value if template else f"{{{{ {value} }}}}")
             yield from (name.name for name in tree.find_all(nodes.Name) if name.ctx == "load")
