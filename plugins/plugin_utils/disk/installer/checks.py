@@ -13,6 +13,8 @@ import re
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 
+from ....module_utils.storage.filesystems import read_make_options
+from ....module_utils.storage.options.mounts import mistakes_in
 from ....module_utils.storage.thin import is_chunk
 from .layout import Layout
 
@@ -29,6 +31,17 @@ def broken(layout: Layout, schema: t.Any, place: str) -> Iterator[Found]:
     yield from _references(layout, place)
     yield from _names(layout, place)
     yield from _partitions(layout, schema, place)
+    yield from _options(layout, schema, place)
+
+
+def _options(layout: Layout, schema: t.Any, place: str) -> Iterator[Found]:
+    """Give the options that programs and mounts may not have, whoever runs them."""
+    for at, (filesystem, given) in enumerate(zip(layout.filesystems, schema.get("fss") or (), strict=True)):
+        _words, refused = read_make_options(filesystem.type, given.get("fs_options") or "", several=bool(filesystem.more))
+        yield from ((f"{place}.fss[{at}].fs_options", says) for says in refused)
+        for inside, entry in (("", given), *((f".subvolumes[{of}]", one) for of, one in enumerate(given.get("subvolumes") or ()))):
+            for says in mistakes_in(filesystem.type, entry.get("fstab_options") or ""):
+                yield f"{place}.fss[{at}]{inside}.fstab_options", says
 
 
 def _control_characters(value: t.Any, place: str) -> Iterator[Found]:

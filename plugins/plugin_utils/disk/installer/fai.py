@@ -22,6 +22,8 @@ from .losses import Losses, lose_extents, lose_methods, lose_subvolumes, lose_ty
 from .write import Target
 
 _BIOS_BOOT_SIZE = 1
+_SHELL_READS = re.compile(r"[^\w@%+=:,./^\s-]|(?:^|\s)~", re.ASCII)
+"""What a shell takes for more than a letter of a word; setup-storage runs its commands in one, with names and options as they are."""
 _OVERHEAD = 100
 """setup-storage takes one part in so many of a volume group for overhead, and refuses volumes that need it."""
 
@@ -34,6 +36,9 @@ def write(layout: Layout, losses: Losses, *, passphrase: str | None) -> str:
     lose_methods(layout, losses, "setup-storage")
     for note in (note_uuids, note_container_names, note_boot_flags):
         note(layout, losses, "setup-storage")
+    for space, what, text in _run_in_a_shell(layout):
+        if _SHELL_READS.search(text):
+            losses.refuse(space, f"setup-storage runs commands in a shell, which would read more than a word in {what} {text}")
     sections = [list(_disk(disk, layout, losses)) for disk in layout.disks]
     numbers = _nodes(layout)
     if layout.arrays:
@@ -47,6 +52,18 @@ def write(layout: Layout, losses: Losses, *, passphrase: str | None) -> str:
 
 
 TARGET = Target("FAI", write)
+
+
+def _run_in_a_shell(layout: Layout) -> Iterator[tuple[str, str, str]]:
+    """Give what setup-storage puts into its commands: the space, what it is, and the text. Labels are quoted."""
+    # A disk's name is resolved before: of a link of udev's, with the backslashes and hashes that it may have, its node is left.
+    yield from ((disk.id, "the name", re.sub(r"[\\#]", "", disk.device)) for disk in layout.disks)
+    for carriers, what in ((layout.arrays, "the array"), (layout.groups, "the vg"), (layout.volumes, "the volume")):
+        yield from ((carrier.space, what, carrier.name) for carrier in carriers)
+    for filesystem in layout.filesystems:
+        yield filesystem.space, "the options of mkfs", filesystem.make_options
+        yield filesystem.space, "the mount point", filesystem.mount
+        yield filesystem.space, "the mount options", filesystem.options
 
 
 def _nodes(layout: Layout) -> dict[str, str]:

@@ -93,7 +93,7 @@ def test_a_file_system_with_a_label_is_made_and_names_its_partition() -> None:
 
 def test_a_file_system_that_repart_cannot_make_is_left_out() -> None:
     plan, device, disk = _labelled()
-    other = _with(plan, device, fs_type="f2fs")
+    other = _with(plan, device, fs_type="f2fs", fs_options="")
     with pytest.raises(InputError, match="systemd-repart cannot make f2fs"):
         files(other, disk)
     assert not any(section(text).get("Format") == "f2fs" for text in files(other, disk, lossy=True).values())
