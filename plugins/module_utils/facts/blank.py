@@ -18,8 +18,8 @@ from ..storage.gpt import empty_table
 from ..storage.units import MIB, in_mib
 from .host import Host
 
-_SAMPLES = 512
-"""A sample costs a slow disk some milliseconds. Raw data of a 512th of the disk in one piece is always met by one, less by chance."""
+_SAMPLES = 256
+"""A sample costs a slow disk some milliseconds. Raw data of a 256th of the disk in one piece is always met by one, less by chance."""
 _SAMPLE_BYTES = 4096
 _PATTERN_BYTES = 8
 
