@@ -41,6 +41,7 @@ from ..steps.kinds import (
     LimitSubvolumes,
     MakeFilesystem,
     MakeSwap,
+    MarkCleared,
     OpenLuks,
     RemoveLogicalVolume,
     ResizeLuks,
@@ -96,6 +97,10 @@ class Site:
         stacks = (stack for stack in self.stacks if top_of(self.layout, stack.device) == device)
         return any(match.status is not Status.KEPT for stack in stacks for match in stack.matches)
 
+    def is_in_zpool(self, stack: Stack) -> bool:
+        """Return whether a stack is of a ZFS pool."""
+        return self.layout.zpool_on(stack.device) is not None
+
     def carries_group(self, stack: Stack) -> bool:
         """Return whether a stack is for a physical volume."""
         return self.layout.group_of(top_of(self.layout, stack.device)) is not None
@@ -115,18 +120,27 @@ def building_steps(site: Site) -> Iterator[Step]:
         yield from _grown_stack(site, stack)
     for group in site.groups:
         yield from _group(site, group)
-    for stack in built:
-        if not site.carries_group(stack):
-            yield from _filesystem(site, stack.device)
+    # What is complete is finished at once: a run that fails later leaves nothing of it that counts as unfinished, and somebody may use it.
+    filled = [stack for stack in built if _is_filled(site, stack)]
+    yield from _finish([stack for stack in site.stacks if stack not in filled and not site.is_in_zpool(stack)])
+    for stack in filled:
+        yield from _filesystem(site, stack.device)
+        yield from _finish([stack])
     for stack in site.stacks:
         yield from _zpool(site, stack)
-    # Before there are volumes: what a user has in them must not be on a partition that counts as unfinished.
-    yield from _finish(site.stacks)
+    yield from _finish([stack for stack in site.stacks if site.is_in_zpool(stack)])
+    for stack in filled:
+        yield from _subvolumes_on(site, stack.device)
     for group in site.groups:
         yield from _volumes(site, group)
     for stack in site.stacks:
         yield from _kept_filesystem(site, stack.device, _kept_device(site, stack), _has_to_grow(site, stack))
         yield from _kept_zpool(site, stack)
+
+
+def _is_filled(site: Site, stack: Stack) -> bool:
+    """Return whether a filesystem is made on a stack."""
+    return site.layout.filesystem_on(top_of(site.layout, stack.device)) is not None
 
 
 def _has_to_grow(site: Site, stack: Stack) -> bool:
@@ -258,6 +272,13 @@ def _filesystem(site: Site, device: str) -> Iterator[Step]:
     else:
         more = tuple(site.node(device) for device in desired.more)
         yield MakeFilesystem(site.node(top), desired.type, uuid, desired.label, desired.options, more, desired.level if more else "")
+
+
+def _subvolumes_on(site: Site, device: str) -> Iterator[Step]:
+    """Give the steps that make the subvolumes of a filesystem that is made: it is mounted for them, so it is finished before."""
+    top = top_of(site.layout, device)
+    desired = site.layout.filesystem_on(top)
+    if desired is not None:
         yield from _subvolumes(desired, site.node(top), {})
 
 
@@ -368,12 +389,16 @@ def _filled(site: Site, group: str, pools: Sequence[str], volumes: Sequence[Desi
     """Give the steps that make all that is on unfinished volumes, and take the mark off them and off pools, of these first."""
     if volumes:
         yield ClearSignatures(tuple(desired.device for desired in volumes))
+        yield MarkCleared(group, tuple(desired.name for desired in volumes))
     for desired in volumes:
         yield from _container(site, desired.device)
+    if pools:
+        yield FinishLogicalVolumes(group, tuple(pools))
     for desired in volumes:
         yield from _filesystem(site, desired.device)
-    if volumes or pools:
-        yield FinishLogicalVolumes(group, (*pools, *(desired.name for desired in volumes)))
+        yield FinishLogicalVolumes(group, (desired.name,))
+    for desired in volumes:
+        yield from _subvolumes_on(site, desired.device)
 
 
 def _shrunk_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:

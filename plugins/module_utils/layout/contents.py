@@ -91,6 +91,20 @@ def _matches(matches: Mapping[str, PartitionMatch], devices: Iterable[str]) -> t
 
 
 def _judge(layout: Layout, present: Present, stack: Stack) -> Stack:
+    judged = _judge_by_status(layout, present, stack)
+    made_again = judged.matches if judged.action is Action.BUILD else _joining(layout, present, judged)
+    refused = next((match.refused for match in made_again if match.refused), None)
+    return replace(judged, action=Action.KEEP, opening=None, problem=judged.problem or refused) if refused else judged
+
+
+def _joining(layout: Layout, present: Present, stack: Stack) -> tuple[PartitionMatch, ...]:
+    """Return the unfinished partitions that become members of what a kept stack has."""
+    if stack.action is not Action.KEEP or not any(match.refused for match in stack.matches):
+        return ()
+    return look(layout, present, stack).joining
+
+
+def _judge_by_status(layout: Layout, present: Present, stack: Stack) -> Stack:
     statuses = {match.status for match in stack.matches}
     if Status.KEPT in statuses:
         return _judge_kept(layout, present, stack)

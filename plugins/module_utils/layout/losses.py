@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import typing as t
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from ..facts.tree import Device, Filesystem
@@ -62,9 +62,22 @@ class DiskLoss:
     contents: tuple[Loss, ...]
 
 
-def find_losses(present: Present, disks: Sequence[FoundDisk], roots: Iterable[Device], own: Collection[str]) -> tuple[DiskLoss, ...]:
-    """Return what is destroyed with `roots` (disks, partitions, volumes), by disk; `own` are the names of our own unfinished work."""
+def find_losses(
+    present: Present,
+    disks: Sequence[FoundDisk],
+    roots: Iterable[Device],
+    own: Collection[str],
+    cleared: Mapping[str, Iterable[tuple[int, str]]],
+) -> tuple[DiskLoss, ...]:
+    """Return what is destroyed with `roots` (disks, partitions, volumes), by disk; `own` are the names of our own unfinished work.
+
+    `cleared` are, by name, signatures of disks as a whole that are destroyed beside their partitions: where, and of which type.
+    """
     losses: dict[str, dict[str, Loss]] = {}
+    for name, found in cleared.items():
+        for offset, kind in found:
+            disk = present.tree.devices[name]
+            losses.setdefault(name, {})[f"{name}@{offset}"] = Loss(str(disk.dev), kind, "", disk.size // MIB, "", "")
     for root in roots:
         if root.name not in own:
             for device in _all_on(present, root, own):

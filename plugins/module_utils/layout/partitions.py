@@ -20,6 +20,10 @@ from ..storage.gpt import partition_node
 from ..storage.units import MIB, in_mib
 from .disks import FoundDisk
 
+_BOOT_CODE = 440
+_LEAST_ENTRIES = 128
+_ENTRY_BYTES = 128
+
 _UNKNOWN = "nothing; the kernel does not know it yet"
 _HALF = "nothing; only its backup is whole"
 
@@ -37,7 +41,7 @@ class Status(enum.Enum):
 class PartitionMatch:
     """A desired partition on its disk, and the present one. `problem` says why a kept one cannot stay where it is.
 
-    `lost`: it is a part of something whose other parts are destroyed.
+    `lost`: it is a part of something whose other parts are destroyed. `stranger` is what is on an unfinished one that no run left there.
     """
 
     desired: DesiredPartition
@@ -46,6 +50,7 @@ class PartitionMatch:
     device: t.Optional[Device] = None
     problem: t.Optional[str] = None
     lost: bool = False
+    stranger: t.Optional[str] = None
 
     @property
     def node(self) -> str:
@@ -65,6 +70,13 @@ class PartitionMatch:
     def unfinished(self) -> bool:
         """Whether the present one is marked as our own unfinished work, lying as desired or not."""
         return self.device is not None and entry_of(self.device).uuid == self.desired.unfinished
+
+    @property
+    def refused(self) -> t.Optional[str]:
+        """Why an unfinished one may not be made again: somebody has used it, and its disk may not be wiped, or it keeps its data."""
+        if self.stranger is None or (self.disk.may_wipe and not self.desired.keep_data):
+            return None
+        return f"{self.stranger}; {self.disk.permission()}"
 
     @property
     def condemned(self) -> bool:
@@ -110,7 +122,7 @@ def entry_of(device: Device) -> TablePartition:
 
 def match_disk(disk: FoundDisk, tree: Tree) -> tuple[PartitionMatch, ...]:
     """Return the desired partitions of a disk with what is there of them."""
-    if disk.device.table is None or disk.device.table.type != "gpt":
+    if disk.device.table is None or disk.device.table.type != "gpt" or is_overlaid(disk, tree):
         return tuple(PartitionMatch(part, disk, Status.NEW) for part in disk.desired.partitions)
     there = partitions_of(disk, tree)
     return tuple(_match(part, disk, there) for part in disk.desired.partitions)
@@ -121,10 +133,13 @@ def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
     return replace(match, lost=match.status is Status.KEPT and match.device is not None and match.device.name in lost)
 
 
-def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> bool:
-    """Return whether a disk carries the layout, or was begun to: its table is the plan's, or one of its partitions is there."""
+def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch], tree: Tree) -> bool:
+    """Return whether a disk carries the layout, or was begun to: its table is the plan's, or one of its partitions is there.
+
+    A table under something else is what that left of it.
+    """
     table = disk.device.table
-    if table is None or table.type != "gpt":
+    if table is None or table.type != "gpt" or is_overlaid(disk, tree):
         return False
     return derived.salt_of_table(disk.desired.id, table.uuid) is not None or any(match.status is not Status.NEW for match in matches)
 
@@ -143,11 +158,35 @@ def is_begun(disk: FoundDisk) -> bool:
     return (begun == "" or derived.salt_of_table(disk.desired.id, begun) is not None) and not disk.device.openers
 
 
-def stale_offsets(disk: FoundDisk, tree: Tree) -> tuple[int, ...]:
-    """Return where signatures of the disk as a whole are, although it has a partition table: what is left of what was there before."""
+def stale_signatures(disk: FoundDisk, tree: Tree) -> tuple[tuple[int, str], ...]:
+    """Return where signatures of the disk as a whole are, although it has a partition table, and their types, in order."""
     extents = [(entry_of(part).start, entry_of(part).start + entry_of(part).size) for part in partitions_of(disk, tree)]
-    offsets = (offset for signature in disk.device.signatures if signature.type not in PARTITION_TABLES for offset in signature.offsets)
-    return tuple(sorted(offset for offset in offsets if not any(start <= offset < end for start, end in extents)))
+    contents = (signature for signature in disk.device.signatures if signature.type not in PARTITION_TABLES)
+    found = ((offset, signature.type) for signature in contents for offset in signature.offsets)
+    return tuple(sorted(one for one in found if not any(start <= one[0] < end for start, end in extents)))
+
+
+def table_regions(device: Device, highest: int = 0) -> tuple[tuple[int, int], ...]:
+    """Return where a write of a disk's GPT with partitions up to a number changes bytes, from and to; boot code in front stays."""
+    sector, entries = device.logical_block, max(highest, _LEAST_ENTRIES) * _ENTRY_BYTES
+    room = -(-entries // sector) * sector
+    return (_BOOT_CODE, 2 * sector + room), (device.size // sector * sector - sector - room, device.size)
+
+
+def is_overlaid(disk: FoundDisk, tree: Tree) -> bool:
+    """Return whether something else lies in the sectors of a disk's table, or runs on the disk as a whole.
+
+    A RAID superblock, a label of LVM or swap is put over a table, and leaves one of its copies. An empty table of ours is not overlaid by
+    what runs: what was on the disk before may come back as long as that is not cleared.
+    """
+    regions = table_regions(disk.device)
+    inside = any(start <= offset < end for offset, _type in stale_signatures(disk, tree) for start, end in regions)
+    return inside or (not is_emptied(disk) and any(child.running for child in _resurrected(disk, tree)))
+
+
+def is_emptied(disk: FoundDisk) -> bool:
+    """Return whether a disk has the plan's table without partitions: a run was permitted to empty it, and cut off."""
+    return _is_written_by_us(disk) and disk.device.table is not None and not disk.device.table.partitions
 
 
 def _match(desired: DesiredPartition, disk: FoundDisk, there: Iterable[Device]) -> PartitionMatch:
@@ -261,6 +300,7 @@ class TablePlan:
     """What becomes of a disk's table: steps, what of it is destroyed, and refusals.
 
     `restoring` is the write that comes before all others, in a round of its own, where only the backup of the table is whole.
+    `cleared` are the signatures of the disk as a whole that go: where, and of which type.
     """
 
     disk: FoundDisk
@@ -268,6 +308,7 @@ class TablePlan:
     destroyed: tuple[Device, ...] = ()
     refusals: tuple[str, ...] = ()
     restoring: t.Optional[WritePartitionTable] = None
+    cleared: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -287,7 +328,7 @@ class Conditions:
 def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Conditions) -> TablePlan:
     """Return what becomes of a disk's table."""
     tree = conditions.tree
-    if is_ours(disk, matches):
+    if is_ours(disk, matches, tree):
         return _changed(disk, matches, conditions)
     refusals = tuple(_refusals_of_new(disk, matches, tree))
     if refusals:
@@ -335,11 +376,14 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     staying = tuple(part for part in others if part not in removed)
     entries = [_entry(match, conditions.built) for match in matches] + [_staying_entry(part) for part in staying]
     writes = _rewrites(disk, tree, tuple(sorted(entries, key=lambda entry: entry.number)), (*remade, *removed))
-    offsets = stale_offsets(disk, tree) if _is_written_by_us(disk) else ()
-    gaps = (ClearGaps(disk.node, disk.desired.id, offsets),) if offsets else ()
-    destroyed = (*remade, *removed, *gone_partitions(disk, tree), *(_resurrected(disk, tree) if offsets else ()))
+    stale = stale_signatures(disk, tree) if _is_written_by_us(disk) else ()
+    clears = bool(stale) and (disk.may_wipe or is_emptied(disk))
+    if stale and writes and not clears:
+        refusals += [_beside(disk, stale)]
     # What the disk as a whole was a part of would come back as soon as the kernel looks at the table.
-    return TablePlan(disk, (*gaps, *writes), destroyed, tuple(refusals), _restoring(disk, tree))
+    gaps = (ClearGaps(disk.node, disk.desired.id, tuple(offset for offset, _type in stale)),) if clears else ()
+    destroyed = (*remade, *removed, *gone_partitions(disk, tree), *(_resurrected(disk, tree) if clears else ()))
+    return TablePlan(disk, (*gaps, *writes), destroyed, tuple(refusals), _restoring(disk, tree), stale if clears else ())
 
 
 def _restoring(disk: FoundDisk, tree: Tree) -> t.Optional[WritePartitionTable]:
@@ -376,6 +420,11 @@ def _collides(part: Device, match: PartitionMatch) -> bool:
     if match.status is Status.KEPT and match.device is not None:
         return match.grows and entry.start < desired.end and entry.start + entry.size > entry_of(match.device).start
     return entry.number == desired.number or (entry.start < desired.end and entry.start + entry.size > desired.start)
+
+
+def _beside(disk: FoundDisk, stale: Sequence[tuple[int, str]]) -> str:
+    there = ", ".join(f"{kind} at {in_mib(offset)}" for offset, kind in stale)
+    return f"{disk.words} has {there} as a whole, outside of its partitions; {disk.permission('if that may be destroyed')}"
 
 
 def _refusal(disk: FoundDisk, tree: Tree, part: Device, matches: Sequence[PartitionMatch]) -> str:

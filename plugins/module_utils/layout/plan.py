@@ -19,24 +19,27 @@ marks of finished partitions take one write of a table.
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ..facts.tree import Device
 from ..schema.model import Layout
-from ..steps.kinds import UNFINISHED, MakeFilesystem, MakeSwap, OpenLuks, StartArray, Step
+from ..steps.kinds import MakeFilesystem, MakeSwap, OpenLuks, StartArray, Step
 from .arrays import array_growth, array_of, overwritten_in
 from .build import Site, building_steps, removals
 from .clashes import identity_notes
 from .contents import condemned_by, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
+from .gate import Given, check_steps
 from .least import too_small_here
 from .losses import DiskLoss, find_losses
-from .partitions import Conditions, Status, TablePlan, condemn, is_begun, lose, match_disk, plan_table
+from .partitions import Conditions, Status, TablePlan, condemn, gone_partitions, is_begun, is_emptied, lose, match_disk, plan_table
 from .present import Present
 from .protected import Protection, unmatched
 from .salted import with_salts
 from .stack import Action, Stack
 from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
+from .unfinished import partition_stranger
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
 from .written import write_refusals
 
@@ -95,24 +98,67 @@ def _plan(
 ) -> LayoutPlan:
     refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
     draft = _draft_all(layout, present, disks, keep_unlisted)
-    restoring = tuple(table.restoring for table in draft.tables if table.restoring is not None) if not refusals else ()
-    found = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed, _own_work(draft), _own_groups(draft)))
-    found = found or tuple(_name_clashes(draft))
-    if found and restoring:
-        # What is refused may be whole when all its parts are known, and nothing is lost by writing a table as it is.
-        return LayoutPlan(restoring, notes=present.notes, again=True)
-    if found:
-        return LayoutPlan(refusals=tuple(dict.fromkeys(found)), notes=present.notes)
+    own = _own_work(draft)
+    restoring = _restoring_first(draft) if not refusals else ()
+    if not restoring:
+        refusals = (*refusals, *_refusals(draft), *teardown_refusals(present, draft.destroyed, own, _own_groups(draft)))
+        refusals = refusals or tuple(_name_clashes(draft))
+    if refusals:
+        return LayoutPlan(refusals=tuple(dict.fromkeys(refusals)), notes=present.notes)
+    openings = restoring or tuple(dict.fromkeys(_openings(draft)))
+    steps = openings or _all_steps(draft)
     begun = {disk.device.name for disk in disks if is_begun(disk)}
+    stopped = tuple(check_steps(present, disks, Given(_nobodys(draft) | own | begun, _kept(draft)), steps))
+    if stopped:
+        return LayoutPlan(refusals=tuple(dict.fromkeys(stopped)), notes=present.notes)
     overwritten = [device for stack in draft.stacks for device in overwritten_in(present, stack)]
-    losses = find_losses(present, disks, (*draft.destroyed.roots, *overwritten), _own_work(draft) | begun)
-    openings = tuple(_openings(draft))
-    if openings:
-        return LayoutPlan(tuple(dict.fromkeys(openings)), notes=present.notes, again=True, losses=losses)
-    teardown = teardown_steps(present, draft.destroyed)
-    building = building_steps(Site(layout, present, draft.stacks, draft.groups))
-    steps = (*_marks(draft), *teardown, *removals(draft.groups), *_steps_on_tables(draft), *building)
-    return LayoutPlan(steps, notes=present.notes, losses=losses)
+    roots = (*draft.destroyed.roots, *draft.destroyed.emptied, *overwritten)
+    cleared = {table.disk.device.name: table.cleared for table in draft.tables if not is_emptied(table.disk)}
+    losses = find_losses(present, disks, roots, own | begun, cleared) if not restoring else ()
+    return LayoutPlan(steps, notes=present.notes, again=bool(openings), losses=losses)
+
+
+def _all_steps(draft: _Draft) -> tuple[Step, ...]:
+    teardown = teardown_steps(draft.present, draft.destroyed)
+    building = building_steps(Site(draft.layout, draft.present, draft.stacks, draft.groups))
+    return (*_marks(draft), *teardown, *removals(draft.groups), *_steps_on_tables(draft), *building)
+
+
+def _restoring_first(draft: _Draft) -> tuple[Step, ...]:
+    """Return the writes of tables of which only the backup is whole, where nothing is refused that another look would not lift.
+
+    What is refused of things that such a table is a part of may be whole when all their parts are known.
+    """
+    half = {table.disk.device.name for table in draft.tables if table.restoring is not None}
+    if any(table.refusals for table in draft.tables) or any(_for_good(draft, half)):
+        return ()
+    return tuple(table.restoring for table in draft.tables if table.restoring is not None)
+
+
+def _for_good(draft: _Draft, half: Collection[str]) -> Iterator[str]:
+    """Give the refusals of what is on none of these disks, and those of what somebody uses."""
+    for stack in draft.stacks:
+        pool = draft.layout.zpool_on(stack.device)
+        parts = [other for other in draft.stacks if other is stack or (pool is not None and draft.layout.zpool_on(other.device) is pool)]
+        if stack.problem and not any(match.disk.device.name in half for part in parts for match in part.matches):
+            yield stack.problem
+        yield from (match.refused for match in stack.matches if match.refused and stack.problem == match.refused)
+
+
+def _kept(draft: _Draft) -> frozenset[str]:
+    """Return the names of what the layout has, with all that is on it: what of it stays may be opened, and changed in place."""
+    return _with_all_on(draft, [match.device for stack in draft.stacks for match in stack.matches if match.device is not None])
+
+
+def _nobodys(draft: _Draft) -> frozenset[str]:
+    """Return the names of what a table that a permitted run wrote does not have any more, with all on it, and of disks that are empty."""
+    gone = [part for table in draft.tables for part in gone_partitions(table.disk, draft.present.tree)]
+    return _with_all_on(draft, (*gone, *(table.disk.device for table in draft.tables if is_emptied(table.disk))))
+
+
+def _with_all_on(draft: _Draft, devices: Iterable[Device]) -> frozenset[str]:
+    tree = draft.present.tree
+    return frozenset(name for device in devices for name in (device.name, *(child.name for child in tree.descendants(device.name))))
 
 
 def _marks(draft: _Draft) -> Iterator[Step]:
@@ -133,20 +179,23 @@ def _steps_on_tables(draft: _Draft) -> Iterator[Step]:
 
 def _own_work(draft: _Draft) -> frozenset[str]:
     """Return the names of what a run that was cut off has made and not finished, with all on it."""
-    tree = draft.present.tree
-    unfinished = [match.device for stack in draft.stacks for match in stack.matches if match.unfinished and match.device is not None]
-    plans = [plan for group in draft.groups for plan in group.plans]
-    volumes = [plan.present for plan in plans if plan.present is not None and UNFINISHED in plan.present.tags]
+    matches = [match for stack in draft.stacks for match in stack.matches if match.unfinished and match.stranger is None]
+    unfinished = [match.device for match in matches if match.device is not None]
+    plans = [plan for group in draft.groups for plan in group.plans if plan.stranger is None]
+    volumes = [plan.present for plan in plans if plan.present is not None and plan.present.unfinished]
+    # What is in a pool that was looked into is ours as the pool is.
+    volumes += [inside for volume in volumes for inside in draft.present.volumes_in(volume) if inside.unfinished]
+    used = {plan.present.name for group in draft.groups for plan in group.plans if plan.stranger is not None and plan.present is not None}
+    volumes = [volume for volume in volumes if volume.name not in used]
     volumes += [volume for group in draft.groups for volume in group.leftovers]
     unfinished += [device for volume in volumes for device in draft.present.devices_of(volume)]
-    return frozenset(name for device in unfinished for name in (device.name, *(child.name for child in tree.descendants(device.name))))
+    return _with_all_on(draft, unfinished)
 
 
 def _own_groups(draft: _Draft) -> frozenset[str]:
     """Return the names of the physical volumes of the layout's own groups that are there; one that lacks a disk for good is made again."""
     names = {group.name for group in draft.layout.groups}
-    there = [match.device for stack in draft.stacks for match in stack.matches if match.device is not None]
-    below = {name for device in there for name in (device.name, *(child.name for child in draft.present.tree.descendants(device.name)))}
+    below = _kept(draft)
     return frozenset(str(volume.device) for volume in draft.present.physical if volume.group in names and volume.device in below)
 
 
@@ -183,7 +232,8 @@ def _partitions_below(present: Present, names: Iterable[str]) -> frozenset[str]:
 
 
 def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_unlisted: bool, lost: frozenset[str]) -> _Draft:
-    matched = {match.desired.device: lose(match, lost) for disk in disks for match in match_disk(disk, present.tree)}
+    found = (lose(match, lost) for disk in disks for match in match_disk(disk, present.tree))
+    matched = {match.desired.device: replace(match, stranger=partition_stranger(layout, present, match)) for match in found}
     stacks = judge_stacks(layout, present, matched)
     groups = judge_groups(layout, present, stacks, keep_unlisted) if len(disks) == len(layout.disks) else ()
     built = {match.desired.device for stack in stacks if stack.action is Action.BUILD for match in stack.matches}

@@ -17,6 +17,7 @@ from ..facts.select import Disk
 from ..facts.stacks import Superblock
 from ..facts.torn import Torn
 from ..facts.tree import Device, Tree
+from ..steps.kinds import UNFINISHED
 from ..storage import zfs
 
 
@@ -63,6 +64,11 @@ class LogicalVolume:
     chunk: int = 0
     cache: str = ""
     mode: str = ""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a run made it, and did not finish what is on it."""
+        return UNFINISHED in self.tags
 
     @property
     def is_pool(self) -> bool:
@@ -158,6 +164,8 @@ class Present:
     """By the name of a cache of bcache the names of the devices some of whose data are in that cache alone."""
     superblocks: Mapping[str, Superblock] = field(default_factory=dict)
     """By device name those of the members of each array that runs without some of them, and of these."""
+    traces: Mapping[str, str] = field(default_factory=dict)
+    """By device name what shows that somebody has used what an earlier run made and did not finish."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

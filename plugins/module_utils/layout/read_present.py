@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..facts.assembled import read_stacks
 from ..facts.host import Host, Outcome
@@ -21,8 +22,10 @@ from ..facts.stacks import Superblock, parse_superblock, superblock_command
 from ..facts.torn import Torn, find_torn
 from ..facts.tree import Device, Tree
 from ..facts.twins import twin_notes
+from ..facts.untouched import trace_of_use
 from ..facts.uses import read_uses
 from ..schema.model import DesiredZpool, Layout
+from ..steps.kinds import CLEARED
 from ..storage import bcache, zfs
 from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.cache import name_of
@@ -30,8 +33,10 @@ from ..storage.derived import host_salt
 from ..storage.filesystems import EXT4, FILESYSTEMS, fill
 from ..storage.fstab import without_escapes
 from ..storage.lvm import parse_report
+from .disks import find_disks as find_layout_disks
 from .disks import names_of
 from .present import LogicalVolume, PhysicalVolume, Present, Zpool, ZpoolPart
+from .salted import with_salts
 
 _REPORT = ("--config", "devices/use_devicesfile=0", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix", "--options")
 """A devices file, where LVM keeps one, names the host's own disks; what others brought counts as well."""
@@ -73,7 +78,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     torn = _read_torn(host, tree, listed, sizes) if any(filesystem.type == EXT4 for filesystem in layout.filesystems) else {}
     superblocks = _read_superblocks(host, tree)
     salt = host_salt(*(host.read(path) for path in _HOST_IDENTITIES))
-    return Present(
+    present = Present(
         tree,
         disks,
         physical,
@@ -90,6 +95,7 @@ def read_present(host: Host, layout: Layout) -> Present:
         read_unflushed(host, tree),
         superblocks,
     )
+    return replace(present, traces=_read_traces(host, present, layout))
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
@@ -193,6 +199,28 @@ def _read_torn(host: Host, tree: Tree, disks: Sequence[Disk], sizes: Mapping[str
             continue
         torn = find_torn(host, device.dev, device.size)
         found.update({} if torn is None else {device.name: torn})
+    return found
+
+
+def _read_traces(host: Host, present: Present, layout: Layout) -> dict[str, str]:
+    """Return what shows that somebody has used unfinished partitions and volumes, and what is on them."""
+    listed, _refusals = find_layout_disks(layout, present, ())
+    layout, listed = with_salts(layout, present, listed)
+    unfinished = {part.unfinished: layout.is_bare(part.device) for disk in layout.disks for part in disk.partitions}
+    bare = {(volume.group, volume.name): layout.is_bare(volume.device) for volume in layout.volumes}
+    cleared = (volume for volume in present.logical if volume.unfinished and CLEARED in volume.tags)
+    volumes = {volume.uuid: bare.get((volume.group, volume.name), False) for volume in cleared}
+    found: dict[str, str] = {}
+    for device in (device for disk in listed for device in present.tree.descendants(disk.device.name)):
+        entry = str(device.partition.uuid) if device.partition is not None else ""
+        begun = entry in unfinished or (device.kind == "lvm" and device.uuid in volumes)
+        blank = unfinished.get(entry, False) or (device.kind == "lvm" and volumes.get(str(device.uuid), False))
+        built = (child for child in present.tree.descendants(device.name) if child.filesystem is not None)
+        for each in (device, *built) if begun else ():
+            kind = each.filesystem.type if each.filesystem is not None else None
+            if each.dev is not None and not each.row.get("suspended") and each.name not in found:
+                trace = trace_of_use(host, each.dev, each.size, kind, blank)
+                found.update({} if trace is None else {each.name: trace})
     return found
 
 

@@ -32,7 +32,7 @@ def _salted(disk: FoundDisk, present: Present) -> FoundDisk:
     if there and kept is not None:
         return _on_table(disk, present, there, kept)
     added = _on_table(disk, present, there, there) if there else disk
-    if is_ours(added, match_disk(added, present.tree)):
+    if is_ours(added, match_disk(added, present.tree), present.tree):
         return added
     new = derived.table_uuid(disk.desired.id, present.salt)
     return replace(disk, desired=_made(disk.desired, new, present.salt, ()))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from ..facts.tree import Device
 from ..schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolume, Layout
-from ..steps.kinds import UNFINISHED, ActivateGroup, Step
+from ..steps.kinds import CLEARED, UNFINISHED, ActivateGroup, Step
 from ..storage.filesystems import FILESYSTEMS, SWAP
 from ..storage.thin import metadata_of
 from ..storage.units import MIB, in_mib
@@ -22,6 +22,7 @@ from .capacity import extents_for, extents_of, size_of
 from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unused_below
 from .present import LogicalVolume, Present, VolumeGroup
 from .stack import Action, Stack
+from .unfinished import pool_stranger, volume_stranger
 
 _LVM_OWN_NAME = re.compile(r"lvol[0-9]+")
 
@@ -40,7 +41,10 @@ _MADE = (VolumeAction.CREATE, VolumeAction.REPLACE)
 
 @dataclass(frozen=True)
 class VolumePlan:
-    """A desired logical volume, and the present one with its device. `problem` says why a kept one cannot stay as it is."""
+    """A desired logical volume, and the present one with its device. `problem` says why a kept one cannot stay as it is.
+
+    `stranger` is what is on an unfinished one that no run left there.
+    """
 
     desired: DesiredVolume
     action: VolumeAction
@@ -48,6 +52,7 @@ class VolumePlan:
     device: t.Optional[Device] = None
     opening: t.Optional[Step] = None
     problem: t.Optional[str] = None
+    stranger: t.Optional[str] = None
 
     def shrinks(self, extent: int) -> bool:
         """Return whether a kept one is larger than desired, by at least an extent."""
@@ -56,12 +61,16 @@ class VolumePlan:
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """A desired thin pool, and what there is of its name. `problem` says why a kept one cannot stay as it is."""
+    """A desired thin pool, and what there is of its name. `problem` says why a kept one cannot stay as it is.
+
+    `stranger` is what is in an unfinished one that no run left there.
+    """
 
     desired: DesiredPool
     action: VolumeAction
     present: t.Optional[LogicalVolume] = None
     problem: t.Optional[str] = None
+    stranger: t.Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,7 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
         return GroupPlan(group, None, new, made, problems=problems, pools=pools, caches=caches)
     known = next(iter(there.values()))
     may_wipe = _may_wipe(present, known, mine.values()) and not group.keep_data
-    pools = tuple(_judge_pool(present, known, pool, may_wipe) for pool in layout.pools_of(group.name))
+    pools = tuple(_judge_pool(layout, present, known, pool, may_wipe) for pool in layout.pools_of(group.name))
     volumes = tuple(_judge_volume(layout, present, known, volume, may_wipe) for volume in layout.volumes_of(group.name))
     gone = {pool.desired.name for pool in pools if pool.action is VolumeAction.REPLACE}
     volumes = _with_pools(volumes, gone, known) if gone else volumes
@@ -199,7 +208,7 @@ def _is_leftover(present: Present, volume: LogicalVolume, group: VolumeGroup, po
     return _LVM_OWN_NAME.fullmatch(volume.name) is not None and plain and volume.size in sizes and empty
 
 
-def _judge_pool(present: Present, group: VolumeGroup, desired: DesiredPool, may_wipe: bool) -> PoolPlan:
+def _judge_pool(layout: Layout, present: Present, group: VolumeGroup, desired: DesiredPool, may_wipe: bool) -> PoolPlan:
     known = group.volume(desired.name)
     if known is None:
         return PoolPlan(desired, VolumeAction.CREATE)
@@ -208,9 +217,16 @@ def _judge_pool(present: Present, group: VolumeGroup, desired: DesiredPool, may_
         # What has another size, is no pool yet, or does not run, comes from a run that was cut off: its metadata may have been lost.
         runs = any(device.running for device in present.devices_of(known))
         whole = runs and known.is_pool and (known.size, known.chunk) == (size, desired.chunk) and known.metadata >= metadata
-        return PoolPlan(desired, VolumeAction.REFILL if whole else VolumeAction.REPLACE, known)
+        stranger = pool_stranger(layout, present, known) if not whole else None
+        if stranger is not None and not may_wipe:
+            return PoolPlan(desired, VolumeAction.KEEP, known, _unless_wiped(stranger), stranger)
+        return PoolPlan(desired, VolumeAction.REFILL if whole else VolumeAction.REPLACE, known, stranger=stranger)
     problem = _pool_problem(desired, known, size, group.extent_size)
     return PoolPlan(desired, VolumeAction.REPLACE if problem is not None and may_wipe else VolumeAction.KEEP, known, problem)
+
+
+def _unless_wiped(stranger: str) -> str:
+    return f"{stranger}; name all disks of the group in wipe if it may be destroyed"
 
 
 def _pool_problem(desired: DesiredPool, known: LogicalVolume, size: int, extent: int) -> t.Optional[str]:
@@ -283,11 +299,16 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     device = present.device_of(known)
     size = size_of(desired, group.extent_size)
     same_size = known.size == size and _misplaced(desired, known) is None
-    if UNFINISHED in known.tags:
+    filesystem = layout.filesystem_on(top_of(layout, desired.device))
+    if known.unfinished:
         opening = None if device is not None and device.running else ActivateGroup(group.name)
         action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
-        return VolumePlan(desired, action, known, device, opening if same_size else None)
-    filesystem = layout.filesystem_on(top_of(layout, desired.device))
+        stranger = volume_stranger(layout, present, desired.device, known)
+        keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+        if stranger is not None and (keeps or not may_wipe):
+            return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=_unless_wiped(stranger), stranger=stranger)
+        # What is in one that was cleared is looked at before it goes.
+        return VolumePlan(desired, action, known, device, opening if same_size or CLEARED in known.tags else None, stranger=stranger)
     misplaced = _misplaced(desired, known)
     if misplaced is not None:
         keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)

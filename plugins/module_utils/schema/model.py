@@ -327,6 +327,11 @@ class Layout:
         """Return the ZFS pool that a device is of."""
         return next((pool for pool in self.zpools if device in pool.devices), None)
 
+    def is_bare(self, device: str) -> bool:
+        """Return whether nothing is made on a device."""
+        uses = (self.array_of, self.container_on, self.group_of, self.filesystem_on, self.zpool_on)
+        return all(use(device) is None for use in uses)
+
     def volumes_of(self, group: str) -> tuple[DesiredVolume, ...]:
         """Return a group's logical volumes in the order of the schema."""
         return tuple(volume for volume in self.volumes if volume.group == group)

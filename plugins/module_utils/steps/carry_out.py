@@ -43,6 +43,7 @@ _WITHOUT_KEY: Mapping[type[Step], Callable[[t.Any, Machine], None]] = {
     kinds.ExtendLogicalVolume: lvm.extend_logical_volume,
     kinds.ShrinkLogicalVolume: lvm.shrink_logical_volume,
     kinds.RemoveLogicalVolume: lvm.remove_logical_volume,
+    kinds.MarkCleared: lvm.mark_cleared,
     kinds.FinishLogicalVolumes: lvm.finish_logical_volumes,
     kinds.MakeFilesystem: filesystem.make_filesystem,
     kinds.MakeSwap: filesystem.make_swap,

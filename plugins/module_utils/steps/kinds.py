@@ -23,6 +23,9 @@ from ..storage.units import MIB, in_mib
 UNFINISHED = "bareon.unfinished"
 """The tag of a logical volume that is not complete yet: what is in it is our own work and may be made again."""
 
+CLEARED = "bareon.cleared"
+"""The tag of an unfinished logical volume that has nothing of what lay in its room before: what is in it now came later."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -485,8 +488,18 @@ class RemoveLogicalVolume(Step):
 
 
 @dataclass(frozen=True)
+class MarkCleared(Step):
+    """Give unfinished logical volumes that were cleared the tag CLEARED."""
+
+    group: str
+    names: tuple[str, ...]
+
+    words: t.ClassVar[str] = "mark {names} in {group} as cleared"
+
+
+@dataclass(frozen=True)
 class FinishLogicalVolumes(Step):
-    """Take the tag UNFINISHED off logical volumes; their content is the user's from now on."""
+    """Take the tags UNFINISHED and CLEARED off logical volumes; their content is the user's from now on."""
 
     group: str
     names: tuple[str, ...]

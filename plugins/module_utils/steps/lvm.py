@@ -10,6 +10,7 @@ from ..storage.cache import name_of
 from ..storage.lvm import mapper_node, parse_report
 from .filesystem import shrink_filesystem
 from .kinds import (
+    CLEARED,
     UNFINISHED,
     ActivateGroup,
     AttachCache,
@@ -25,6 +26,7 @@ from .kinds import (
     ExtendPoolMetadata,
     ExtendVolumeGroup,
     FinishLogicalVolumes,
+    MarkCleared,
     RemoveLogicalVolume,
     ResizePhysicalVolume,
     RewriteGroup,
@@ -177,10 +179,15 @@ def remove_logical_volume(step: RemoveLogicalVolume, machine: Machine) -> None:
     machine.settle()
 
 
+def mark_cleared(step: MarkCleared, machine: Machine) -> None:
+    """Give the volumes the tag that says so."""
+    machine.change(["lvchange", "--quiet", "--addtag", CLEARED, *(f"{step.group}/{name}" for name in step.names)])
+
+
 def finish_logical_volumes(step: FinishLogicalVolumes, machine: Machine) -> None:
-    """Take the tag off, and see that it is gone."""
+    """Take the tags off, and see that the one that counts is gone."""
     which = [f"{step.group}/{name}" for name in step.names]
-    machine.change(["lvchange", "--quiet", "--deltag", UNFINISHED, *which])
+    machine.change(["lvchange", "--quiet", "--deltag", UNFINISHED, "--deltag", CLEARED, *which])
     tags = {row["lv_name"]: row["lv_tags"].split(",") for row in _report(machine, "lv", "lv_name,lv_tags", *which)}
     still = [name for name in step.names if UNFINISHED in tags.get(name, [UNFINISHED])]
     if still:

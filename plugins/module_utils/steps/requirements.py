@@ -48,6 +48,7 @@ _LVM_KINDS = (
     kinds.ExtendLogicalVolume,
     kinds.ShrinkLogicalVolume,
     kinds.RemoveLogicalVolume,
+    kinds.MarkCleared,
     kinds.FinishLogicalVolumes,
 )
 _THIN_KINDS = (kinds.CreateThinPool, kinds.ExtendPoolMetadata, kinds.CreateThinVolume)

@@ -28,6 +28,7 @@ _UNFLUSHED = (
     kinds.CreateThinVolume,
     kinds.ExtendLogicalVolume,
     kinds.RemoveLogicalVolume,
+    kinds.MarkCleared,
     kinds.FinishLogicalVolumes,
 )
 """What LVM's tools do: none of them flushes. All others flush what they write, and with it what is in the cache of the disk."""

@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.model impo
     DesiredVolume,
     Layout,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import HALF, SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, Block
 
 ENDS_WITH_SLACK = {"ext4": 8, "xfs": 17, "btrfs": 1, "f2fs": 2}
@@ -131,7 +131,7 @@ def _check_content(host: SimulatedHost, layout: Layout, device: str, block: Bloc
         uuid, size, *subvolumes = signatures[filesystem.type][0]
         for subvolume in filesystem.subvolumes:
             assert subvolume.limit in (None, dict(subvolumes)[subvolume.name])
-        assert uuid != "half"
+        assert not uuid.startswith(HALF)
         assert size <= block.size
         assert block.size - size < ENDS_WITH_SLACK.get(filesystem.type, 1 << 20) * 1024**2
 

@@ -35,6 +35,8 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.media imp
     md_data,
 )
 
+HALF = "half "
+"""Before the UUID of a file system that mkfs has begun: it has its identity, and is not whole."""
 TORN = "torn"
 """Behind the UUID and the size of an ext4: its superblock is torn."""
 ZPOOL_FIELDS = 6
@@ -463,7 +465,7 @@ class SimulatedHost:
 
     @staticmethod
     def _uuid(kind: str, payload: t.Any) -> str:
-        return payload.uuid if kind.startswith("md-") else str(payload[0])
+        return payload.uuid if kind.startswith("md-") else str(payload[0]).removeprefix(HALF)
 
     def _add_table(self, devices: dict[str, Device], disk: str) -> None:
         table = self.media.table(disk)

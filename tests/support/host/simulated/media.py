@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 MIB = 1024**2
 EXTENT = 4 * MIB
+TABLE_ENTRIES = 16 * 1024
 PV_START = MIB
 LUKS_START = 16 * MIB
 
@@ -131,7 +132,17 @@ class Media:
 
     def sign(self, block: Block, kind: str, payload: t.Any) -> None:
         for offset in MAGIC[kind](block.size):
+            self._tear_table_below(block, offset)
             self.write(block, offset, kind, payload)
+
+    def _tear_table_below(self, block: Block, offset: int) -> None:
+        """Spoil the copy of a table that has its entries or its header where something is written on the disk as a whole."""
+        if block.kind == "disk":
+            size = self.sizes[block.name]
+            if 512 <= offset < 1024 + TABLE_ENTRIES:
+                self.zero(block, 512, 1)
+            if offset >= size - 512 - TABLE_ENTRIES:
+                self.zero(block, size - 512, 1)
 
     def _changed(self) -> None:
         self.version += 1
@@ -192,16 +203,24 @@ class Media:
         self.zero(self.disk(disk), offset, 1)
 
     def write_copy(self, disk: str, offset: int, uuid: str, entries: tuple[t.Any, ...]) -> None:
+        self._take_sectors(disk, offset)
         self.write(self.disk(disk), offset, "gpt", (uuid, entries))
 
     def tear_table(self, disk: str) -> None:
         """Leave only the backup of a table."""
         self.zero(self.disk(disk), 510, 512)
 
+    def _take_sectors(self, disk: str, offset: int) -> None:
+        """Overwrite what lies where the entries and the header of a copy come to lie; sfdisk leaves the boot code as it is."""
+        begin = offset if offset == 512 else self.sizes[disk] - 512 - TABLE_ENTRIES
+        self.zero(self.disk(disk), begin, 512 + TABLE_ENTRIES)
+
     def write_table(self, disk: str, uuid: str, entries: tuple[t.Any, ...], kind: str = "gpt") -> None:
         block = self.disk(disk)
         self.zero(block, 510, 512)
         for offset in (512, block.size - 512) if kind == "gpt" else (510,):
+            if kind == "gpt":
+                self._take_sectors(disk, offset)
             self.write(block, offset, kind, (uuid, entries))
 
     def wipe_table(self, disk: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import (
+    HALF,
     TORN,
     Group,
     Raid,
@@ -463,6 +464,12 @@ def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Piec
     yield from _commit(host, replace(group, volumes=tuple(known for known in group.volumes if known not in gone)))
 
 
+def _mark_cleared(host: SimulatedHost, step: kinds.MarkCleared) -> Pieces:
+    for name in step.names:
+        volume = _volume(host, step.group, name)
+        yield from _commit(host, _with_volume(_group(host, step.group), replace(volume, tags=(*volume.tags, kinds.CLEARED))))
+
+
 def _finish_volumes(host: SimulatedHost, step: kinds.FinishLogicalVolumes) -> Pieces:
     for name in step.names:
         yield from _commit(host, _with_volume(_group(host, step.group), replace(_volume(host, step.group, name), tags=())))
@@ -492,7 +499,7 @@ def _activate(host: SimulatedHost, step: kinds.ActivateGroup) -> Pieces:
 
 def _make_filesystem(host: SimulatedHost, step: kinds.MakeFilesystem) -> Pieces:
     blocks = [_clean(host, device) for device in (step.device, *step.more)]
-    for uuid in ("half", step.uuid):
+    for uuid in (f"{HALF}{step.uuid}", step.uuid):
         for block in blocks:
             host.media.sign(block, step.type, (uuid, block.size))
             yield
@@ -676,6 +683,7 @@ _PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = 
     kinds.ExtendLogicalVolume: _extend_volume,
     kinds.ShrinkLogicalVolume: _shrink_volume,
     kinds.RemoveLogicalVolume: _remove_volume,
+    kinds.MarkCleared: _mark_cleared,
     kinds.FinishLogicalVolumes: _finish_volumes,
     kinds.DeactivateGroup: _deactivate,
     kinds.ActivateGroup: _activate,

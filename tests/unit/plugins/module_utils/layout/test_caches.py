@@ -45,6 +45,7 @@ def test_a_cache_is_made_first_and_attached_last():
         "create the cache vg0/data_fast on /dev/sdb1",
         "create the logical volume vg0/data with 200 MiB",
         "clear old signatures at both ends of /dev/mapper/vg0-data",
+        "mark data in vg0 as cleared",
         "make ext4 on /dev/mapper/vg0-data",
         "mark data in vg0 as finished",
         "cache the logical volume vg0/data by data_fast, writethrough",

@@ -820,21 +820,6 @@ def test_a_table_that_the_kernel_knows_is_made_whole_as_well():
     assert plan(host, maker.schema).steps == ()
 
 
-@pytest.mark.parametrize("grown", [0, 50])
-def test_stale_signatures_beside_a_table_are_cleared_before_the_table_is_written(grown):
-    """What the disk as a whole was a part of would come back as soon as the kernel looks at the table."""
-    maker = maker_on("sda")
-    maker.fill(maker.partition("sda", 300, "root"), 300, "fs", "root", "ext4")
-    host = installed(maker)
-    host.media.sign(host.media.disk("sda"), "LVM2_member", (new_uuid(), None))
-    maker.schema["parteds"][0]["partitions"][0]["end"] += grown
-    steps = plan(host, maker.schema).steps
-    assert steps[0] == kinds.ClearGaps("/dev/sda", f"{BY_ID}sda", (536,))
-    assert [type(step) for step in steps[1:2]] == ([kinds.WritePartitionTable] if grown else [])
-    complete(host, parse_static_schema(maker.schema), [])
-    assert "LVM2_member" not in host.media.signatures(host.media.disk("sda"))
-
-
 def with_array(present, *devices):
     """The state with these devices in the place of the array that runs."""
     tree = present.tree

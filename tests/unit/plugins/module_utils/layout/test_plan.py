@@ -38,10 +38,12 @@ def test_steps_build_from_the_disk_to_the_filesystem():
         "ClearSignatures",
         "CreatePhysicalVolume",
         "CreateVolumeGroup",
+        "FinishPartitions",
         "MakeFilesystem",
         "FinishPartitions",
         "CreateLogicalVolume",
         "ClearSignatures",
+        "MarkCleared",
         "MakeFilesystem",
         "FinishLogicalVolumes",
     ]

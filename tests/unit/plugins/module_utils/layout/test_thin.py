@@ -32,7 +32,7 @@ def says(host, schema, wipe=(), **options):
     return [step.says for step in found.steps]
 
 
-def test_a_pool_is_made_before_what_is_in_it_and_finished_first():
+def test_a_pool_is_made_before_what_is_in_it_and_each_is_finished_when_it_is_complete():
     maker = pooled()
     host = installed(maker_on(DISK))
     steps = [line for line in says(host, maker.schema) if "vg0" in line]
@@ -41,9 +41,12 @@ def test_a_pool_is_made_before_what_is_in_it_and_finished_first():
         "create the logical volume vg0/plain with 40 MiB",
         "create the thin volume vg0/web with 200 MiB in pool",
         "clear old signatures at both ends of /dev/mapper/vg0-plain, /dev/mapper/vg0-web",
+        "mark plain, web in vg0 as cleared",
+        "mark pool in vg0 as finished",
         "make ext4 on /dev/mapper/vg0-plain",
+        "mark plain in vg0 as finished",
         "make ext4 on /dev/mapper/vg0-web",
-        "mark pool, plain, web in vg0 as finished",
+        "mark web in vg0 as finished",
     ]
 
 

@@ -37,6 +37,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds impor
     LimitSubvolumes,
     MakeFilesystem,
     MakeSwap,
+    MarkCleared,
     OpenLuks,
     ReAddMembers,
     RemoveLogicalVolume,
@@ -255,10 +256,12 @@ def test_a_volume_is_made_unfinished_unseen_and_finished_at_last():
     rows = {"report": [{"lv": [{"lv_name": "c", "lv_tags": ""}, {"lv_name": "a-b", "lv_tags": "other"}]}]}
     machine = RecordingMachine({f"lvs {COLUMNS} lv_name,lv_tags os/a-b os/c": json.dumps(rows)}, {"/sys/class/block/os-a--b/size": "16384"})
     steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a-b", 8 * MIB, "/dev/mapper/os-a--b"), machine)
+    steps_lvm.mark_cleared(MarkCleared("os", ("a-b", "c")), machine)
     steps_lvm.finish_logical_volumes(FinishLogicalVolumes("os", ("a-b", "c")), machine)
-    assert machine.commands[:2] == [
+    assert machine.commands[:3] == [
         "lvcreate --yes --quiet --wipesignatures y --zero y --addtag bareon.unfinished --name a-b --size 8388608b os",
-        "lvchange --quiet --deltag bareon.unfinished os/a-b os/c",
+        "lvchange --quiet --addtag bareon.cleared os/a-b os/c",
+        "lvchange --quiet --deltag bareon.unfinished --deltag bareon.cleared os/a-b os/c",
     ]
     with pytest.raises(StepFailed, match="8388608 bytes instead of 9437184"):
         steps_lvm.create_logical_volume(CreateLogicalVolume("os", "a-b", 9 * MIB, "/dev/mapper/os-a--b"), machine)
