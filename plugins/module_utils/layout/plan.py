@@ -187,7 +187,7 @@ def _own_work(draft: _Draft) -> frozenset[str]:
     volumes += [inside for volume in volumes for inside in draft.present.volumes_in(volume) if inside.unfinished]
     used = {plan.present.name for group in draft.groups for plan in group.plans if plan.stranger is not None and plan.present is not None}
     volumes = [volume for volume in volumes if volume.name not in used]
-    volumes += [volume for group in draft.groups for volume in group.leftovers]
+    volumes += [volume for group in draft.groups for volume in (*group.leftovers, *group.begun_caches)]
     unfinished += [device for volume in volumes for device in draft.present.devices_of(volume)]
     return _with_all_on(draft, unfinished)
 

@@ -104,6 +104,12 @@ class GroupPlan:
     """What of a thin pool LVM had begun when a run was cut off; it is among those that are removed."""
 
     @property
+    def begun_caches(self) -> tuple[LogicalVolume, ...]:
+        """The unfinished volumes that become caches."""
+        found = [self.present.volume(plan.desired.name) for plan in self.caches if plan.attaches and self.present is not None]
+        return tuple(volume for volume in found if volume is not None and volume.unfinished)
+
+    @property
     def plans(self) -> tuple[t.Union[VolumePlan, PoolPlan], ...]:
         """What is to be done with volumes and pools."""
         return (*self.volumes, *self.pools)

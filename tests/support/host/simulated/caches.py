@@ -88,5 +88,8 @@ def run_until_cut(host: SimulatedHost, plan: LayoutPlan, moment: int, chance: ra
                 return True
             moment -= 1
         caches.note(step)
+        if isinstance(step, kinds.ClearSignatures):
+            # Zeros go down to the medium, whether there was something else or not.
+            caches.flush(host.media.sizes)
     caches.flush(host.media.sizes)
     return False

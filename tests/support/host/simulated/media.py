@@ -179,6 +179,11 @@ class Media:
         found = self.tables(disk)
         return next((found[offset] for offset in (510, *reversed(self.table_copies(disk))) if offset in found), None)
 
+    def visible_table(self, disk: str) -> tuple[str, str, tuple[t.Any, ...]] | None:
+        """The same, but for one of which the backup is under something else's back: no protective MBR tells of it yet, or any more."""
+        under = any(512 < offset < 1024 + TABLE_ENTRIES for offset in self.marks.get(disk, {}))
+        return None if under and 512 not in self.tables(disk) and 510 not in self.tables(disk) else self.table(disk)
+
     def table_copies(self, disk: str) -> tuple[int, int]:
         """Where the headers of a GPT are, in the order in which they are written."""
         return self.sizes[disk] - 512, 512

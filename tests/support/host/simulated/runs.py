@@ -30,7 +30,7 @@ def ids(disks: t.Iterable[str]) -> list[str]:
 def state_of(host: SimulatedHost) -> dict[str, t.Any]:
     """The table of every disk, and where something else is written: of a table one copy may be torn with nothing lost."""
     media = host.media
-    return {disk: (media.table(disk), frozenset(media.marks.get(disk, {})) - media.tables(disk).keys()) for disk in media.sizes}
+    return {disk: (media.visible_table(disk), frozenset(media.marks.get(disk, {})) - media.tables(disk).keys()) for disk in media.sizes}
 
 
 def not_begun(host: SimulatedHost, before: dict[str, t.Any], disks: list[str]) -> list[str]:
