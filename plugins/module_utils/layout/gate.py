@@ -80,10 +80,11 @@ def _is_given(present: Present, reach: Reach, finding: Finding, given: Given, wi
 
 def _refusal(present: Present, disks: Sequence[FoundDisk], step: Step, finding: Finding) -> str:
     place = f" at {in_mib(finding.offset)}" if finding.offset is not None else ""
-    known = {disk.device.name: disk.desired.id for disk in disks}
-    named = ", ".join(known.get(name, name) for name in present.disks_below(finding.device.name) or (finding.device.name,))
+    known = {disk.device.name: disk for disk in disks}
+    below = [known[name] for name in present.disks_below(finding.device.name) if name in known]
     node = finding.device.dev or finding.device.title or finding.device.name
-    return f"{node} has {finding.words}{place}, which would be lost to this: {step.says}. Name {named} in wipe if it may be destroyed"
+    says = "; ".join(disk.permission() for disk in below) or "it is on no disk of the schema"
+    return f"{node} has {finding.words}{place}, which would be lost to this: {step.says}; {says}"
 
 
 def _findings(present: Present, reach: Reach) -> Iterator[Finding]:
@@ -113,6 +114,8 @@ def _content(device: Device) -> Iterator[Finding]:
         yield Finding(device, device.remains.words)
     if device.mountpoints:
         yield Finding(device, f"something mounted on {', '.join(device.mountpoints)}")
+    if device.uses:
+        yield Finding(device, f"something that is {' and '.join(device.uses)}")
     if device.openers:
         yield Finding(device, f"something that is open in {', '.join(device.openers)}")
     if device.claimed:

@@ -93,7 +93,7 @@ DESTROYING = {
 def test_a_step_that_destroys_something_foreign_is_refused_unless_its_disk_may_be_wiped(name):
     step, says = DESTROYING[name]
     host = used()
-    assert any(line.startswith(says) and step.says in line and f"Name {BY_ID}sda in wipe" in line for line in check(host, [step]))
+    assert any(line.startswith(says) and step.says in line and f"name {BY_ID}sda in wipe" in line for line in check(host, [step]))
     assert check(host, [step], wipe=["sda"]) == []
     everything = frozenset(host.present().tree.devices)
     assert check(host, [step], given=Given(everything, frozenset())) == []
