@@ -123,6 +123,13 @@ options:
     description:
       - A file on the host whose whole content is such a key.
     type: path
+  protect:
+    description:
+      - Disks on which no key is changed, as O(bareon.allocator.disk_layout#module:protect). The file C(/etc/bareon/protected) of the host
+        adds to it. If a container on such a disk needs a change, the task fails before anything is done.
+    type: list
+    elements: str
+    default: []
   take_away:
     description:
       - What to remove from the headers if O(containers[].unlock) does not list it.
@@ -355,6 +362,7 @@ mistakes:
 
 import os
 import typing as t
+from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.changes import GOING, PARTS, RENEWED, Request
@@ -363,6 +371,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.keys.report impor
 from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import Report, apply, foresee
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import protections_of_node, read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
@@ -390,6 +399,7 @@ def main() -> t.NoReturn:
             "containers": {"type": "list", "elements": "dict", "required": True, "options": container},
             **KEY_ARGUMENTS,
             **LOCK_ARGUMENTS,
+            "protect": {"type": "list", "elements": "str", "default": []},
             "tpm2_pin": {"type": "str", "no_log": True},
             "luks_old_key": {"type": "str", "no_log": True},
             "luks_old_key_file": {"type": "path", "no_log": False},
@@ -417,8 +427,9 @@ def main() -> t.NoReturn:
     )
     if os.geteuid() != 0:
         module.fail_json(msg="only root can read and change what is on disks; use become")
-    request = checked_request(module)
-    report = run(module, request)
+    machine = LocalMachine()
+    request = checked_request(module, machine)
+    report = run(module, request, machine)
     for note in report.notes:
         module.warn(note)
     result = as_result(report, request, module.check_mode)
@@ -427,20 +438,23 @@ def main() -> t.NoReturn:
     module.exit_json(**result)
 
 
-def checked_request(module: AnsibleModule) -> Request:
+def checked_request(module: AnsibleModule, machine: LocalMachine) -> Request:
     """Return what is asked for, or fail with all that is wrong with it."""
-    wrong = list(why_no_timeout(module.params))
+    protections, unread = read_protections(machine, module.params["protect"])
+    wrong = [*why_no_timeout(module.params), *unread]
     if wrong:
-        module.fail_json(msg=wrong[0], mistakes=wrong)
+        module.fail_json(msg="; ".join(wrong), mistakes=wrong)
     try:
-        return request_of(module.params)
+        request = request_of(module.params)
+        by_name = {one.name: protections_of_node(machine, one.device, protections) for one in request.containers}
+        words = {name: " and ".join(each.words for each in by) for name, by in by_name.items() if by}
+        return replace(request, protected=words)
     except SchemaMistakes as error:
         module.fail_json(msg=str(error), mistakes=list(error.mistakes))
 
 
-def run(module: AnsibleModule, request: Request) -> Report:
+def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Report:
     """Do it, or tell what would be done; fail when another run is at work."""
-    machine = LocalMachine()
     try:
         if module.check_mode:
             return foresee(request, machine)

@@ -67,6 +67,8 @@ class Request:
     pin: str = field(default="", repr=False)
     take_last_key: bool = False
     hand_over: HandOver = field(default_factory=HandOver)
+    protected: Mapping[str, str] = field(default_factory=dict)
+    """By the names of containers on protected disks what protects them, in words."""
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,15 @@ def _look_and_plan(request: Request, machine: Machine, may_lack: bool = False) -
     plans = []
     for one in request.containers:
         plan = plan_changes(one, present[one.name], request)
-        plans.append(replace(plan, problems=(*_bad_files(one, request, machine), *plan.problems)))
+        plans.append(replace(plan, problems=(*_bad_files(one, request, machine), *_forbidden(one, request, plan), *plan.problems)))
     return present, plans
+
+
+def _forbidden(container: Container, request: Request, plan: Changes) -> t.Iterator[str]:
+    """Give a refusal where the header of a container on a protected disk would be changed."""
+    if container.name in request.protected and (plan.steps or plan.needs_recovery_key):
+        by = request.protected[container.name]
+        yield f"{container.name} ({container.device}) is on a disk that is protected by {by}, so that no key of it is changed"
 
 
 def _bad_files(container: Container, request: Request, machine: Machine) -> t.Iterator[str]:

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..facts.host import Host
-from ..facts.select import Disk
+from ..facts.reader import Notes, read_contents, read_devices
+from ..facts.select import Disk, find_disks
 from ..facts.tree import Device, Tree
 
 PROTECTED_FILE = "/etc/bareon/protected"
@@ -81,6 +82,19 @@ def protections_of(disk: Disk, tree: Tree, protections: Iterable[Protection]) ->
     return tuple(
         each for each in protections if each.spellings & names or {_comparable(spelling) for spelling in each.spellings} & identities
     )
+
+
+def protections_of_node(host: Host, node: str, protections: Sequence[Protection]) -> tuple[Protection, ...]:
+    """Return the entries that protect a disk which a node, or a link, is on; the host is read where there are any entries."""
+    if not protections:
+        return ()
+    notes: Notes = []
+    tree = read_devices(host, notes)
+    disks = find_disks(tree, notes)
+    tree = read_contents(host, tree, [disk.device.name for disk in disks], notes)
+    device = tree.by_node(host.resolve(node) or node)
+    below = [disk for disk in disks if device is not None and device.name in {part.name for part in _devices(disk, tree)}]
+    return tuple(dict.fromkeys(each for disk in below for each in protections_of(disk, tree, protections)))
 
 
 def unmatched(disks: Iterable[Disk], tree: Tree, protections: Sequence[Protection]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import only_run
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import Protection
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.recovery_key import new_recovery_key
 from ansible_collections.bareon.allocator.plugins.modules import disk_keys
 from ansible_collections.bareon.allocator.tests.support.host.luks_machine import LuksMachine, SimulatedHeader
@@ -84,3 +85,21 @@ def test_mistakes_and_failures_are_told(machine, capsys):
 def test_only_root_can_do_it(machine, capsys, monkeypatch):
     monkeypatch.setattr(disk_keys.os, "geteuid", lambda: 1000)
     assert "only root" in run(capsys)[1]["msg"]
+
+
+def test_no_key_is_changed_on_a_protected_disk(machine, capsys, monkeypatch):
+    protects = [Protection("pgdata", "/etc/bareon/protected:2")]
+    monkeypatch.setattr(disk_keys, "protections_of_node", lambda _host, node, _protections: tuple(protects) if node == "/dev/sda1" else ())
+    for check in (True, False):
+        code, result = run(capsys, {"method": "passphrase"}, luks_key=NEW, luks_old_key=OLD, _ansible_check_mode=check)
+        assert code == 1
+        assert "data (/dev/sda1)" in result["msg"]
+        assert "'pgdata' of /etc/bareon/protected:2" in result["msg"]
+    assert machine.headers["/dev/sda1"].slots == {0: OLD.encode()}
+    # One that stays as it is does not matter.
+    assert run(capsys, {"method": "passphrase"}, luks_key=OLD)[0] == 0
+
+
+def test_a_list_of_protected_disks_that_cannot_be_read_is_a_mistake(machine, capsys):
+    code, result = run(capsys, {"method": "passphrase"}, luks_key=OLD, protect=[" "])
+    assert (code, [text.partition(":")[0] for text in result["mistakes"]]) == (1, ["protect[0]"])

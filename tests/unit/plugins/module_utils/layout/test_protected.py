@@ -10,6 +10,7 @@ import dataclasses
 import os
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import LocalHost
 from ansible_collections.bareon.allocator.plugins.module_utils.facts.tree import Filesystem
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.disks import find_disks
@@ -18,6 +19,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected 
     PROTECTED_FILE,
     Protection,
     protections_of,
+    protections_of_node,
     read_protections,
     unmatched,
 )
@@ -227,3 +229,12 @@ def test_a_read_only_disk_only_matters_where_something_is_to_be_done_on_it():
     maker.schema["lvs"][0]["size"] += 8
     (said,) = plan_steps(parse_static_schema(maker.schema), locked).refusals
     assert said.startswith(f"{BY_ID}sda (/dev/sda) is read-only")
+
+
+def test_a_node_is_protected_with_the_disk_that_it_is_on():
+    host = RecordedHost.load("vm-storage.json")
+    serial = next(disk["serial"] for disk in read_hardware(host)[0]["disks"] if disk["dev"] == "/dev/sda")
+    protections = (Protection(str(serial), "protect"),)
+    assert protections_of_node(host, "/dev/sda1", protections) == protections
+    assert protections_of_node(host, "/dev/nvme0n1p2", protections) == ()
+    assert protections_of_node(host, "/dev/sda1", ()) == ()
