@@ -185,3 +185,22 @@ def test_what_is_mounted_anew_gets_its_labels_where_the_kernel_runs_selinux(targ
     (task,) = [task for play in said["plays"] for task in play["tasks"] if "SELinux" in task["task"]["name"]]
     commands = [item["cmd"] for item in task["hosts"]["localhost"].get("results", []) if "cmd" in item]
     assert commands == [["restorecon", "-R", place] for place in labelled]
+
+
+def test_the_os_release_of_a_target_is_read_and_never_run(target: Path, tmp_path: Path) -> None:
+    """An image can come from anywhere."""
+    proof = tmp_path / "ran"
+    (target / "etc" / "os-release").write_text(
+        f'PRETTY_NAME=$(touch {proof})\ntouch {proof}\nID_LIKE="rhel `touch {proof}`"\nID=\'rocky\'\nID_LIKE="rhel centos"\n',
+        encoding="utf-8",
+    )
+    code, said = played(target, ["facts"])
+    assert code == 0
+    read = next(
+        task["hosts"]["localhost"]["stdout_lines"]
+        for play in said["plays"]
+        for task in play["tasks"]
+        if task["task"]["name"].endswith("Read the tables of mounts, and which tools there are")
+    )
+    assert "target rocky rhel centos" in read
+    assert not proof.exists()
