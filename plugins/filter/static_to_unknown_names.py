@@ -16,6 +16,7 @@ extends_documentation_fragment:
   - bareon.allocator.static
 description:
   - Returns a sentence for each name in the options that the layout does not have, such as a mount point with a typing mistake.
+  - So does a key file or an option that crypttab has no form for.
   - An empty list means that every option has something to act on.
 positional: _input
 options:
@@ -30,6 +31,14 @@ options:
       - Paths of key files by the name of the container or of its space, as O(bareon.allocator.layout_to_host_files#filter:key_files).
     type: dict
     default: {}
+  key_file:
+    description:
+      - The path of the key file of all other containers, as O(bareon.allocator.layout_to_host_files#filter:key_file).
+    type: str
+  crypttab_options:
+    description:
+      - The options of containers, as O(bareon.allocator.layout_to_host_files#filter:crypttab_options).
+    type: str
   mount_points:
     description:
       - Dictionaries with the C(path) of a mount point, and its C(owner) and C(group) if they are to be set.
@@ -74,13 +83,12 @@ from ..plugin_utils.common.plain import plain
 from ..plugin_utils.disk.static.unknown_names import Named, unknown_names
 
 
-def static_to_unknown_names(
-    schema: t.Any, nofail: t.Any = None, key_files: t.Any = None, mount_points: t.Any = (), accounts: str | None = None
-) -> list[str]:
+def static_to_unknown_names(schema: t.Any, accounts: str | None = None, **options: t.Any) -> list[str]:
     """Return a sentence for each name that nothing has; AnsibleFilterError when the schema is none."""
     try:
-        named = Named(tuple(plain(nofail or ())), tuple(plain(key_files or {})), tuple(plain(mount_points)))
-        return unknown_names(plain(schema), named, None if accounts is None else str(accounts))
+        given = {name: value for name, value in plain(options).items() if value is not None}
+        given |= {name: tuple(given.get(name, ())) for name in ("nofail", "mount_points")}
+        return unknown_names(plain(schema), Named(**given), None if accounts is None else str(accounts))
     except MISREAD as error:
         raise AnsibleFilterError(f"static_to_unknown_names: this is not a static schema with options of it: {error}") from error
 

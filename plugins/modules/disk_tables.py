@@ -175,7 +175,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.storage.boot_tabl
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.crypttab import Container
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.fstab import Entry
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.mdadm_conf import ArrayLine
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.option_words import says_where_from
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.words import says_where_from
 
 
 def texts(*required: str, **defaults: str) -> dict[str, t.Any]:

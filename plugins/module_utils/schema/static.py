@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Iterator
 
-from ..storage import cache, derived, gpt, lvm, names, thin
+from ..storage import cache, crypttab, derived, gpt, lvm, names, thin
 from ..storage.raid import RaidLevel, least_legs, parse_level
 from ..storage.units import MIB
 from .checks import check_layout
@@ -50,7 +50,7 @@ _KEYS = {
         *("guid", "uuid", "flags", "keep_data", "configdrive", "space_id", "partition_label"),
     ),
     "mds": ("name", "level", "devices", "spares", "metadata", "keep_data", "space_id"),
-    "luks": ("name", "device", "keep_data", "space_id", "unlock"),
+    "luks": ("name", "device", "keep_data", "space_id", "unlock", "key_file", "crypttab_options"),
     "pvs": ("name", "metadatasize", "metadatacopies", "keep_data", "space_id"),
     "vgs": ("name", "pvnames", "extent_size", "keep_data", "space_id"),
     "thin_pools": ("name", "vgname", "size", "metadata_size", "chunk_size", "keep_data", "space_id"),
@@ -194,6 +194,8 @@ def _container(item: Item, aliases: t.Mapping[str, str]) -> DesiredContainer:
     item.check("name", name, names.why_no_mapping)
     device = item.named("device", names.why_no_device)
     item.space()
+    for key, why_not in (("key_file", crypttab.why_no_key_file), ("crypttab_options", crypttab.why_no_options)):
+        item.check(key, item.text(key, ""), why_not)
     return DesiredContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"), read_methods(item))
 
 

@@ -10,6 +10,7 @@ import re
 import typing as t
 from collections.abc import Iterable, Mapping
 
+from .options.words import TAKE_AWAY
 from .raid import RaidLevel
 
 BTRFS = "btrfs"
@@ -64,7 +65,7 @@ def subvolume_name(text: str) -> t.Optional[str]:
 
 def misplaced_option(options: str) -> t.Optional[str]:
     """Return the first of a subvolume's mount options that has no place there."""
-    names = (option.split("=")[0] for option in options.split(","))
+    names = (option.removeprefix(TAKE_AWAY).split("=")[0] for option in options.split(","))
     return next((name for name in names if name in OF_THE_WHOLE | SELECTING), None)
 
 

@@ -16,12 +16,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .fstab import plain_source, rows
+from .options.words import words_of
 
 NO_KEY = "none"
 NO_KEYS = (NO_KEY, "-", "")
 """What stands where no key file is named."""
 PLAIN_OPTIONS = "luks"
 """The options of a container of which nothing is asked."""
+
+_MADE_AT_EACH_START = ("swap", "tmp", "plain")
 
 _FEWEST_FIELDS = 2
 _FIELDS_LEFT_OUT = (NO_KEY, "")
@@ -66,6 +69,21 @@ def why_no_field(text: str) -> t.Optional[str]:
             f"is {text!r}; crypttab has no form for blanks, quotation marks, backslashes and control characters that all its readers know"
         )
     return None
+
+
+def why_no_options(text: str) -> t.Optional[str]:
+    """Return why options cannot be asked for, and what would be right; None where they can. A dash before a word takes it away."""
+    for word in words_of(text):
+        if word.partition("=")[0] in _MADE_AT_EACH_START:
+            return f"has {word}, with which each start would make what is in the container; leave it out"
+    return why_no_field(text) if text else None
+
+
+def why_no_key_file(path: str) -> t.Optional[str]:
+    """Return why crypttab cannot name a key file, and what would be right; None where it can."""
+    if path not in NO_KEYS and not path.startswith("/"):
+        return f"is {path!r}; must be an absolute path such as /etc/keys/data.key, or none"
+    return why_no_field(path or NO_KEY)
 
 
 def read_container(line: str) -> t.Optional[Container]:

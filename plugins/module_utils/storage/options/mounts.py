@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from .programs import OTHER_DEVICE
 from .values import TRUTH, Kind, Listed, Value, alike, one_of, shown, whole, why_no_option, with_opposites
+from .words import TAKE_AWAY
 
 _LONGEST = 2048
 _SWITCH = TRUTH.or_none()
@@ -184,7 +185,8 @@ def known(fs_type: str) -> Mapping[str, t.Optional[Kind]]:
 def mistakes_in(fs_type: str, text: str) -> Iterator[str]:
     """Give what is wrong with the options of a mount, and what would be right; an empty text says nothing.
 
-    Comments of other programs (`x-NAME`, `x-NAME=VALUE`) mean nothing to the kernel, and are taken.
+    Comments of other programs (`x-NAME`, `x-NAME=VALUE`) mean nothing to the kernel, and are taken. A word with a dash before it takes
+    that option away from a line that has it, with any value where none is given, be it one that may be added here or not.
     """
     if not text:
         return
@@ -193,6 +195,11 @@ def mistakes_in(fs_type: str, text: str) -> Iterator[str]:
         return
     options = known(fs_type)
     for word in text.split(","):
+        if word.startswith(TAKE_AWAY):
+            wrong = _FREE.why_not(word[len(TAKE_AWAY) :])
+            if wrong is not None:
+                yield f"has {shown(word)}, which takes away what {wrong}"
+            continue
         key, equals, value = word.partition("=")
         start = next((start for start in _REFUSED_STARTS if key.startswith(start)), None)
         if key in options or key in REFUSED or not key.startswith((_COMMENT, *_REFUSED_STARTS)):

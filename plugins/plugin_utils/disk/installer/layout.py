@@ -17,6 +17,7 @@ from ....module_utils.storage.btrfs import mount_options
 from ....module_utils.storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, fill
 from ....module_utils.storage.identity import BY_ID, BY_PATH, best_id
 from ....module_utils.storage.lvm import EXTENT, mapper_node
+from ....module_utils.storage.options.words import wanted_words
 from ....module_utils.storage.unlock import Method
 from ....module_utils.storage.zfs import outer_first
 from ...common.containers import Values
@@ -473,7 +474,7 @@ def _filesystem(values: Values, nodes: Mapping[str, str], renamed: Mapping[str, 
         mount=mount if mount.startswith("/") and values["fstab_enabled"] else "",
         label=values["fs_label"] or "",
         make_options=" ".join([*_identity(kind, values["uuid"]), *([values["fs_options"]] if values["fs_options"] else [])]),
-        mount_options=values["fstab_options"] or "defaults",
+        mount_options=wanted_words(values["fstab_options"] or ""),
         kept=values["keep_data"],
         subvolumes=tuple(_subvolume(subvolume, values) for subvolume in values["subvolumes"]),
         more=tuple(renamed.get(name, name) for name in values["devices"][1:]),
@@ -484,7 +485,8 @@ def _filesystem(values: Values, nodes: Mapping[str, str], renamed: Mapping[str, 
 def _subvolume(values: Values, filesystem: Values) -> Subvolume:
     """Return a subvolume; its options are all that it is mounted with, but for its name."""
     mount = values["mount"] or NOT_MOUNTED
-    options = mount_options(filesystem["fstab_options"] or "", values["fstab_options"] or "", values["name"])
+    own, of_all = (wanted_words(one["fstab_options"] or "") for one in (values, filesystem))
+    options = mount_options(of_all, own, values["name"])
     return Subvolume(
         name=values["name"].strip("/"),
         mount=mount if mount.startswith("/") and filesystem["fstab_enabled"] else "",

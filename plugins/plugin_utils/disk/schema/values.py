@@ -411,7 +411,7 @@ SPACE = Table(
         Row("keep_data", _FLAG, "Whether the partitions or the volume of this name stay where they are, with their data.", default=False),
         Row("boot", _FLAG, "Whether the machine boots from it.", default=False),
         Row("mount", Mount(), "Where it is mounted."),
-        Row("mount_options", _TEXT, "Options of the mount, with commas between them."),
+        Row("mount_options", _TEXT, "Options of the mount, with commas between them; a dash before one takes it away from fstab."),
         Row("fs_type", _FsType(), "The file system that is made on it."),
         Row("fs_options", _TEXT, "Options of the program that makes the file system."),
         Row("fs_label", _TEXT, "The label of the file system."),

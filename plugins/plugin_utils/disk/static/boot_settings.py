@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....module_utils.storage.boot_tables import BOOT_SETTINGS
-from ....module_utils.storage.option_words import TAKE_AWAY, merged, words_of
+from ....module_utils.storage.options.words import TAKE_AWAY, merged, words_of
 
 KINDS = ("mounts", "swaps", "containers")
 

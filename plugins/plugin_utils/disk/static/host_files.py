@@ -23,7 +23,7 @@ from ....module_utils.storage.fstab import Entry as Line
 from ....module_utils.storage.fstab import plain_source, read_entries, without_escapes
 from ....module_utils.storage.lvm import mapper_node
 from ....module_utils.storage.mdadm_conf import ArrayLine, mdadm_uuid, read_arrays
-from ....module_utils.storage.option_words import NOTHING, of_every_filesystem, words_of
+from ....module_utils.storage.options.words import NOTHING, of_every_filesystem, words_of
 from ....module_utils.storage.unlock import TANG, TPM2, crypttab_key, crypttab_options
 from .boot_settings import Asked, Memory, Remembered, read_boot_settings, settle, write_boot_settings
 

@@ -105,6 +105,8 @@ _CONTAINER = Table(
         Row("name", _NAME, "What it is opened as.", required=True),
         Row("device", _NAME, "What it lies on.", required=True),
         Row("unlock", Unlock(), "What opens it, each by itself.", default=()),
+        Row("key_file", _TEXT, "The key file in crypttab, where the option key_files has no other; none takes it away."),
+        Row("crypttab_options", _TEXT, "Options in crypttab, beside those that its line has; a dash before one takes it away."),
         *_KEPT,
     ],
 )
@@ -178,7 +180,7 @@ _FILESYSTEM = Table(
         Row("fs_label", _TEXT, "Its label."),
         Row("uuid", _TEXT, _UUID),
         Row("fstab_enabled", _FLAG, "Whether it is mounted when the machine starts.", default=True),
-        Row("fstab_options", _TEXT, "Options of the mount."),
+        Row("fstab_options", _TEXT, "Options of the mount, beside those that its line has; a dash before one takes it away."),
         Row("os_id", Anything(), "Bareon's; says nothing here."),
         Row("devices", ListOf(_NAME, "devices"), "Of a Btrfs on several devices: all of them, device first.", default=()),
         Row("level", Word([str(level) for level in LEVELS]), "How a Btrfs lies on several devices."),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ....module_utils.storage.crypttab import why_no_key_file, why_no_options
 from ....module_utils.storage.filesystems import SWAP
 from ...common.errors import suggest
 from .host_files import ALL, used_file_systems
@@ -21,15 +22,17 @@ _ACCOUNTS = {"owner": "user", "group": "group"}
 
 @dataclass(frozen=True)
 class Named:
-    """What options name: `nofail` and `key_files` as for host_files; `mount_points` have a `path`, and maybe an `owner` and a `group`."""
+    """What options name: all but `mount_points` as for host_files; these have a `path`, and maybe an `owner` and a `group`."""
 
     nofail: tuple[str, ...] = ()
-    key_files: tuple[str, ...] = ()
+    key_files: Mapping[str, str] = field(default_factory=dict)
     mount_points: tuple[Plain, ...] = ()
+    key_file: str = ""
+    crypttab_options: str = ""
 
 
 def unknown_names(schema: Plain, named: Named, accounts: str | None = None) -> list[str]:
-    """Return a sentence for each name that nothing has, with what could be meant.
+    """Return a sentence for each name that nothing has, with what could be meant, and for what crypttab has no form for.
 
     `accounts` has a line `user NAME NUMBER` or `group NAME NUMBER` for each of `owner` and `group` that is known; None where it cannot be
     known yet who there will be.
@@ -45,6 +48,7 @@ def unknown_names(schema: Plain, named: Named, accounts: str | None = None) -> l
         *_unknown("nofail", "mount point or space", named.nofail, [*mounts, *spaces, *containers, *swaps, ALL]),
         *_unknown("key_files", "encrypted container or space", named.key_files, containers),
         *_unknown("mount_points", "mount point", paths, mounts),
+        *_unwritable(named),
         *(_unknown_accounts(named.mount_points, accounts) if accounts is not None else ()),
     ]
 
@@ -54,6 +58,13 @@ def _unknown(option: str, what: str, names: Iterable[str], known: Collection[str
         if name not in known:
             there = ", ".join(sorted(set(known))) or "none"
             yield f"{option}: the layout has no {what} {name}{suggest(name, known) or f'; it has {there}'}"
+
+
+def _unwritable(named: Named) -> Iterator[str]:
+    paths = {f"key_files.{name}": path for name, path in named.key_files.items()} | {"luks_key_file": named.key_file}
+    found = {option: why_no_key_file(path) for option, path in paths.items() if path}
+    found["crypttab_options"] = why_no_options(named.crypttab_options)
+    yield from (f"{option} {says}" for option, says in found.items() if says is not None)
 
 
 def _is_below(path: str, pools: Iterable[str]) -> bool:

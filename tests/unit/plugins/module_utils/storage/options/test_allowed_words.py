@@ -117,3 +117,10 @@ def test_what_no_mount_may_have(fs_type: str, text: str, says: str) -> None:
     found = list(mistakes_in(fs_type, text))
     assert len(found) == (1 if text else 0), found
     assert says in "".join(found)
+
+
+def test_a_dash_takes_an_option_away_be_it_one_that_may_be_added_or_not():
+    for words in ("-nofail", "noatime,-discard", "-umask=0022", "-x-systemd.makefs", "-data"):
+        assert list(mistakes_in("ext4", words)) == []
+    for words in ("-", "-a b", "-a\nb", "--bind;x"):
+        assert len(list(mistakes_in("ext4", words))) == 1

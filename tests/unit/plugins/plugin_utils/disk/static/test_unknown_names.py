@@ -28,7 +28,9 @@ def test_what_the_layout_has_can_be_named(name: str) -> None:
 
 
 def test_what_it_has_not_is_told_with_what_is_meant() -> None:
-    found = unknown_names(SCHEMA, Named(("/srv/keis", "esp"), ("keys", "data"), ({"path": "/swr"}, {"path": "/pg/wal"}, {"path": "/pgs"})))
+    found = unknown_names(
+        SCHEMA, Named(("/srv/keis", "esp"), {"keys": "/a", "data": "/b"}, ({"path": "/swr"}, {"path": "/pg/wal"}, {"path": "/pgs"}))
+    )
     assert found == [
         "nofail: the layout has no mount point or space /srv/keis (did you mean /srv/keys?)",
         "nofail: the layout has no mount point or space esp; it has /srv, /srv/keys, /www, all, data, keys, keys-crypt, swap, swapping",
@@ -36,7 +38,7 @@ def test_what_it_has_not_is_told_with_what_is_meant() -> None:
         "mount_points: the layout has no mount point /swr (did you mean /srv?)",
         "mount_points: the layout has no mount point /pgs; it has /srv, /srv/keys, /www",
     ]
-    assert unknown_names({}, Named(key_files=("a",))) == ["key_files: the layout has no encrypted container or space a; it has none"]
+    assert unknown_names({}, Named(key_files={"a": "none"})) == ["key_files: the layout has no encrypted container or space a; it has none"]
 
 
 def test_owners_are_looked_for_where_they_can_be_known() -> None:
@@ -49,3 +51,12 @@ def test_owners_are_looked_for_where_they_can_be_known() -> None:
     assert unknown_names(SCHEMA, Named(mount_points=points), ACCOUNTS) == [
         "mount_points: there is no user staff, which is to be owner of /www"
     ]
+
+
+def test_what_crypttab_has_no_form_for_is_told():
+    schema = {"luks": [{"name": "a", "device": "/dev/b"}]}
+    given = Named(key_files={"a": "/etc/my key"}, key_file="key", crypttab_options="luks,tmp=ext4")
+    assert [says.split(" ")[0] for says in unknown_names(schema, given)] == ["key_files.a", "luks_key_file", "crypttab_options"]
+    for options in ("luks,x\ny", "a b", "swap"):
+        assert len(unknown_names(schema, Named(crypttab_options=options))) == 1
+    assert unknown_names(schema, Named(key_files={"a": "none"}, key_file="/etc/key", crypttab_options="luks,-discard,header=/etc/h")) == []

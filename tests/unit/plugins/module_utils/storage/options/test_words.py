@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.option_words import (
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.words import (
     merged,
     of_every_filesystem,
     says_where_from,
