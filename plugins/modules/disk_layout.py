@@ -352,6 +352,12 @@ filesystems:
       returned: always
       type: str
       sample: 8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f10
+    names:
+      description: All names by which a line of C(/etc/fstab) calls it, and nothing else on this host. Empty if it does not exist yet.
+      returned: always
+      type: list
+      elements: str
+      sample: [LABEL=root, UUID=8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f10, /dev/mapper/os-root]
     mountpoints:
       description: Where it is mounted. For swap that is on, V([SWAP]).
       returned: always
@@ -374,6 +380,12 @@ containers:
       returned: always
       type: str
       sample: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1
+    names:
+      description: All names by which a line of C(/etc/crypttab) calls it, and nothing else on this host. Empty if it does not exist yet.
+      returned: always
+      type: list
+      elements: str
+      sample: [PARTUUID=8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f11, /dev/sda2]
     node:
       description: The current node of the device that it is on. V(none) if it does not exist yet.
       returned: always

@@ -6,7 +6,7 @@
 
 Everything in the schema keeps its data. What a static schema has no words for, or what cannot be looked into, is left out of it and
 stays as it is; `notes` say what that is and why. Sizes are whole MiB: a partition that ends between two of them ends before in the schema,
-which disk_layout takes for the same.
+which disk_layout takes for the same. Where one begins within a MiB is said in bytes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ..storage.lvm import is_extent, mapper_node
 from ..storage.names import why_no_array, why_no_label, why_no_mount
 from ..storage.raid import RaidLevel
 from ..storage.units import MIB
+from .boot_lines import BootLines, not_carried, read_boot_lines, with_boot_lines
 from .disks import find_disks as find_layout_disks
 from .partitions import describe, entry_of
 from .present import LogicalVolume, Present, VolumeGroup, Zpool
@@ -75,8 +76,10 @@ Properties = Mapping[str, Mapping[str, Mapping[str, str]]]
 """What was set on the datasets of each ZFS pool (by paths below it) themselves."""
 
 
-def adopt(present: Present, disks: Sequence[Disk], properties: t.Optional[Properties] = None) -> Adopted:
-    """Return the static schema of what is on these disks."""
+def adopt(
+    present: Present, disks: Sequence[Disk], properties: t.Optional[Properties] = None, lines: t.Optional[BootLines] = None
+) -> Adopted:
+    """Return the static schema of what is on these disks, with what the `lines` of the host's tables say of it."""
     found = Adopted()
     for disk in disks:
         found = _with_disk(found, present, disk)
@@ -91,7 +94,15 @@ def adopt(present: Present, disks: Sequence[Disk], properties: t.Optional[Proper
     found = _with_containers(found, present)
     for name in tuple(found.names):
         found = _with_filesystem(found, present, present.tree.devices[name])
-    return found
+    return found if lines is None else _with_lines(found, present, lines)
+
+
+def _with_lines(found: Adopted, present: Present, lines: BootLines) -> Adopted:
+    schema = with_boot_lines(found.schema, present.tree, found.names, lines)
+    made = replace(found, entries=tuple((kind, entry) for kind, entries in schema.items() for entry in entries))
+    for what, why in not_carried(schema, present.tree, found.names, lines):
+        made = made.leaving_out(what, why)
+    return made
 
 
 def read_disks(host: Host, names: Sequence[str]) -> Layout:
@@ -107,7 +118,7 @@ def take_over(host: Host, names: Sequence[str]) -> tuple[Adopted, tuple[str, ...
     present = read_present(host, wanted)
     disks, refusals = find_layout_disks(wanted, present, ())
     properties = {pool.name: _read_properties(host, pool) for pool in present.zpools}
-    return adopt(present, [disk.disk for disk in disks], properties), refusals
+    return adopt(present, [disk.disk for disk in disks], properties, read_boot_lines(host)), refusals
 
 
 def _read_properties(host: Host, pool: Zpool) -> dict[str, dict[str, str]]:
@@ -133,27 +144,37 @@ def _with_disk(found: Adopted, present: Present, disk: Disk) -> Adopted:
         if device.table is not None or device.signatures or present.tree.children(device.name):
             return found.leaving_out(disk.id, f"it has no GPT, but {describe(present.tree, device)}")
         return found
-    free = gpt.HEAD
     names: dict[str, str] = {}
     partitions: list[Plain] = []
-    parts = [part for part in present.tree.children(device.name) if part.partition is not None and part.running]
+    parts = [part for part in present.tree.children(device.name) if part.partition is not None]
+    before: t.Optional[Device] = None
     for part in sorted(parts, key=lambda part: entry_of(part).start):
-        begin = max(gpt.HEAD, entry_of(part).start // MIB)
-        end = begin + max(1, entry_of(part).size // MIB)
-        if begin < free or end > device.size // MIB - gpt.TAIL:
-            found = found.leaving_out(_node(part), "it does not lie in whole MiB that are its own")
-            continue
-        free, names[part.name] = end, gpt.partition_node(disk.id, entry_of(part).number)
-        partitions.append(_partition(names[part.name], entry_of(part), begin, end))
+        entry = entry_of(part)
+        if not part.running:
+            why = "the kernel does not know it, or has it in another place; have it read the table (partx --update), or restart the host"
+            found = found.leaving_out(f"partition {entry.number} of {disk.id}", why)
+        elif before is not None and entry.start < entry_of(before).start + entry_of(before).size:
+            found = found.leaving_out(_node(part), f"it shares sectors with {_node(before)}")
+        else:
+            before, names[part.name] = part, gpt.partition_node(disk.id, entry.number)
+            partitions.append(_partition(names[part.name], entry))
     if not partitions:
         return found
-    table = {"name": disk.id, "disk_id": disk.id, "disk_size": device.size // MIB, "label": "gpt", "partitions": partitions}
+    # Other tools use the last MiB up to the backup of the table, which no schema may; without a size it does not say where that is.
+    size = device.size // MIB
+    sized = {"disk_size": size} if all(part["end"] <= size - gpt.TAIL for part in partitions) else {}
+    table = {"name": disk.id, "disk_id": disk.id, **sized, "label": "gpt", "partitions": partitions}
     return found.having("parteds", table, names)
 
 
-def _partition(name: str, entry: TablePartition, begin: int, end: int) -> Plain:
+def _partition(name: str, entry: TablePartition) -> Plain:
+    """Return a partition: whole MiB, and in bytes where it begins within one, and where it ends if that is the same one."""
+    begin, stop = entry.start // MIB, entry.start + entry.size
+    exact = {"start_bytes": entry.start} if entry.start % MIB else {}
+    exact |= {"end_bytes": stop} if stop // MIB <= begin else {}
+    place = {"count": entry.number, "begin": begin, "end": max(stop // MIB, begin + 1), **exact}
     label = {"partition_label": entry.name} if entry.name and gpt.why_no_name(entry.name) is None else {}
-    return {"name": name, "count": entry.number, "begin": begin, "end": end, "guid": entry.type, "uuid": entry.uuid, **label, **_KEPT}
+    return {"name": name, **place, "guid": entry.type, "uuid": entry.uuid, **label, **_KEPT}
 
 
 # ---- arrays and containers

@@ -19,6 +19,7 @@ from .partitions import PartitionMatch, match_disk
 from .present import Present
 from .salted import with_salts
 from .stack import Action, Stack
+from .table_names import table_names
 
 Plain = dict[str, t.Any]
 
@@ -31,12 +32,14 @@ class _Known:
     present: Present
     matches: Mapping[str, PartitionMatch]
     stacks: Mapping[str, Stack]
+    names: Mapping[str, tuple[str, ...]]
 
 
 def identities(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -> dict[str, list[Plain]]:
     """Return `{arrays, containers, filesystems}`, each thing with `device` as the schema calls it, its `uuid`, and its `node` of this boot.
 
-    What is not there yet has the UUID that it will have, and no node. File systems have their `mountpoints`.
+    What is not there yet has the UUID that it will have, and no node. File systems have their `mountpoints`; they and containers have the
+    `names` by which the host's tables may call them.
     """
     known = _known(layout, present, found)
     return {
@@ -58,7 +61,7 @@ def _known(layout: Layout, present: Present, found: tuple[FoundDisk, ...]) -> _K
     layout, found = with_salts(layout, present, found)
     matches = {match.desired.device: match for disk in found for match in match_disk(disk, present.tree)}
     stacks = {stack.device: stack for stack in judge_stacks(layout, present, matches) if stack.action is not Action.BUILD}
-    return _Known(layout, present, matches, stacks)
+    return _Known(layout, present, matches, stacks, table_names(present.tree))
 
 
 def _array(known: _Known, array: DesiredArray) -> Plain:
@@ -73,7 +76,14 @@ def _container(known: _Known, container: DesiredContainer) -> Plain:
     uuid = there.uuid if there is not None and there.type == "crypto_LUKS" else None
     derived_uuid = derived.container_uuid(known.layout.identity(container.below))
     unlock = [method.plain() for method in container.unlock]
-    return {"name": container.name, "device": container.below, "uuid": uuid or derived_uuid, "node": _node(below), "unlock": unlock}
+    return {
+        "name": container.name,
+        "device": container.below,
+        "uuid": uuid or derived_uuid,
+        "node": _node(below),
+        "unlock": unlock,
+        "names": _table_names(known, below),
+    }
 
 
 def _filesystem(known: _Known, filesystem: DesiredFilesystem) -> Plain:
@@ -92,7 +102,12 @@ def _filesystem(known: _Known, filesystem: DesiredFilesystem) -> Plain:
         "uuid": uuid or derived_uuid,
         "node": _node(device),
         "mountpoints": mountpoints,
+        "names": _table_names(known, device if uuid else None),
     }
+
+
+def _table_names(known: _Known, device: t.Optional[Device]) -> list[str]:
+    return list(known.names.get(device.name, ())) if device is not None else []
 
 
 def _node(device: t.Optional[Device]) -> t.Optional[str]:

@@ -35,7 +35,8 @@ def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
 
 def _check_disk(disk: DesiredDisk) -> Iterator[str]:
     for part in disk.partitions:
-        if part.number > gpt.MOST_PARTITIONS:
+        # What is kept may lie in a table of another tool, which has room for more.
+        if part.number > gpt.MOST_PARTITIONS and not part.keep_data:
             yield f"{part.place}.count: a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is too high"
         if disk.size is not None and part.end > (disk.size - gpt.TAIL) * MIB:
             last = disk.size - gpt.TAIL

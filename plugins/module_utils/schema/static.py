@@ -46,11 +46,11 @@ _LISTS = ("parteds", "mds", "luks", "pvs", "vgs", "thin_pools", "lvs", "caches",
 _KEYS = {
     "parteds": ("name", "disk_id", "label", "disk_size", "install_bootloader", "partitions"),
     "partitions": (
-        *("name", "device", "count", "begin", "end", "partition_type"),
+        *("name", "device", "count", "begin", "end", "start_bytes", "end_bytes", "partition_type"),
         *("guid", "uuid", "flags", "keep_data", "configdrive", "space_id", "partition_label"),
     ),
-    "mds": ("name", "level", "devices", "spares", "metadata", "keep_data", "space_id"),
-    "luks": ("name", "device", "keep_data", "space_id", "unlock", "key_file", "crypttab_options"),
+    "mds": ("name", "level", "devices", "spares", "metadata", "keep_data", "space_id", "mdadm_conf_enabled"),
+    "luks": ("name", "device", "keep_data", "space_id", "unlock", "key_file", "crypttab_options", "crypttab_enabled"),
     "pvs": ("name", "metadatasize", "metadatacopies", "keep_data", "space_id"),
     "vgs": ("name", "pvnames", "extent_size", "keep_data", "space_id"),
     "thin_pools": ("name", "vgname", "size", "metadata_size", "chunk_size", "keep_data", "space_id"),
@@ -123,9 +123,8 @@ def _disk(item: Item) -> DesiredDisk:
 
 def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPartition:
     number = item.whole("count", 1, position)
-    begin, end = item.whole("begin", 1), item.whole("end", 2)
-    if end <= begin and item.is_right("begin", "end"):
-        item.mistake("end", f"must be more than begin ({begin}): the MiB where the partition ends, exclusively")
+    keep_data = item.flag("keep_data")
+    start, stop = _extent(item, keep_data)
     if item.text("partition_type", "primary") != "primary":
         item.mistake("partition_type", "must be primary: a GPT has no other kind")
     flags = item.texts("flags")
@@ -143,15 +142,31 @@ def _partition(item: Item, position: int, disk: str, disk_id: str) -> DesiredPar
         place=item.place,
         device=item.named("name", names.why_no_device, gpt.partition_node(disk, number) if disk else ""),
         number=number,
-        start=begin * MIB,
-        size=(end - begin) * MIB,
+        start=start,
+        size=stop - start,
         type=_uuid(item, "guid") or implied,
         uuid=given or derived.partition_uuid(disk_id, purpose),
         label=label,
         attrs=LEGACY_BOOT_ATTRS if gpt.LEGACY_BOOT in flags else None,
-        keep_data=item.flag("keep_data"),
+        keep_data=keep_data,
         purpose="" if given else purpose,
     )
+
+
+def _extent(item: Item, keep_data: bool) -> tuple[int, int]:
+    """Return where a partition begins and ends, in bytes; one that is kept may do so within the first and the last of its MiB."""
+    exact = {key: item.whole(key, 1) for key in ("start_bytes", "end_bytes") if item.has(key)}
+    begin, end = item.whole("begin", 0 if exact else 1), item.whole("end", 1 if exact else 2)
+    if end <= begin and item.is_right("begin", "end"):
+        item.mistake("end", f"must be more than begin ({begin}): the MiB where the partition ends, exclusively")
+    for key, first in (("start_bytes", begin), ("end_bytes", end - 1)):
+        lies = exact.get(key, first * MIB) - (key == "end_bytes" and key in exact)
+        if key in exact and not keep_data:
+            item.mistake(key, "is only for a partition with keep_data; others begin and end at whole MiB")
+        elif item.is_right(key, "begin", "end") and not first * MIB <= lies < (first + 1) * MIB:
+            where = "begin" if key == "start_bytes" else "end"
+            item.mistake(key, f"is {exact[key]}, which is not in the MiB that {where} says; leave {key} out, or {where} as it was")
+    return exact.get("start_bytes", begin * MIB), exact.get("end_bytes", end * MIB)
 
 
 def _uuid(item: Item, key: str) -> t.Optional[str]:
@@ -175,6 +190,7 @@ def _array(item: Item) -> DesiredArray:
         item.mistake("spares", "raid0 cannot use a spare")
     metadata = item.chosen("metadata", _METADATA, "default")
     item.space()
+    item.flag("mdadm_conf_enabled")
     return DesiredArray(
         place=item.place,
         device=device,
@@ -196,6 +212,7 @@ def _container(item: Item, aliases: t.Mapping[str, str]) -> DesiredContainer:
     item.space()
     for key, why_not in (("key_file", crypttab.why_no_key_file), ("crypttab_options", crypttab.why_no_options)):
         item.check(key, item.text(key, ""), why_not)
+    item.flag("crypttab_enabled")
     return DesiredContainer(item.place, name, aliases.get(device, device), item.flag("keep_data"), read_methods(item))
 
 

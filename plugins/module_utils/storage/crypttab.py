@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .fstab import plain_source, rows
-from .options.words import words_of
+from .names import why_no_mount
+from .options.words import TAKE_AWAY, words_of
 
 NO_KEY = "none"
 NO_KEYS = (NO_KEY, "-", "")
@@ -25,6 +26,19 @@ PLAIN_OPTIONS = "luks"
 """The options of a container of which nothing is asked."""
 
 _MADE_AT_EACH_START = ("swap", "tmp", "plain")
+OPTIONS = frozenset(
+    {
+        *("luks", "discard", "nofail", "noauto", "_netdev", "readonly", "read-only", "header", "keyscript", "initramfs", "noearly"),
+        *("key-slot", "keyfile-offset", "keyfile-size", "keyfile-erase", "keyfile-timeout", "loud", "quiet", "check", "checkargs"),
+        *("tries", "timeout", "no-read-workqueue", "no-write-workqueue", "same-cpu-crypt", "submit-from-crypt-cpus", "sector-size"),
+        *("perf-same_cpu_crypt", "perf-submit_from_crypt_cpus", "perf-no_read_workqueue", "perf-no_write_workqueue", "headless"),
+        *("password-echo", "password-cache", "try-empty-password", "token-timeout", "link-volume-key", "tpm2-device", "tpm2-pcrs"),
+        *("tpm2-pin", "tpm2-signature", "tpm2-pcrlock", "tpm2-measure-pcr", "tpm2-measure-bank", "tpm2-measure-keyslot-nvpcr"),
+        *("fido2-device", "fido2-cid", "fido2-rp", "pkcs11-uri"),
+    }
+)
+"""Options of LUKS containers: systemd's and Debian's crypttab(5). Others may stand on a line, and stay there."""
+_OPTION = re.compile(rf"{TAKE_AWAY}?[A-Za-z_][A-Za-z0-9_.-]*(=[A-Za-z0-9_.:/@%+;?=-]{{1,255}})?")
 
 _FEWEST_FIELDS = 2
 _FIELDS_LEFT_OUT = (NO_KEY, "")
@@ -74,16 +88,19 @@ def why_no_field(text: str) -> t.Optional[str]:
 def why_no_options(text: str) -> t.Optional[str]:
     """Return why options cannot be asked for, and what would be right; None where they can. A dash before a word takes it away."""
     for word in words_of(text):
-        if word.partition("=")[0] in _MADE_AT_EACH_START:
+        key = word.removeprefix(TAKE_AWAY).partition("=")[0]
+        if key in _MADE_AT_EACH_START:
             return f"has {word}, with which each start would make what is in the container; leave it out"
-    return why_no_field(text) if text else None
+        if _OPTION.fullmatch(word) is None or (key not in OPTIONS and not key.startswith("x-")):
+            return f"has {word!r}, which is no option of a LUKS container in crypttab; such options are discard, nofail and header=/PATH"
+    return None
 
 
 def why_no_key_file(path: str) -> t.Optional[str]:
     """Return why crypttab cannot name a key file, and what would be right; None where it can."""
-    if path not in NO_KEYS and not path.startswith("/"):
+    if path != NO_KEY and (why_no_mount(path) is not None or path.endswith("/")):
         return f"is {path!r}; must be an absolute path such as /etc/keys/data.key, or none"
-    return why_no_field(path or NO_KEY)
+    return why_no_field(path)
 
 
 def read_container(line: str) -> t.Optional[Container]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections.abc import Iterator, Mapping
 
@@ -175,6 +176,7 @@ REFUSED: Mapping[str, str] = {
 """Options that mount or systemd know and that are not given here, with what to do instead."""
 _REFUSED_STARTS = {"verity.": _OF_DEVICES, "x-systemd.": "it is none that systemd has for mounts of disks"}
 _COMMENT = "x-"
+_TAKEN_AWAY = r"[A-Za-z_][A-Za-z0-9_.:/@%+=-]{1,254}"
 
 
 def known(fs_type: str) -> Mapping[str, t.Optional[Kind]]:
@@ -196,9 +198,8 @@ def mistakes_in(fs_type: str, text: str) -> Iterator[str]:
     options = known(fs_type)
     for word in text.split(","):
         if word.startswith(TAKE_AWAY):
-            wrong = _FREE.why_not(word[len(TAKE_AWAY) :])
-            if wrong is not None:
-                yield f"has {shown(word)}, which takes away what {wrong}"
+            if re.fullmatch(_TAKEN_AWAY, word[len(TAKE_AWAY) :]) is None:
+                yield f"has {shown(word)}; behind a dash there must be an option that is taken away, such as -nofail"
             continue
         key, equals, value = word.partition("=")
         start = next((start for start in _REFUSED_STARTS if key.startswith(start)), None)

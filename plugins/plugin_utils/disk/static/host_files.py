@@ -96,12 +96,17 @@ def host_files(layout: Layout, settings: Settings, present: Texts | None = None)
         "containers": [
             _container(entry, _found(layout, "containers", entry["name"]), _used_on(schema, entry["name"]), known)
             for entry in _all(layout, "luks")
+            if entry.get("crypttab_enabled", True)
         ],
     }
     memory = write_boot_settings({kind: {**remembers[kind], **_to_remember(lines[kind], remembers[kind])} for kind in lines})
     return {
         **{kind: [_without_memory(line) for line in found] for kind, found in lines.items()},
-        "arrays": [_array(entry, _found(layout, "arrays", entry["name"]), texts) for entry in _all(layout, "mds")],
+        "arrays": [
+            _array(entry, _found(layout, "arrays", entry["name"]), texts)
+            for entry in _all(layout, "mds")
+            if entry.get("mdadm_conf_enabled", True)
+        ],
         "boot_settings": [
             {"path": BOOT_SETTINGS, "text": memory, "configured": memory == write_boot_settings(remembers)},
         ],

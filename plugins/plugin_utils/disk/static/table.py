@@ -66,8 +66,10 @@ _PARTITION = Table(
         Row("name", _NAME, "Its device node.", required=True),
         Row("device", _TEXT, "The node of its disk."),
         Row("count", Whole(1), "Its number; by default its position."),
-        Row("begin", Whole(1), "The MiB where it begins.", required=True),
-        Row("end", Whole(2), "The MiB where it ends, exclusively.", required=True),
+        Row("begin", Whole(0), "The MiB where it begins; 0 only with start_bytes.", required=True),
+        Row("end", Whole(1), "The MiB where it ends, exclusively.", required=True),
+        Row("start_bytes", Whole(1), "Where one that is kept begins, within the MiB of begin."),
+        Row("end_bytes", Whole(1), "Where one that is kept ends, within the MiB before end."),
         Row("partition_type", Word(("primary",)), "A GPT knows no other."),
         Row("guid", _Guid(), "The GUID of its type; by default that of its flags, else Linux data."),
         Row("uuid", _Guid(), _UUID),
@@ -96,6 +98,7 @@ _ARRAY = Table(
         Row("devices", _DEVICES, "The partitions that it is made of.", required=True),
         Row("spares", ListOf(_NAME, "devices"), "The spare partitions.", default=()),
         Row("metadata", Word(("default", "1.0", "1.1", "1.2")), "The version of md's metadata.", default="default"),
+        Row("mdadm_conf_enabled", _FLAG, "Whether mdadm.conf names it.", default=True),
         *_KEPT,
     ],
 )
@@ -107,6 +110,7 @@ _CONTAINER = Table(
         Row("unlock", Unlock(), "What opens it, each by itself.", default=()),
         Row("key_file", _TEXT, "The key file in crypttab, where the option key_files has no other; none takes it away."),
         Row("crypttab_options", _TEXT, "Options in crypttab, beside those that its line has; a dash before one takes it away."),
+        Row("crypttab_enabled", _FLAG, "Whether crypttab names it.", default=True),
         *_KEPT,
     ],
 )

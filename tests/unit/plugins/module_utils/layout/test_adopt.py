@@ -98,14 +98,60 @@ def test_partitions_of_other_tools_need_not_lie_in_whole_mib(start, size):
     assert steps(found, present) == ()
 
 
-def test_partitions_that_share_a_mib_are_not_both_in_the_schema():
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((34 * 512, 2048 * 512 - 34 * 512), (MIB, 100 * MIB)),
+        ((63 * 512, 1000 * 512), (1063 * 512, 100 * MIB)),
+        ((MIB + 512, 512), (MIB + 1024, 98 * MIB + 512)),
+        ((MIB, 10 * MIB + 512), (11 * MIB + 512, 512)),
+    ],
+)
+def test_partitions_lie_where_other_tools_have_put_them(first, second):
+    """GRUB's of Proxmox below the first MiB, one of a few sectors, two that share a MiB: in whole sectors, and nothing is to be done."""
     host = host_with_table("sda", (1, 1, 100, "odd"), (2, 101, 100, "next"))
-    present = moved(host.present(), "sda1", 17408, 2048 * 512 - 17408)
-    present = moved(present, "sda2", 2048 * 512, 100 * MIB)
+    present = moved(moved(host.present(), "sda1", *first), "sda2", *second)
+    found = taken(present)
+    assert found.notes == ()
+    parts = parse_static_schema(found.schema).disks[0].partitions
+    assert [part.start for part in parts] == [first[0], second[0]]
+    assert all(part.end <= start + size for part, (start, size) in zip(parts, (first, second)))
+    assert steps(found, present) == ()
+
+
+def test_partitions_that_overlap_are_not_both_in_the_schema():
+    host = host_with_table("sda", (1, 1, 100, "odd"), (2, 101, 100, "next"))
+    present = moved(host.present(), "sda1", MIB, 100 * MIB + 512)
     found = taken(present)
     assert [part["count"] for part in found.schema["parteds"][0]["partitions"]] == [1]
-    assert "does not lie in whole MiB that are its own" in found.notes[0]
+    assert "/dev/sda2 is left out" in found.notes[0]
+    assert "shares sectors with /dev/sda1" in found.notes[0]
+
+
+def test_a_partition_may_reach_up_to_the_backup_of_its_table():
+    host = host_with_table("sda", (1, 1, 100, "one"))
+    size = host.present().tree.devices["sda"].size
+    present = moved(host.present(), "sda1", MIB, size - MIB - 33 * 512)
+    found = taken(present)
+    assert found.notes == ()
     assert steps(found, present) == ()
+
+
+def test_numbers_past_those_of_our_tables_are_taken_over():
+    host = host_with_table("sda", (1, 1, 100, "one"), (200, 101, 100, "two"))
+    found = taken(host.present())
+    assert [part["count"] for part in found.schema["parteds"][0]["partitions"]] == [1, 200]
+    assert steps(found, host.present()) == ()
+
+
+def test_a_partition_that_the_kernel_does_not_know_is_told():
+    host = host_with_table("sda", (1, 1, 100, "one"), (2, 101, 100, "two"))
+    present = host.present()
+    unknown = dataclasses.replace(present.tree.devices["sda2"], dev=None)
+    found = taken(dataclasses.replace(present, tree=present.tree.with_devices([unknown])))
+    assert [part["count"] for part in found.schema["parteds"][0]["partitions"]] == [1]
+    assert "partition 2 of" in found.notes[0]
+    assert "the kernel does not know it" in found.notes[0]
 
 
 def test_what_a_schema_has_no_words_for_is_left_out_and_told():

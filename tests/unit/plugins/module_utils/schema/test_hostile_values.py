@@ -17,6 +17,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.methods im
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import _KEYS, SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.hostile_values import OTHER_KINDS, PATHS, TEXTS, WORDS
 
+MIB = 1024**2
 ONE, TWO = "/dev/disk/by-id/wwn-1", "/dev/disk/by-id/wwn-2"
 GUID = "0fc63daf-8483-4772-8e79-3d69d8477de4"
 Plain = dict[str, t.Any]
@@ -39,6 +40,14 @@ EVERY_KEY: Plain = {
                 part(ONE, 1, device=ONE, partition_type="primary", guid=GUID, uuid="11111111-2222-4333-8444-555555555501", flags=["raid"]),
                 part(ONE, 2, space_id="os", partition_label="os", configdrive=False),
                 *(part(ONE, number) for number in range(3, 8)),
+                {
+                    **part(ONE, 8),
+                    "begin": 8000,
+                    "end": 8001,
+                    "start_bytes": 8000 * MIB + 512,
+                    "end_bytes": 8000 * MIB + 1024,
+                    "keep_data": True,
+                },
             ],
         },
         {"name": TWO, "partitions": [part(TWO, number) for number in range(1, 8)]},
@@ -52,6 +61,7 @@ EVERY_KEY: Plain = {
             "metadata": "1.2",
             "keep_data": False,
             "space_id": "data",
+            "mdadm_conf_enabled": True,
         }
     ],
     "luks": [
@@ -60,6 +70,9 @@ EVERY_KEY: Plain = {
             "device": "/dev/md/data",
             "keep_data": False,
             "space_id": "data",
+            "key_file": "/etc/keys/data",
+            "crypttab_options": "luks,discard",
+            "crypttab_enabled": True,
             "unlock": [
                 {"method": "key_file", "path": "/etc/keys/data"},
                 {"method": "tang", "url": "http://tang.example", "thumbprint": "a" * 43},
