@@ -59,6 +59,8 @@ options:
       - Everything in it has C(keep_data), so no O(wipe) destroys it. Give it as O(schema) from then on, and change it as you like.
       - It covers partitions of a GPT, arrays, open LUKS containers, volume groups with linear volumes, file systems and swap.
         A warning names everything else; that is left out of the schema, and stays as it is.
+      - Options and key files that fstab and crypttab have for them are in the schema. What no table mentions has C(fstab_enabled),
+        C(crypttab_enabled) or C(mdadm_conf_enabled) with V(false).
       - RV(steps) lists what this schema would do as it is. It is empty, unless something does not use all of its device.
     type: bool
     default: false

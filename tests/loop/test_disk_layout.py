@@ -492,7 +492,7 @@ def test_what_was_made_by_hand_is_taken_over_and_grows(loops, tmp_path):
     assert (adopted["changed"], adopted["steps"]) == (False, [])
     assert digest(disk) == before
     made = adopted["schema"]
-    assert [(part["count"], part["begin"], part["end"]) for part in made["parteds"][0]["partitions"]] == [(1, 1, 2), (2, 2, 197)]
+    assert [(part["count"], part["begin"], part["end"]) for part in made["parteds"][0]["partitions"]] == [(1, 0, 1), (2, 2, 197)]
     again = apply({"schema": made, "wipe": [disk]})
     assert (again["changed"], digest(disk)) == (False, before)
     made["parteds"][0]["partitions"][1]["end"] = 400

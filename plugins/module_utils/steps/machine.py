@@ -91,6 +91,9 @@ class Machine(Host, t.Protocol):
         `exclusively` lets the kernel refuse while anything (a mount, an array, a group) uses the device or a partition of it.
         """
 
+    def write(self, device: str, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Write bytes at offsets onto a device, each down to the medium before the next; raises StepFailed."""
+
     def flush(self, disks: Iterable[str]) -> None:
         """Have disks bring onto their medium all that was written; raises StepFailed."""
 
@@ -198,6 +201,20 @@ class LocalMachine(LocalHost):
                 os.close(handle)
         except OSError as error:
             raise StepFailed(f"cannot write zeros on {device}: {error.strerror}") from error
+
+    def write(self, device: str, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """See Machine."""
+        try:
+            handle = os.open(device, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                for start, content in pieces:
+                    for done in range(0, len(content), len(_ZEROS)):
+                        os.pwrite(handle, content[done : done + len(_ZEROS)], start + done)
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise StepFailed(f"cannot write on {device}: {error.strerror}") from error
 
     def flush(self, disks: Iterable[str]) -> None:
         """Open each for reading only, for udev looks again when what was opened for writing is closed; see Machine."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from ..facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
 from ..storage.gpt import partition_node
+from ..storage.gpt_bytes import WrongTable, read_raw_table, written
 from ..storage.units import MIB
 from .kinds import ClearGaps, FinishPartitions, TableEntry, WritePartitionTable
 from .machine import CommandFailed, Machine, Region, StepFailed
@@ -49,7 +50,7 @@ def write_partition_table(step: WritePartitionTable, machine: Machine) -> None:
         new = [region for entry in step.entries if entry.clear for region in ends(entry.size, entry.start)]
         # Every time that a disk is closed after writing udev looks at all of it again.
         machine.zero(step.disk, (*beside, *new), exclusively=step.fresh)
-        _write(step.disk, table_script(step.uuid, step.sector, headers, step.entries), machine)
+        _write_entries(step.disk, step.uuid, step.sector, headers, step.entries, machine)
         _tell_kernel(machine, step.disk, [entry.number for entry in step.entries])
     machine.settle()
     machine.wait_for(step.node(entry.number) for entry in step.entries)
@@ -81,6 +82,18 @@ def _insist_on_unused(machine: Machine, disk: str) -> None:
 def _write(disk: str, script: str, machine: Machine) -> None:
     """Have sfdisk write a table, and only that: were it to wipe first, a cut between would leave half of the old table."""
     machine.change(["sfdisk", *_QUIETLY, "--wipe=never", "--wipe-partitions=never", disk], script.encode())
+
+
+def _write_entries(disk: str, uuid: str, sector: int, headers: Sequence[str], entries: Sequence[_Entry], machine: Machine) -> None:
+    """Write a table with these entries, by sfdisk where its scripts say all that the table has, else in place."""
+    try:
+        there = read_raw_table(lambda start, size: machine.read_bytes(disk, start, size), sector)
+        if there is None or not there.has_more_than_scripts_say:
+            _write(disk, table_script(uuid, sector, headers, entries), machine)
+        else:
+            machine.write(disk, written(there, entries, uuid, device_size(machine, disk)))
+    except (OSError, WrongTable) as error:
+        raise StepFailed(f"the partition table of {disk} cannot be changed: {error}") from error
 
 
 def table_script(uuid: str, sector: int, headers: Sequence[str], entries: Iterable[_Entry]) -> str:
@@ -119,8 +132,7 @@ def finish_partitions(step: FinishPartitions, machine: Machine) -> None:
         wanted = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in table.partitions)
         if table.type != "gpt" or not final.keys() <= {entry.number for entry in wanted}:
             raise StepFailed(f"{step.disk} has no GPT with the partitions {', '.join(map(str, step.numbers))} to be marked as finished")
-        script = table_script(str(table.uuid), step.sector, _present_headers(machine, step.disk), wanted)
-        _write(step.disk, script, machine)
+        _write_entries(step.disk, str(table.uuid), step.sector, _present_headers(machine, step.disk), wanted, machine)
     _compare(read_table(machine, step.disk, step.sector), step.disk, str(table.uuid), wanted)
 
 

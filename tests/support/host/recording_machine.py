@@ -84,6 +84,9 @@ class RecordingMachine:
     def zero(self, device: str, regions: Iterable[Region], exclusively: bool) -> None:
         self.events.append(("zero", device, tuple(regions), exclusively))
 
+    def write(self, device: str, pieces: Iterable[tuple[int, bytes]]) -> None:
+        self.events.append(("write", device, tuple(pieces)))
+
     def flush(self, disks: Iterable[str]) -> None:
         self.events.append(("flush", tuple(disks)))
 
