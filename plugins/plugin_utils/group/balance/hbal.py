@@ -27,6 +27,7 @@ from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator, MoveOpti
 _CLOSE = 1e-7
 """Scores that differ by less may be equal: a root of a variance near 0 has half the digits of the variance."""
 _EQUAL = 1e-12
+"""Scores that differ by less are equal: sums of floats in another order are off by as much, and what is at rest moves nothing."""
 _LEAST_SCORE = 1e-9
 
 
@@ -58,7 +59,7 @@ def steps_like_hbal(state: ClusterState, group: int, options: HbalOptions) -> It
     made = 0
     while score > least and (options.max_moves is None or made < options.max_moves):
         step = _best_step(evaluator.at(state, score), evaluator, candidates(state, group, options.evacuation_only))
-        if step is None or step.score >= score or (score <= options.min_gain_limit and score - step.score < options.min_gain):
+        if step is None or step.score > score - _EQUAL or (score <= options.min_gain_limit and score - step.score < options.min_gain):
             return
         state.place(step.move.instance, *step.move.target)
         score = step.score

@@ -8,7 +8,8 @@
 
 When a copy does not fit, the resource that is short at most places is taken back by one unit (64 MiB of memory, 256 MiB of
 disk, a CPU, a spindle), and again until a copy fits or the resource is used up; then, from the smallest size back to the
-larger ones, any one resource is tried that is enough alone. The sequence is that of Ganeti's hspace.
+larger ones, any one resource is tried that is enough alone. The sequence is that of Ganeti's hspace, but that it ends at the least that the
+policies allow: smaller sizes are refused everywhere, and hspace goes on through all of them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..cluster.model import Cluster, Instance
+from ..cluster.model import Cluster, Instance, Policy, Spec
 from ..cluster.state import ClusterState
 from .copies import Attempt, CopyOptions, Look, accepted, look_at, resized, room_for
 from .count import MOST_COPIES, Count, fill, scorer_for, without_stranding
@@ -67,6 +68,7 @@ class _Looks:
         self._options = options
         self._known: dict[Instance, Look] = {}
         self._policies = [room.facts.cluster.groups[group].policy for group in groups]
+        self.least = least_size(self._policies)
 
     def at(self, size: Instance) -> Look:
         """Return whether a copy of a size fits anywhere, or what fails."""
@@ -83,7 +85,7 @@ def _next_size(looks: _Looks) -> Instance | None:
     """Return the next smaller size of which a copy fits."""
     size, mode = looks.size, _ranked(looks.at(looks.size))[0]
     runs = [_Run((size,), looks.is_plain(size))]
-    while (smaller := shrunk(size, mode)) is not None:
+    while (smaller := shrunk(size, mode, looks.least)) is not None:
         if looks.at(smaller).fits:
             return smaller
         runs.append(_alike(looks, smaller, mode))
@@ -108,7 +110,7 @@ def _alike(looks: _Looks, size: Instance, mode: str) -> _Run:
     sizes = [size]
     if not looks.is_plain(size):
         return _Run((size,), plain=False)
-    rest = _shrinking(size, mode)
+    rest = _shrinking(size, mode, looks.least)
 
     def alike(position: int) -> bool:
         sizes.extend(itertools.islice(rest, max(0, position + 1 - len(sizes))))
@@ -143,7 +145,7 @@ def _enough(looks: _Looks, size: Instance, mode: str) -> Instance | None:
     """
     if not _is_short(looks.at(size), mode):
         return None
-    sizes = list(_shrinking(size, mode))
+    sizes = list(_shrinking(size, mode, looks.least))
 
     def turned(position: int) -> bool:
         found = looks.at(sizes[position])
@@ -160,31 +162,44 @@ def _is_short(look: Look, mode: str) -> bool:
     return any(limit.fail_mode == mode for limit in look.failures)
 
 
-def _shrinking(size: Instance, mode: str) -> Iterator[Instance]:
-    smaller = shrunk(size, mode)
+def least_size(policies: Iterable[Policy]) -> Spec:
+    """Return the least of each resource that any interval of the policies allows, at least a unit of it."""
+    specs = [interval.minimum for policy in policies for interval in policy.intervals]
+    return Spec(
+        memory=max(min((spec.memory for spec in specs), default=0), UNIT_MEMORY),
+        cpus=max(min((spec.cpus for spec in specs), default=0), UNIT_CPU),
+        disk_size=max(min((spec.disk_size for spec in specs), default=0), UNIT_DISK),
+        disk_count=0,
+        nics=0,
+        spindle_use=0,
+    )
+
+
+def _shrinking(size: Instance, mode: str, least: Spec) -> Iterator[Instance]:
+    smaller = shrunk(size, mode, least)
     while smaller is not None:
         yield smaller
-        smaller = shrunk(smaller, mode)
+        smaller = shrunk(smaller, mode, least)
 
 
-def shrunk(instance: Instance, mode: str) -> Instance | None:
-    """Return an instance with one unit less of what a fail mode is about, or None when less than a unit would be left."""
+def shrunk(instance: Instance, mode: str, least: Spec) -> Instance | None:
+    """Return an instance with one unit less of what a fail mode is about, or None when less than the least would be left."""
     if mode == "FailMem":
         memory = instance.memory - UNIT_MEMORY
-        return dataclasses.replace(instance, memory=memory) if memory >= UNIT_MEMORY else None
+        return dataclasses.replace(instance, memory=memory) if memory >= least.memory else None
     if mode == "FailCPU":
         vcpus = instance.vcpus - UNIT_CPU
-        return dataclasses.replace(instance, vcpus=vcpus) if vcpus >= UNIT_CPU else None
+        return dataclasses.replace(instance, vcpus=vcpus) if vcpus >= least.cpus else None
     if mode == "FailDisk":
-        return _less_disk(instance)
+        return _less_disk(instance, least)
     if mode == "FailSpindles":
         return _fewer_spindles(instance)
     return None
 
 
-def _less_disk(instance: Instance) -> Instance | None:
+def _less_disk(instance: Instance, least: Spec) -> Instance | None:
     disks = tuple(dataclasses.replace(disk, size=disk.size - UNIT_DISK) for disk in instance.disks)
-    if not disks or any(disk.size < UNIT_DISK for disk in disks):
+    if not disks or any(disk.size < least.disk_size for disk in disks):
         return None
     return dataclasses.replace(instance, disk=instance.disk - UNIT_DISK * len(disks), disks=disks)
 

@@ -11,6 +11,7 @@ import dataclasses
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Solved, solve_each
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import hbal
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import search as balance_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions
@@ -18,6 +19,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.mod
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.super_cluster import PRICES
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.loads import with_loads
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Load
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind, make_move
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Prices
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
@@ -267,3 +269,11 @@ def test_no_worse_than_hbal_where_few_moves_decide(seed, most):
     ours = plan_group(Assignment(cluster, 0, BalanceOptions(prices=Prices(most_moves=most))))
     assert ours.score_after <= theirs.score_after + 1e-9
     assert len(ours.plan.moves) <= (most or 99)
+
+
+@pytest.mark.parametrize(("gain", "moves"), [(4e-16, 0), (1e-6, 1)])
+def test_hbal_moves_nothing_for_what_rounding_gains(bench, monkeypatch, gain, moves):
+    state = bench.state([bench.node("a"), bench.node("b")], [bench.instance("i", "a", **SHARED)])
+    move = make_move(state, 0, MoveKind.FAILOVER_TO_ANY, 1)
+    monkeypatch.setattr(hbal, "_best_step", lambda evaluation, *_rest: hbal.Step(move, evaluation.score - gain))
+    assert len(list(hbal.steps_like_hbal(state, 0, hbal.HbalOptions(max_moves=1, min_gain_limit=0.0)))) == moves

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity import tiered
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.copies import look_at
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Policy, Spec, SpecInterval
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
@@ -42,3 +45,18 @@ def test_where_that_is_not_enough_another_resource_alone_is_tried_from_the_small
 
 def test_nothing_fits_where_two_resources_are_short_at_every_place(bench):
     assert tiers(bench, [node(bench, name, 50, 100) for name in "ab"]) == []
+
+
+@pytest.mark.parametrize("gib", [4, 32, 128])
+def test_tiers_end_at_the_least_that_the_policy_allows(bench, gib, monkeypatch):
+    """A least size near the largest: two nodes, one with room for two of them, and looks that do not grow with the sizes."""
+    looks = []
+    monkeypatch.setattr(tiered, "look_at", lambda room, size, *more: looks.append(size) or look_at(room, size, *more))
+    largest, least = Spec(gib * 1024, 4, gib * 8192, 16, 8, 12), Spec(gib * 1024 - 2048, 4, gib * 8192 - 1024, 1, 1, 1)
+    policy = Policy(intervals=(SpecInterval(least, largest),), disk_templates=(DiskTemplate.PLAIN,))
+    nodes = [node(bench, "a", 2 * gib * 1024 + 1, 16 * gib * 1024), node(bench, "b", gib * 1536, 16 * gib * 1024)]
+    cluster = dataclasses.replace(bench.cluster(nodes, groups=[open_group("g", policy=policy)]), policy=policy)
+    found = run_capacity(Loaded(cluster, {}), {"spec": {"disk_template": "plain"}, "tiered": True, "score": "htools"})
+    assert sum(tier["count"] for tier in found["tiers"]) == 3
+    assert len(looks) < 100
+    assert all(size.memory >= least.memory and size.disk >= least.disk_size and size.vcpus >= least.cpus for size in looks)
