@@ -262,6 +262,14 @@ options:
             description: Why its disks keep it on its node, if its disk template is one that does. It is given as a reason.
             type: str
             default: ''
+          sid:
+            description: How commands of its source call it, such as V(vm:101), where that is not its name.
+            type: str
+            default: ''
+          under_ha:
+            description: Whether HA moves it, and is to be asked to.
+            type: bool
+            default: false
       tags:
         description: Tags of the cluster, among them those that steer exclusion, location and migration, as in the manual page of C(htools).
         type: list

@@ -361,8 +361,9 @@ plan:
           type: str
         kind:
           description: >-
-            One of V(failover), V(failover_to_any), V(replace_secondary), V(replace_and_failover), V(replace_primary),
-            V(failover_and_replace), V(replace_both), or, with O(of=storage), V(move_disk).
+            Of a mirrored instance V(failover), V(replace_secondary), V(replace_and_failover), V(replace_primary),
+            V(failover_and_replace) or V(replace_both), after hbal. Of others V(migrate) while it runs, V(restart) if it is stopped for that
+            and started again, or V(failover). With O(of=storage), V(move_disk).
           type: str
         disk:
           description: For V(move_disk), the name of the disk.
@@ -408,10 +409,10 @@ plan:
               description: The new primary, or for V(replace_disks) the new secondary.
               type: str
             online:
-              description: Whether the node that is left is up.
+              description: Whether the node that is left is not marked offline.
               type: bool
             command:
-              description: The C(gnt-instance) command.
+              description: The command, in the words of what runs the cluster - C(gnt-instance), C(qm), C(pct), C(ha-manager) or C(virsh).
               type: str
         after:
           description: Positions of the moves that must be done first.
@@ -426,7 +427,7 @@ plan:
       type: list
       elements: list
     commands:
-      description: C(gnt-instance) commands for all moves, in order.
+      description: Commands for all moves, in order, in the words of what runs the cluster. They are to be read; a driver makes its own.
       type: list
       elements: str
     nodes:

@@ -55,7 +55,7 @@ notes:
   - Only the nodes to empty are avoided, not those that happen to hold the other mirror of one of the instances.
   - In a group that an instance goes to, the failure of any other node must not strand more memory of instances on shared storage than
     before. No such reserve is kept for the nodes that are emptied.
-  - The commands in RV(bareon.allocator.group_balance#module:plan.commands) are those of Ganeti, whatever the cluster is.
+  - The commands in RV(bareon.allocator.group_balance#module:plan.commands) are in the words of what runs the cluster.
   - If no other place is left, an instance whose primary is down may be started where that breaks N+1, CPUs or exclusion tags.
     It is then marked as C(relaxed).
   - Instances with the disk templates C(plain) and C(file) cannot be moved.

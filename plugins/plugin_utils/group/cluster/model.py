@@ -309,6 +309,10 @@ class Instance:
     """Whether the nodes that it may go to have a replica of its disks, so that next to nothing is copied."""
     stays: str = ""
     """Why its disks keep it on its node, in the words of its source; empty where its disk template says enough."""
+    sid: str = ""
+    """How commands of its source call it, such as `vm:101`; empty where that is its name."""
+    under_ha: bool = False
+    """Whether HA moves it, and is to be asked to."""
 
     @property
     def runs(self) -> bool:

@@ -11,7 +11,6 @@ Places are (primary, secondary), by position; the secondary is NOWHERE for insta
 
 from __future__ import annotations
 
-import shlex
 import typing as t
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from enum import StrEnum
 
 from ...common.libraries import np
 from .arrays import NOWHERE, Booleans, Integers
-from .model import MIRRORED_OUTSIDE
+from .commands import Command, StepKind, command_of
+from .model import MIRRORED_OUTSIDE, Manager
 from .state import ClusterState
 
 Place = tuple[int, int]
@@ -60,17 +60,6 @@ WAYS: tuple[tuple[MoveKind, tuple[Change, ...]], ...] = (
 )
 """The kinds of moves of mirrored instances as sequences of changes; of those that lead to one place, the cheapest first."""
 _CHANGES = dict(WAYS)
-
-
-class StepKind(StrEnum):
-    """What one step of a move does."""
-
-    MIGRATE = "migrate"
-    """A running instance changes its primary without being stopped."""
-    FAILOVER = "failover"
-    """One that is stopped, cannot be moved live, or whose primary does not answer, changes its primary."""
-    REPLACE_DISKS = "replace_disks"
-    """The disks are copied to a new secondary."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +187,7 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
 
     `online` says whether the node that is left is not marked offline; a failover from one that is starts from the mirror.
     """
-    model, names = state.facts.instances.models[move.instance], state.facts.nodes.names
+    model, names, manager = state.facts.instances.models[move.instance], state.facts.nodes.names, state.facts.cluster.manager
     places = (move.source, *move.steps)
     told = []
     for before, after in zip(places, places[1:]):
@@ -212,15 +201,27 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
                 "to": [names[position] for position in after if position != NOWHERE],
                 "node": node,
                 "online": online,
-                "command": ganeti_command(kind, model.name, node, mirrored=after[1] != NOWHERE, online=online),
+                "command": command_of(manager, Command(kind, model, node, after[1] != NOWHERE, online)),
             }
         )
     return told
 
 
 def commands(state: ClusterState, move: Move) -> list[str]:
-    """Return the gnt-instance commands that carry the move out, in order."""
-    return [step["command"] for step in steps_to_plain(state, move)]
+    """Return the commands that carry the move out, in order, in the words of what runs the cluster."""
+    return [step["command"] for step in steps_to_plain(state, move) if step["command"]]
+
+
+def kind_of(state: ClusterState, move: Move) -> str:
+    """Return what a move is called: a mirrored instance's by its kind, any other's by what is done to it (migrate, restart, failover)."""
+    if move.kind != MoveKind.FAILOVER_TO_ANY:
+        return str(move.kind)
+    model = state.facts.instances.models[move.instance]
+    if not state.answers(move.source[0]):
+        return str(StepKind.FAILOVER)
+    if model.runs:
+        return str(StepKind.MIGRATE) if model.live else "restart"
+    return str(StepKind.FAILOVER if state.facts.cluster.manager == Manager.GANETI else StepKind.MIGRATE)
 
 
 def _step_kind(state: ClusterState, instance: int, before: Place, after: Place) -> StepKind:
@@ -229,17 +230,6 @@ def _step_kind(state: ClusterState, instance: int, before: Place, after: Place) 
     model = state.facts.instances.models[instance]
     live = model.runs and model.live and state.answers(before[0])
     return StepKind.MIGRATE if live else StepKind.FAILOVER
-
-
-def ganeti_command(kind: StepKind, instance: str, node: str, *, mirrored: bool, online: bool) -> str:
-    """Return the gnt-instance command of a step, for people: what carries steps out builds its own of kind, instance and node."""
-    name = shlex.quote(instance)
-    if kind == StepKind.REPLACE_DISKS:
-        return f"gnt-instance replace-disks -n {shlex.quote(node)} {name}"
-    verb = "migrate -f" if kind == StepKind.MIGRATE else "failover -f" if online else "failover -f --ignore-consistency"
-    # A mirrored instance can only go to its secondary.
-    target = "" if mirrored else f" -n {shlex.quote(node)}"
-    return f"gnt-instance {verb}{target} {name}"
 
 
 def _replaces(before: Place, after: Place) -> bool:

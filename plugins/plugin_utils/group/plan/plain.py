@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
 from ..cluster.loads import node_loads, touched_groups
-from ..cluster.moves import Move, Place, commands, copied_data, steps_to_plain
+from ..cluster.moves import Move, Place, commands, copied_data, kind_of, steps_to_plain
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from .stages import Plan
@@ -37,7 +37,7 @@ def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:
     facts = state.facts
     return {
         "instance": facts.instances.names[move.instance],
-        "kind": str(move.kind),
+        "kind": kind_of(state, move),
         "from": node_names(state, move.source),
         "to": node_names(state, move.target),
         "group": facts.cluster.groups[facts.nodes.group[move.target[0]]].name,

@@ -29,7 +29,7 @@ from ...common.errors import InputError, Mistake, Mistakes
 from ...common.files import replace_json
 from ...common.kinds import Name, is_number, refuse_less, shown
 from ...common.words import listed
-from ..cluster.moves import StepKind, ganeti_command
+from ..cluster.commands import StepKind, ganeti_command
 
 Nodes = tuple[str, ...]
 _NAME = Name()
@@ -337,12 +337,14 @@ def _read_step(told: t.Any, place: str, instance: str, here: Nodes, kinds: Colle
     if node not in there if kind not in tuple(StepKind) else node != arrives:
         mistakes.add(f"{place}.node", f"is {shown(node)}, but the step leads to {_node_list(there)}")
     command = ""
-    if told.get("command") and kind in tuple(StepKind) and not disk:
+    if told.get("command") and not str(told["command"]).startswith(_OTHERS) and kind in tuple(StepKind) and not disk:
         command = ganeti_command(StepKind(kind), instance, node, mirrored=len(there) > 1, online=bool(online))
     return Step(kind, here, there, node, bool(online), command, **disk)
 
 
 _OF_DISK = ("disk", "from_storage", "to_storage")
+_OTHERS = ("qm ", "pct ", "ha-manager ", "virsh ")
+"""How commands begin that are not Ganeti's, and not made again."""
 
 
 def _is_possible(kind: str, here: Nodes, there: Nodes) -> bool:

@@ -140,6 +140,8 @@ _INSTANCE = Table(
         Row("replicated", Truth(words=True), "Whether the nodes that it may go to have replicas of its disks.", default=False),
         Row("live", Truth(words=True), "Whether it can be moved while it runs.", default=True),
         Row("stays", Text(), "Why its disks keep it on its node.", default=""),
+        Row("sid", Text(), "How commands of its source call it, such as vm:101, where that is not its name.", default=""),
+        Row("under_ha", Truth(words=True), "Whether HA moves it, and is to be asked to.", default=False),
     ],
 )
 _RULE = Table(
@@ -258,6 +260,8 @@ def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
         shares_cpus=values["shares_cpus"],
         replicated=values["replicated"],
         stays=values["stays"],
+        sid=values["sid"],
+        under_ha=values["under_ha"],
     )
 
 

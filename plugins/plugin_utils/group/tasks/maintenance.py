@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from ...common.errors import Mistakes
 from ...common.kinds import refuse_less
 from ..cluster.changes import with_places
-from ..cluster.model import Cluster
+from ..cluster.commands import Command, StepKind, command_of
+from ..cluster.model import Cluster, Manager
 from ..cluster.state import ClusterState
 from ..evacuate.downtime import DowntimeOptions, NonRedundant, back, targets
 from ..evacuate.rolling_maintenance import NodeSet, roll
@@ -86,12 +87,20 @@ def _set_to_plain(state: ClusterState, members: NodeSet) -> Plain:
                 "from": [names[state.primary[instance]]],
                 "to": [names[node]],
                 "data": int(instances.disk[instance]),
-                "commands": [f"gnt-instance move -f -n {shlex.quote(names[node])} {shlex.quote(instances.names[instance])}"],
+                "commands": [_carry(state, instance, names[node])],
             }
             for instance, node in members.departure.carried
         ],
         "back": plan_to_plain(after, stages(after, back(members.departure), Guard.at_every_step(after)), ScoreMode.HTOOLS),
     }
+
+
+def _carry(state: ClusterState, instance: int, node: str) -> str:
+    """Return the command that carries an instance with the disks of its node to another one."""
+    cluster, model = state.facts.cluster, state.facts.instances.models[instance]
+    if cluster.manager == Manager.GANETI:
+        return f"gnt-instance move -f -n {shlex.quote(node)} {shlex.quote(model.name)}"
+    return command_of(cluster.manager, Command(StepKind.MIGRATE, model, node, mirrored=False, online=True))
 
 
 def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
@@ -106,15 +115,16 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     names = [node.name for node in cluster.nodes]
     state = ClusterState.from_cluster(_switched_on(cluster, found.power_on))
     guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in found.moves]))
+    off, on = (nodes if cluster.manager == Manager.GANETI else () for nodes in (found.power_off, found.power_on))
     answer = {
         "power_off": [names[node] for node in found.power_off],
         "power_on": [names[node] for node in found.power_on],
         "lacking": [names[node] for node in found.lacking],
         "plan": plan_to_plain(state, stages(state, found.moves, guard), ScoreMode.HTOOLS),
-        "commands_after": [f"gnt-node add-tags {shlex.quote(names[node])} htools:standby:auto" for node in found.power_off]
-        + [f"gnt-node power -f off {shlex.quote(names[node])}" for node in found.power_off],
-        "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in found.power_on]
-        + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in found.power_on],
+        "commands_after": [f"gnt-node add-tags {shlex.quote(names[node])} htools:standby:auto" for node in off]
+        + [f"gnt-node power -f off {shlex.quote(names[node])}" for node in off],
+        "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in on]
+        + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in on],
     }
     return with_notes(cluster, answer | {"summary": squeeze_summary(answer)})
 

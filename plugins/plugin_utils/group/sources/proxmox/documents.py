@@ -54,13 +54,14 @@ from ...cluster.model import (
 from .config import Config, read_config
 from .guests import Guests
 from .requirements import read_replicas
-from .rules import check_quorum, in_maintenance, read_rules
+from .rules import check_quorum, in_maintenance, managed_by_ha, read_rules
 
 GROUP = "proxmox"
 RESOURCES = "/cluster/resources"
 _GUESTS = ("qemu", "lxc")
 _STATUS = {"running": Status.RUNNING, "unknown": Status.ERROR_NODE_OFFLINE}
 """Of a guest whose node does not answer nothing is known; it is taken to have run. Any other status is that of a stopped one."""
+_SIDS = {"qemu": "vm", "lxc": "ct"}
 _CONTENT = {"qemu": "images", "lxc": "rootdir"}
 """What storages call the disks of a kind of guests."""
 _GUEST_CONTENT = frozenset(_CONTENT.values())
@@ -196,12 +197,13 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
         used[guest["node"]] += _used(guest)
     nodes = tuple(_node(machine, storages, used[machine["node"]], machine["node"] in drained) for machine in machines.values())
     instances = []
+    managed = managed_by_ha(documents, mistakes)
     points = _points(documents, list(guests.values()), reading.load, mistakes)
     for guest in guests.values():
         load = _load(guest, points.get(guest["vmid"], ()), reading.load)
         instance = _instance(guest, storages, configs[guest["vmid"]], load, reading)
         is_replicated = guest["vmid"] in replicas and guest["status"] == "running"
-        instances.append(dataclasses.replace(instance, replicated=True) if is_replicated else instance)
+        instances.append(dataclasses.replace(instance, replicated=is_replicated, under_ha=instance.sid in managed))
     known = Guests(
         names={guest["vmid"]: instance.name for guest, instance in zip(guests.values(), instances)},
         values={guest["vmid"]: guest for guest in guests.values()},
@@ -263,6 +265,7 @@ def _instance(values: Values, storages: _Storages, config: Config | None, load: 
         live=values["type"] != "lxc",
         shares_cpus=values["type"] == "lxc",
         stays=why,
+        sid=f"{_SIDS[values['type']]}:{values['vmid']}",
     )
 
 

@@ -93,6 +93,11 @@ def check_quorum(documents: Mapping[str, t.Any], mistakes: Mistakes) -> None:
         mistakes.add("/cluster/status", "the cluster has no quorum, so that nothing can be moved; bring nodes back first")
 
 
+def managed_by_ha(documents: Mapping[str, t.Any], mistakes: Mistakes) -> frozenset[str]:
+    """Return the guests under HA, as `vm:101` or `ct:102`."""
+    return frozenset(resource["sid"] for resource in _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes))
+
+
 def in_maintenance(documents: Mapping[str, t.Any], mistakes: Mistakes) -> frozenset[str]:
     """Return the nodes in HA's maintenance mode."""
     path = "/cluster/ha/status/manager_status"

@@ -15,6 +15,7 @@ import time
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, NodeState, RuleKind
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
@@ -333,3 +334,22 @@ def test_ha_balances_only_what_it_is_told_to():
 def test_a_cluster_without_quorum_is_refused():
     with pytest.raises(InputError, match="no quorum"):
         read(small_cluster(quorate=False))
+
+
+LOCAL = {"scsi0": "local-lvm:vm-100-disk-0,size=10G"}
+
+
+@pytest.mark.parametrize(
+    ("guest", "kind", "command"),
+    [
+        (Guest(100, "pve1"), "migrate", "qm migrate 100 pve2 --online"),
+        (Guest(100, "pve1", "web", status="stopped"), "migrate", "qm migrate 100 pve2"),
+        (Guest(100, "pve1", config=LOCAL), "migrate", "qm migrate 100 pve2 --online --with-local-disks"),
+        (Guest(100, "pve1", kind="lxc", config={"rootfs": "ceph:vm-100-disk-0,size=8G"}), "restart", "pct migrate 100 pve2 --restart"),
+        (Guest(100, "pve1", ha="started"), "migrate", "ha-manager migrate vm:100 pve2"),
+    ],
+)
+def test_moves_are_told_in_words_of_proxmox(guest, kind, command):
+    cluster = read(Cluster({"pve1": Machine(), "pve2": Machine()}, [guest]), local_disks=True)
+    (move,) = run_evacuate(Loaded(parse_inline(write_inline(cluster)), {}), {"nodes": ["pve1"]})["plan"]["moves"]
+    assert (move["kind"], move["commands"], [step["command"] for step in move["steps"]]) == (kind, [command], [command])
