@@ -74,6 +74,13 @@ options:
     type: list
     elements: str
     default: []
+  protect:
+    description:
+      - Disks that no boot loader is written to, as O(bareon.allocator.disk_layout#module:protect). The file C(/etc/bareon/protected) of the
+        host adds to it. If the system in O(root) needs a boot loader on such a disk, the task fails before anything is done.
+    type: list
+    elements: str
+    default: []
   schema:
     description:
       - The layout, RV(bareon.allocator.disk_layout#module:schema).
@@ -135,9 +142,11 @@ from ansible_collections.bareon.allocator.plugins.module_utils.booting.carry_out
 from ansible_collections.bareon.allocator.plugins.module_utils.booting.plan import plan_boot, why_archive_not
 from ansible_collections.bareon.allocator.plugins.module_utils.booting.room import why_no_room
 from ansible_collections.bareon.allocator.plugins.module_utils.booting.system import compression_of, list_archive, unknown_accounts
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import protections_of_node, read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import replace_file
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.boot_loader import legs_of
 
 ARGUMENTS: t.Mapping[str, t.Any] = {
     "root": {"type": "path"},
@@ -145,6 +154,7 @@ ARGUMENTS: t.Mapping[str, t.Any] = {
     "complete": {"type": "bool", "default": True},
     "copied": {"type": "bool", "default": False},
     **{name: {"type": "list", "elements": "str", "default": []} for name in ("users", "groups")},
+    "protect": {"type": "list", "elements": "str", "default": []},
     "schema": {"type": "dict", "required": True},
 }
 ONE_OF = [["root", "archive"]]
@@ -179,12 +189,24 @@ def make_system_bootable(module: AnsibleModule, machine: LocalMachine) -> t.NoRe
     """Make the system in a folder start; raises StepFailed."""
     root = module.params["root"]
     plan, refusals = plan_boot(module.params["schema"], root, machine, processor())
+    refusals += tuple(forbidden(module.params["schema"], module.params["protect"], machine)) if plan.steps else ()
     if refusals:
         module.fail_json(msg="\n- ".join(["The system cannot be made bootable, and nothing was changed:", *refusals]))
     if not module.check_mode:
         make_bootable(plan, root, machine, replace_file)
     steps = [step.says for step in plan.steps]
     module.exit_json(changed=bool(steps), steps=steps, **({"diff": {"prepared": "".join(f"{step}\n" for step in steps)}} if steps else {}))
+
+
+def forbidden(schema: t.Mapping[str, t.Any], protect: t.Sequence[str], machine: LocalMachine) -> t.Iterator[str]:
+    """Give a refusal for each device for a boot loader that is on a protected disk, and for lists of those that cannot be read."""
+    protections, mistakes = read_protections(machine, protect)
+    yield from mistakes
+    legs = legs_of(schema)
+    for device in (*legs.bios, *legs.esps):
+        by = " and ".join(each.words for each in protections_of_node(machine, device, protections))
+        if by:
+            yield f"{device} is on a disk that is protected by {by}, so that no boot loader is written to it"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import Protection
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.modules import disk_boot
 
@@ -114,3 +115,15 @@ def test_an_archive_that_does_not_go_with_the_layout_is_refused(capsys, system, 
     assert said[1]["msg"].startswith("The archive does not go with the layout, and nothing was changed:\n- ")
     assert "takes 7 MiB in /, which has 4 MiB" in said[1]["msg"]
     assert f"- there is no user postgres in {archive}, which is to own a mount point" in said[2]["msg"]
+
+
+def test_no_boot_loader_is_written_to_a_protected_disk(machine, capsys, system, monkeypatch):
+    protects = (Protection("wwn-1", "protect"),)
+    monkeypatch.setattr(disk_boot, "protections_of_node", lambda _machine, node, given: protects if given and node == "/dev/sda" else ())
+    refused = run(capsys, system, protect=["wwn-1"])
+    assert refused["failed"]
+    assert "/dev/sda is on a disk that is protected by 'wwn-1' of protect" in refused["msg"]
+    assert machine.commands == []
+    assert run(capsys, system)["changed"]
+    # One that has its boot loader does not matter.
+    assert run(capsys, system, protect=["wwn-1"])["changed"] is False
