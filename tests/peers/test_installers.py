@@ -20,6 +20,7 @@ import typing as t
 import uuid
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.unit_file import unit_name
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import disko, ignition, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import (
@@ -124,4 +125,4 @@ def test_nix_reads_the_partitions_and_volumes_of_the_plan(tmp_path: pathlib.Path
 def test_names_of_units_are_systemds() -> None:
     for path in ("/var/lib/data", "/srv/my-data", "/.hidden", "/a b", "/dev/disk/by-partuuid/4d3f-ä", "/"):
         said = subprocess.run(["systemd-escape", "--path", path], capture_output=True, text=True, check=True).stdout.strip()
-        assert ignition.escaped(path) == said
+        assert unit_name(path) == said

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections.abc import Iterator, Mapping
 
+from ..steps.machine import StepFailed
 from ..storage.initramfs import DRACUT, INITRAMFS_TOOLS, UPDATE_INITRAMFS, InitramfsTool
 from ..storage.unlock import PASSPHRASE, TANG, TPM2, methods_of_root
 from .step import BootStep, write_step
@@ -39,6 +41,7 @@ Where disks are slow to appear that time is over in the first round already, wha
 """
 
 _OF_INITRAMFS = ("/", "/usr")
+_PLAIN_DEVICE = re.compile(r"/dev/[A-Za-z0-9/_.:@=+-]+")
 _DRACUT_FILE = "/etc/dracut.conf.d/90-disks-of-root.conf"
 _DRACUT_LINES = 'hostonly="yes"\nhostonly_cmdline="yes"\nhostonly_default_device="no"'
 """Without the first two what dracut makes opens and assembles only what the kernel's command line names, and nothing names it there.
@@ -55,10 +58,17 @@ def find_tool(system: System) -> t.Optional[InitramfsTool]:
 def preparing_steps(schema: Schema, tool: InitramfsTool) -> Iterator[BootStep]:
     """Give the steps that have the initramfs look for what root lies on, also where an array of it lacks a member."""
     if tool == DRACUT and any(schema.get(kind) for kind in ("luks", "mds", "lvs")):
-        lines = "\n".join([_DRACUT_LINES, *(f'add_device+=" {device} "' for device in _devices_of_root(schema))])
+        lines = "\n".join([_DRACUT_LINES, *map(_dracut_line, _devices_of_root(schema))])
         yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, lines)
     if tool == UPDATE_INITRAMFS and schema.get("mds"):
         yield write_step("have a start open what is on arrays that lack a member", _ARRAYS_FILE, _ARRAYS_SCRIPT, "755")
+
+
+def _dracut_line(device: str) -> str:
+    """Return the line that names a device. dracut's settings are read by a shell; raises StepFailed for what it would not take as it is."""
+    if _PLAIN_DEVICE.fullmatch(device) is None:
+        raise StepFailed(f"{device!r} cannot be named in dracut's settings, which a shell reads; it may have letters, digits and +-._:@=")
+    return f'add_device+=" {device} "'
 
 
 def _devices_of_root(schema: Schema) -> list[str]:

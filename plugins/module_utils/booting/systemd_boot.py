@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..storage.boot_loader import Legs
-from ..storage.fstab import without_escapes
+from ..storage.fstab import read_entries
+from ..storage.options.words import words_of
 from .step import BootStep, write_step
 from .system import System, has, kernels, version_of
 
@@ -63,13 +64,11 @@ def steps(legs: Legs, system: System, words: str) -> Iterator[BootStep]:
 
 
 def _root(system: System) -> Iterator[str]:
-    lines = (line.split() for line in system.read("etc/fstab").splitlines() if not line.lstrip().startswith("#"))
-    for fields in lines:
-        if len(fields) > 3 and fields[1] == "/":
-            yield f"root={without_escapes(fields[0])}"
-            flags = [option for option in fields[3].split(",") if option.startswith("subvol")]
-            yield from [f"rootflags={','.join(flags)}"] if flags else []
-            return
+    entry = next((entry for entry in read_entries(system.read("etc/fstab")) if entry.path == "/"), None)
+    if entry is not None:
+        yield f"root={entry.src}"
+        flags = [option for option in words_of(entry.opts) if option.startswith("subvol")]
+        yield from [f"rootflags={','.join(flags)}"] if flags else []
 
 
 def _loader(processor: str) -> str:

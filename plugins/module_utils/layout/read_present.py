@@ -31,7 +31,7 @@ from ..storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from ..storage.cache import name_of
 from ..storage.derived import host_salt
 from ..storage.filesystems import EXT4, FILESYSTEMS, fill
-from ..storage.fstab import without_escapes
+from ..storage.fstab import plain_source, read_entries
 from ..storage.lvm import parse_report
 from .disks import find_disks as find_layout_disks
 from .disks import names_of
@@ -329,9 +329,8 @@ def _said(host: Host, command: Sequence[str]) -> str:
 
 def _places_in_fstab(host: Host, devices: Iterable[Device]) -> dict[str, str]:
     """Return where this host's fstab has devices mounted: only ext2, ext3 and ext4 remember that themselves."""
-    lines = ([without_escapes(field) for field in line.split()] for line in (host.read(_FSTAB) or "").splitlines())
-    places = {fields[0].replace('"', ""): fields[1] for fields in lines if len(fields) > 1 and fields[1].startswith("/")}
-    found = {device.name: next((places[name] for name in _names(device) if name in places), None) for device in devices}
+    places = {plain_source(entry.src): entry.path for entry in read_entries(host.read(_FSTAB) or "") if entry.path.startswith("/")}
+    found = {device.name: next((places[name] for name in map(plain_source, _names(device)) if name in places), None) for device in devices}
     return {name: place for name, place in found.items() if place is not None}
 
 

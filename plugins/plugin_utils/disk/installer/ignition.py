@@ -16,7 +16,9 @@ import typing as t
 
 from ....module_utils.storage import gpt
 from ....module_utils.storage.identity import BY_ID
+from ....module_utils.storage.unit_file import unit_name, unit_text
 from ....module_utils.storage.unlock import TANG, TPM2
+from ...common.errors import InputError, Mistake
 from .layout import Array, Container, Disk, Filesystem, Layout, Partition
 from .losses import Losses, lose_methods, lose_subvolumes, note_boot_flags
 from .write import Target
@@ -173,30 +175,22 @@ def _unit(entry: Json) -> Json:
     options = ",".join(entry.get("mountOptions", ()))
     if _is_swap(entry):
         lines = ["[Swap]", f"What={device}", *([f"Options={options}"] if options else []), "", "[Install]", "RequiredBy=swap.target", ""]
-        return {"name": f"{escaped(device)}.swap", "enabled": True, "contents": _contents(lines)}
-    check = f"systemd-fsck@{escaped(device)}.service"
+        return {"name": f"{unit_name(device)}.swap", "enabled": True, "contents": _contents(lines)}
+    check = f"systemd-fsck@{unit_name(device)}.service"
     lines = [
         *("[Unit]", f"Requires={check}", f"After={check}", ""),
         *("[Mount]", f"Where={entry['path']}", f"What={device}", f"Type={entry['format']}"),
         *([f"Options={options}"] if options else []),
         *("", "[Install]", "RequiredBy=local-fs.target", ""),
     ]
-    return {"name": f"{escaped(entry['path'])}.mount", "enabled": True, "contents": _contents(lines)}
+    return {"name": f"{unit_name(entry['path'])}.mount", "enabled": True, "contents": _contents(lines)}
 
 
 def _contents(lines: list[str]) -> str:
-    """Return the text of a unit, in which a percent sign by itself would be a specifier."""
-    return "\n".join(lines).replace("%", "%%")
-
-
-def escaped(path: str) -> str:
-    """Return a path as systemd writes it in the name of a unit (`systemd-escape --path`)."""
-    text = re.sub("/+", "/", path.strip("/"))
-    quoted = "".join(
-        "-" if letter == "/" else letter if re.match(r"[A-Za-z0-9:_.]", letter) else "".join(f"\\x{byte:02x}" for byte in letter.encode())
-        for letter in text
-    )
-    return f"\\x2e{quoted[1:]}" if quoted.startswith(".") else quoted or "-"
+    try:
+        return unit_text(lines)
+    except ValueError as error:
+        raise InputError([Mistake("fss", f"{error}; choose another mount point or other options")]) from error
 
 
 def _snake(value: t.Any) -> t.Any:

@@ -10,6 +10,7 @@ import re
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.unit_file import unit_name
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import ignition
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
@@ -120,4 +121,4 @@ def test_a_key_of_luks() -> None:
 )
 def test_names_of_units_are_systemds(path: str, unit: str) -> None:
     """The expected names are what `systemd-escape --path` printed."""
-    assert ignition.escaped(path) == unit
+    assert unit_name(path) == unit
