@@ -72,7 +72,8 @@ schemas: $(DEVELOP) ## Write docs/schemas, the JSON Schemas of profiles and othe
 grammar: $(DEVELOP) ## Write the tables of the parser of expressions, as the installed YAQL computes them
 	PYTHONPATH=.venv/collections $(BIN)/python tests/support/disk/grammar.py
 
-guide: $(DEVELOP) ## Write what the guides show of plans: docs/profile_matrix.md, all profiles on many machines, and pictures
+guide: $(DEVELOP) ## Write what the guides show: docs/profile_matrix.md, all profiles on many machines, tables of docs/options.md, pictures
+	$(BENCH) tests/support/host/options_guide.py
 	$(BENCH) tests/support/disk/matrix.py
 	$(BENCH) tests/support/disk/guide.py
 

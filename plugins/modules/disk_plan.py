@@ -295,7 +295,9 @@ options:
           - If there are several partitions, numbers from 1 on are appended. Of several V(esp) only the first is mounted.
         type: str
       mount_options:
-        description: Options of the mount.
+        description:
+          - Options of the mount, with commas between them.
+          - They are of the words that are allowed for the file system; none names a device or a file, and none has blanks.
         type: str
       fs_type:
         description:
@@ -303,7 +305,10 @@ options:
           - Default is V(vfat) for an V(esp), V(xfs) for other spaces that are mounted, otherwise none.
         type: str
       fs_options:
-        description: Options for making the file system.
+        description:
+          - Options of the program that makes the file system, as on its command line.
+          - They are of those that are allowed for it, each with its kind of value. What names another device or a file is refused, as is what
+            the schema says itself, such as the label.
         type: str
       fs_label:
         description: The label of the file system.
