@@ -297,7 +297,8 @@ options:
       mount_options:
         description:
           - Options of the mount, with commas between them.
-          - They are of the words that are allowed for the file system; none names a device or a file, and none has blanks.
+          - They are of the words that are allowed for the file system; none names a device or a file, and none has blanks. A word with a
+            dash before it takes that option away from a line that has it.
         type: str
       fs_type:
         description:
@@ -307,8 +308,8 @@ options:
       fs_options:
         description:
           - Options of the program that makes the file system, as on its command line.
-          - They are of those that are allowed for it, each with its kind of value. What names another device or a file is refused, as is what
-            the schema says itself, such as the label.
+          - They are of those that are allowed for it, each with its kind of value. What names another device or a file is refused, as is
+            what the schema says itself, such as the label.
         type: str
       fs_label:
         description: The label of the file system.
