@@ -19,22 +19,22 @@ import typing as t
 from collections.abc import Iterator
 from pathlib import Path
 
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-PUBLIC_FILE = 0o644
-"""The mode of pages and drawings, which people open in a browser or serve."""
+PRIVATE_FILE, PUBLIC_FILE = 0o600, 0o644
+_FOLDERS = {PRIVATE_FILE: 0o700, PUBLIC_FILE: 0o755}
+"""Modes of files, and of the folders that are created for them: pages and drawings may be public, for people serve them."""
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 """What file systems without hard links answer."""
 
 
-def make_folder(folder: Path) -> None:
-    """Create a folder, and those above it that are missing, for their owner alone. Raises OSError."""
+def make_folder(folder: Path, mode: int = _FOLDERS[PRIVATE_FILE]) -> None:
+    """Create a folder, and those above it that are missing, for their owner alone or with another mode. Raises OSError."""
     if folder.is_dir():
         return
     if folder.parent != folder:
-        make_folder(folder.parent)
+        make_folder(folder.parent, mode)
     with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=PRIVATE_FOLDER)
+        folder.mkdir(mode=mode)
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
@@ -59,6 +59,7 @@ def replace_file(path: Path, content: str | bytes, mode: int = PRIVATE_FILE, *, 
     A regular file keeps its mode. A link is replaced by the file; what it points to stays as it is. With `lasting` the file is on its
     medium at the end; what goes with the run of Ansible need not be.
     """
+    make_folder(path.parent, _FOLDERS.get(mode, _FOLDERS[PRIVATE_FILE]))
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path).st_mode
         mode = stat.S_IMODE(found) if stat.S_ISREG(found) else mode

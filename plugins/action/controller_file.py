@@ -1,0 +1,40 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Write a file on the controller: text to a file that nobody finds half written."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..plugin_utils.common.action import PlanningAction
+from ..plugin_utils.common.errors import InputError, Mistake
+from ..plugin_utils.common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file
+
+
+class ActionModule(PlanningAction):
+    """controller_file: the file, if it does not have the text yet."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "dest": {"type": "path", "required": True},
+        "content": {"type": "str", "required": True},
+        "public": {"type": "bool", "default": False},
+    }
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Write the file unless it has the text already."""
+        path, before, after = Path(self._loader.get_basedir()) / arguments["dest"], "", arguments["content"]
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                before = path.read_text(encoding="utf-8", errors="replace")
+            changed = before != after or not path.exists()
+            if changed and not self._task.check_mode:
+                replace_file(path, after, PUBLIC_FILE if arguments["public"] else PRIVATE_FILE)
+        except OSError as error:
+            raise InputError([Mistake("dest", f"{path} cannot be written: {error.strerror}")]) from error
+        diff = {"before": before, "after": after, "before_header": str(path), "after_header": str(path)}
+        return {"dest": str(path), "changed": changed, **({"diff": diff} if changed and self._task.diff else {})}
