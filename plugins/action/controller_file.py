@@ -19,6 +19,7 @@ from ..plugin_utils.common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file
 class ActionModule(PlanningAction):
     """controller_file: the file, if it does not have the text yet."""
 
+    NEEDS_LIBRARIES = False
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         "dest": {"type": "path", "required": True},
         "content": {"type": "str", "required": True},

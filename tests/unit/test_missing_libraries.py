@@ -26,8 +26,8 @@ REQUIREMENTS = ROOT / "requirements.txt"
 CORE = ("ansible-core", "jinja2", "MarkupSafe", "PyYAML", "packaging", "resolvelib", "cryptography", "cffi", "pycparser")
 OLD = "0.1.2"
 NEEDED = [line for line in REQUIREMENTS.read_text().splitlines() if line and not line.startswith(("#", "jinja2"))]
-# disk_drift compares what is there, disk_keys has its work done on the host: they need no library.
-ACTIONS = sorted({path.stem for path in (ROOT / "plugins" / "action").glob("*.py")} - {"disk_drift", "disk_keys"})
+# disk_drift compares what is there, disk_keys has its work done on the host, controller_file writes text: they need no library.
+ACTIONS = sorted({path.stem for path in (ROOT / "plugins" / "action").glob("*.py")} - {"controller_file", "disk_drift", "disk_keys"})
 TEMPLATES = {
     "plan_to_providers": "{{ {} | bareon.allocator.plan_to_providers('host', {}) }}",
     "usages": "{{ lookup('bareon.allocator.usages') }}",

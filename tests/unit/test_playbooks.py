@@ -270,3 +270,29 @@ def test_machines_without_a_system_are_planned_from_records(tmp_path):
     assert "records/of-ironic.json is not there; it is to hold what is recorded of of-ironic" in " ".join(wrong.split())
     wrong = play("recorded", tmp_path, failed=True, inventory=inventory, bareon_hosts="of-maas", bareon_source="paper")
     assert "bareon_source must be ironic, maas" in " ".join(wrong.split())
+
+
+def test_plans_are_their_owners_alone_and_pages_are_for_all(tmp_path):
+    """What is there keeps its mode; a link is replaced, and what it points to stays."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious", encoding="utf-8")
+    folder = tmp_path / "new" / "below"
+    text = play("evacuate", tmp_path, plan_file=str(folder / "plan.json"), page=str(folder / "page.html"))
+    assert "Write the plan" in text
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in (folder, *folder.iterdir())}
+    # The page comes first, and so does its folder.
+    assert modes == {"below": 0o755, "plan.json": 0o600, "page.html": 0o644}
+    written = (folder / "plan.json").read_text(encoding="utf-8")
+    (folder / "plan.json").write_text("old", encoding="utf-8")
+    (folder / "plan.json").chmod(0o640)
+    (folder / "page.html").unlink()
+    (folder / "page.html").symlink_to(victim)
+    play("evacuate", tmp_path, plan_file=str(folder / "plan.json"), page=str(folder / "page.html"))
+    assert (folder / "plan.json").read_text(encoding="utf-8") == written
+    assert (folder / "plan.json").stat().st_mode & 0o7777 == 0o640
+    assert victim.read_text(encoding="utf-8") == "precious"
+    assert not (folder / "page.html").is_symlink()
+    again = play("evacuate", tmp_path, plan_file=str(folder / "plan.json"), page=str(folder / "page.html"))
+    assert re.search(r"changed=0 ", again)
+    play("evacuate", tmp_path, plan_file=str(tmp_path / "alone" / "plan.json"))
+    assert (tmp_path / "alone").stat().st_mode & 0o7777 == 0o700

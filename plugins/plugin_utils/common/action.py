@@ -85,6 +85,9 @@ class PlanningAction(ActionBase):
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {}
     """mutually_exclusive, required_one_of, required_if ... of the argument spec."""
 
+    NEEDS_LIBRARIES: t.ClassVar[bool] = True
+    """Whether the action can do nothing while a library is missing, be it another's."""
+
     _shown = 0.0
     """The seconds of the progress that was shown last, where a line is renewed."""
 
@@ -142,7 +145,8 @@ class PlanningAction(ActionBase):
 
     def _planned(self, task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         try:
-            refuse_missing()
+            if self.NEEDS_LIBRARIES:
+                refuse_missing()
             refuse_facts(task_vars)
             return self.plan(self._validated_arguments(), task_vars)
         except (InputError, MissingLibraries, Unavailable) as error:
